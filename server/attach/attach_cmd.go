@@ -5,16 +5,16 @@ import (
 	"lockserver/internal/ascii"
 )
 
-// Attacher is the server as LOCK.ATTACH and LOCK.DETACH see it.
+// Attacher is the part of the server that LOCK.ATTACH and LOCK.DETACH use.
 type Attacher interface {
-	// Attach attaches the client to owners, or to all owners that begin with prefixes, and returns how many
-	// locks they hold that it may read.
+	// Attach attaches the client to owners, or, with prefixes, to all owners that begin with the names. It
+	// returns the number of their locks that the client may read.
 	Attach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64, err error)
-	// Detach ends it.
+	// Detach ends the attachments.
 	Detach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64)
 }
 
-// Rows are the commands. hostOf returns the host of the server that runs one.
+// Rows returns the commands. hostOf returns the server that runs a command.
 func Rows(hostOf func(c *commands.Ctx) Attacher) []commands.Row {
 	const eachLock = "O(N) where N is the number of locks that are held; with PREFIX, of those under the prefix"
 	owners := []commands.Arg{commands.OneOf("owners", commands.Str("owner").Many(), commands.Str("prefix").Many().After("PREFIX"))}
@@ -46,8 +46,8 @@ func Rows(hostOf func(c *commands.Ctx) Attacher) []commands.Row {
 	}
 }
 
-// readOwners reads the owners, or prefixes. A call names at least one. PREFIX is the option if it is
-// the first word and another one follows; alone it is an owner.
+// readOwners reads the owners, or prefixes, of a call, at least one. PREFIX is the option if it is the first
+// of several words; alone it is an owner.
 func readOwners(c *commands.Ctx) (names [][]byte, prefixes bool, _ error) {
 	a := c.Args()
 	names = a.Rest()

@@ -6,21 +6,21 @@ import (
 	"lockserver/internal/resp"
 )
 
-// channelPrefix begins the names of the channels on which losses are published; the owner stands behind it.
+// channelPrefix is the beginning of the channels on which losses are published; the owner follows.
 const channelPrefix = "__lock__:"
 
-// Loss is what is pushed about a lock that its owner holds no more.
+// Loss is the message about a lock that its owner does not hold any more.
 type Loss struct {
 	Owner, Key string
 	Token      int64
 	Why        Reason
 }
 
-// reason is the last word of it.
+// reason returns the last word of the message.
 func (l *Loss) reason() string { return reasons[l.Why] }
 
-// AppendPush appends the loss as version 3 of the protocol sends it to a connection that is attached to the
-// owner. One that is attached to a prefix also gets the owner.
+// AppendPush appends the loss as a push of version 3 of the protocol, for a connection that is attached to
+// the owner. A connection that is attached to a prefix also gets the owner.
 func (l *Loss) AppendPush(b []byte, withOwner bool) []byte {
 	w := resp.Writer{Proto: 3, Buf: b}
 	words := 4
@@ -38,8 +38,8 @@ func (l *Loss) AppendPush(b []byte, withOwner bool) []byte {
 	return w.Buf
 }
 
-// Message is the loss as it is published, and the channel. The key may hold blanks; the token and the reason,
-// which stand behind it, do not.
+// Message returns the loss in its published form, and the channel. The key may contain blanks; the token and
+// the reason after it do not.
 func (l *Loss) Message() (channel, payload []byte) {
 	payload = append(append(payload, "lock-lost "...), l.Key...)
 	payload = strconv.AppendInt(append(payload, ' '), l.Token, 10)

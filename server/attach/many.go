@@ -1,8 +1,8 @@
 package attach
 
-// A semaphore may have many holders. Then a change of one holder leaves a doubt about that one alone.
+// A semaphore may have many holders. A change of one holder then only leaves a doubt about that holder.
 
-// ChangedFor is Changed for what one owner holds at a key.
+// ChangedFor does what Changed does, for the holds of one owner at a key.
 func (t *Table[S]) ChangedFor(db int, key, owner string, runsFor func(owner string) bool) {
 	l := t.Find(db, key, owner)
 	if l == nil {
@@ -14,7 +14,7 @@ func (t *Table[S]) ChangedFor(db int, key, owner string, runsFor func(owner stri
 	t.doubt(l)
 }
 
-// BecauseDoubted is Because for the locks at a key about which there are doubts.
+// BecauseDoubted does what Because does, for the doubted locks at a key.
 func (t *Table[S]) BecauseDoubted(db int, key []byte, why Reason) {
 	for _, d := range t.doubts {
 		if d.DB != db || d.Key != string(key) {

@@ -7,36 +7,36 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Refusal says why a wait without a blocked client (NOTIFY) ended without the lock.
+// Refusal is the reason why a wait without a blocked client (NOTIFY) ended without the lock.
 type Refusal uint8
 
 const (
-	Timeout     Refusal = iota // the time to wait was over
+	Timeout     Refusal = iota // the time to wait has ended
 	Deadlock                   // it was the youngest wait of a deadlock
-	WrongType                  // what is at the key is no lock
-	Cancelled                  // LOCK.CANCEL, or no connection has kept the place
-	Unconfirmed                // it was granted, and not confirmed in time
+	WrongType                  // the value at the key is not a lock
+	Cancelled                  // by LOCK.CANCEL, or because no connection kept the place in the queue
+	Unconfirmed                // it was granted, but not confirmed in time
 	Failover                   // the server is a replica now
-	Denied                     // the user may not write to the key (any more)
+	Denied                     // the user may not write to the key
 	Failed                     // any other error
 )
 
 var refusals = [...]string{Timeout: "timeout", Deadlock: "deadlock", WrongType: "wrongtype", Cancelled: "cancelled", Unconfirmed: "unconfirmed",
 	Failover: "failover", Denied: "denied", Failed: "error"}
 
-// String is the word for it in pushes and messages.
+// String returns the refusal's word in pushes and messages.
 func (r Refusal) String() string { return refusals[r] }
 
-// Outcome is how a wait without a blocked client ended.
+// Outcome is the end of a wait without a blocked client.
 type Outcome struct {
 	Owner string
 	Keys  []string
-	Many  bool // of an MLOCK: keys and tokens are arrays
-	// Tokens are those of the locks that were granted; nil: none was.
+	Many  bool // the wait is an MLOCK: keys and tokens are arrays
+	// Tokens holds the tokens of the granted locks; nil: the wait was refused.
 	Tokens []int64
-	Why    Refusal // if none was
-	// Limiter: it was a wait for units of a limiter. Reply is the reply of LIMIT.TAKE, an array of integers;
-	// nil: none was given.
+	Why    Refusal // valid if the wait was refused
+	// Limiter says that it was a wait for units of a limiter. Reply is the reply of LIMIT.TAKE, an array of
+	// integers; nil: the wait was refused.
 	Limiter bool
 	Reply   []byte
 }
@@ -53,7 +53,7 @@ func (o *Outcome) word() string {
 	return "lock-refused"
 }
 
-// AppendPush appends the outcome as version 3 of the protocol sends it: a word, the key, the token or the
+// AppendPush appends the outcome as a push of version 3 of the protocol: a word, the key, the token or the
 // reason, the owner.
 func (o *Outcome) AppendPush(b []byte) []byte {
 	w := resp.Writer{Proto: 3, Buf: b}
@@ -80,8 +80,8 @@ func (o *Outcome) AppendPush(b []byte) []byte {
 	return w.Buf
 }
 
-// Messages are the outcome as it is published on the channel of the owner, a message for each key. The key
-// and the owner may hold blanks; the word between them does not.
+// Messages returns the outcome in its published form, a message for each key, and the owner's channel. The
+// key and the owner may contain blanks; the word between them does not.
 func (o *Outcome) Messages() (channel []byte, payloads [][]byte) {
 	for i, key := range o.Keys {
 		p := append(append([]byte(o.word()), ' '), key...)
@@ -98,7 +98,7 @@ func (o *Outcome) Messages() (channel []byte, payloads [][]byte) {
 	return append([]byte(channelPrefix), o.Owner...), payloads
 }
 
-// numbers are the integers of the reply with commas between them: it holds no blanks.
+// numbers returns the integers of the reply, separated by commas without blanks.
 func (o *Outcome) numbers() string {
 	_, items, _ := strings.Cut(string(o.Reply), "\r\n:")
 	return strings.TrimSuffix(strings.ReplaceAll(items, "\r\n:", ","), "\r\n")

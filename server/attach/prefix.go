@@ -7,27 +7,27 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// LeastPrefix is the least length of a prefix: a shorter one would match the owners of other programs.
+// LeastPrefix is the shortest allowed prefix: a shorter prefix would match the owners of other programs.
 const LeastPrefix = 8
 
-// prefix is the beginning of the names of the owners that connections keep alive (LOCK.ATTACH PREFIX).
+// prefix is the beginning of the owners' names that connections keep alive (LOCK.ATTACH PREFIX).
 type prefix[S comparable] struct {
 	text string
-	by   []S // in the order in which they came; there is at least one
+	by   []S // in the order of their calls; at least one
 }
 
-// prefixes are all of them. While there is one, the table knows the locks of all owners, also of those that
-// no connection is attached to. So the locks under a prefix are found without looking at any other.
+// prefixes holds all prefixes. While there is a prefix, the table knows the locks of all owners, even of
+// owners without attached connections. So it finds the locks under a prefix without looking at other locks.
 type prefixes[S comparable] struct {
 	byText  map[string]*prefix[S]
 	lengths []prefixLength               // of all prefixes, the shortest first
-	sorted  btree.Map[string, *Owner[S]] // all owners of the table, while there are prefixes
-	// ended: there are none any more, and Forget has looked at the owners before from.
+	sorted  btree.Map[string, *Owner[S]] // all owners of the table, while there is a prefix
+	// ended says that there are no prefixes any more, and that Forget has looked at the owners before from.
 	ended bool
 	from  string
 }
 
-// prefixLength is a length, and how many prefixes have it.
+// prefixLength is a length with the number of prefixes that have it.
 type prefixLength struct{ bytes, count int }
 
 // of visits the prefixes of an owner's name, the shortest first, until visit returns false.
@@ -53,7 +53,7 @@ func (ps *prefixes[S]) countLength(bytes, by int) {
 	}
 }
 
-// Prefixes are those that the connection is attached to, in no order.
+// Prefixes returns the prefixes that the connection is attached to, in no order.
 func (v *Attachments[S]) Prefixes() (texts []string) {
 	for text := range v.prefixes {
 		texts = append(texts, text)
@@ -64,8 +64,8 @@ func (v *Attachments[S]) Prefixes() (texts []string) {
 // HasPrefixes reports whether a connection is attached to a prefix. The table then has to know all locks.
 func (t *Table[S]) HasPrefixes() bool { return len(t.prefixes.byText) > 0 }
 
-// AttachPrefix attaches s to every owner that begins with a text, present and future. first: it is the
-// table's only prefix. Then the caller tells it of the locks of all owners (Track, Hold).
+// AttachPrefix attaches s to every owner, present and future, that begins with a text. first says that it is
+// the table's only prefix. Then the caller must report the locks of all owners (Track, Hold).
 func (t *Table[S]) AttachPrefix(s S, v *Attachments[S], text []byte) (first bool) {
 	if v.prefixes[string(text)] != nil {
 		return false
@@ -93,8 +93,8 @@ func (t *Table[S]) AttachPrefix(s S, v *Attachments[S], text []byte) (first bool
 	return first
 }
 
-// DetachPrefix ends it, and returns locks under the prefix that no connection keeps alive any more. It looks
-// at the first of them only, as Detach does.
+// DetachPrefix ends the attachment, and returns locks under the prefix that no connection keeps alive any
+// more. It only looks at the first mostLeft locks, as Detach does.
 func (t *Table[S]) DetachPrefix(s S, v *Attachments[S], text string) (left []*Lock[S]) {
 	p := v.prefixes[text]
 	if p == nil {
@@ -123,8 +123,8 @@ func (t *Table[S]) DetachPrefix(s S, v *Attachments[S], text string) (left []*Lo
 	return left
 }
 
-// Forget forgets some of what the table knew because of connections that have detached. budget bounds the
-// work. more: there is more to forget.
+// Forget removes owners and locks that the table knew because of detached connections. budget limits the
+// work. more says that there are more to remove.
 func (t *Table[S]) Forget(budget int) (more bool) {
 	ps := &t.prefixes
 	for ; budget > 0 && ps.ended; budget-- {
@@ -157,8 +157,8 @@ func (t *Table[S]) Forget(budget int) (more bool) {
 	return ps.ended || len(t.others) > 0
 }
 
-// EachUnder visits the locks of the owners that begin with a text. It looks at no other owner. Without a
-// prefix it visits none.
+// EachUnder visits the locks of the owners that begin with a text. It looks at no other owner. It visits no
+// lock if there is no prefix.
 func (t *Table[S]) EachUnder(text string, visit func(l *Lock[S])) {
 	if !t.HasPrefixes() {
 		return
@@ -169,7 +169,7 @@ func (t *Table[S]) EachUnder(text string, visit func(l *Lock[S])) {
 	})
 }
 
-// under is EachUnder until visit returns false. There is a prefix, or was until now.
+// under does what EachUnder does, until visit returns false. There is a prefix, or was one until now.
 func (t *Table[S]) under(text string, visit func(l *Lock[S]) bool) {
 	t.prefixes.sorted.Ascend(text, func(name string, o *Owner[S]) bool {
 		if !strings.HasPrefix(name, text) {
@@ -184,8 +184,8 @@ func (t *Table[S]) under(text string, visit func(l *Lock[S]) bool) {
 	})
 }
 
-// Track returns an owner; the table is to know the locks of that owner from now on. nil: it need not know
-// them.
+// Track returns an owner. The table must know the locks of that owner from now on. It returns nil if the
+// table need not know them.
 func (t *Table[S]) Track(name []byte) *Owner[S] {
 	o := t.owners[string(name)]
 	if o == nil && t.HasPrefixes() {
@@ -213,7 +213,7 @@ func (t *Table[S]) AttachedBy(s S, owner []byte) (yes bool) {
 }
 
 // Each visits the connections that are attached to an owner, and then those that are attached to a prefix of
-// it, until visit returns false. It may visit one more than once.
+// it, until visit returns false. It may visit a connection more than once.
 func (t *Table[S]) Each(owner []byte, visit func(s S, byPrefix bool) bool) {
 	if o := t.owners[string(owner)]; o != nil {
 		for _, s := range o.By {
@@ -232,7 +232,8 @@ func (t *Table[S]) Each(owner []byte, visit func(s S, byPrefix bool) bool) {
 	})
 }
 
-// All returns the connections that Each visits, each of them once. Of the first so many byPrefix is false.
+// All returns the connections that Each visits, each of them once. byPrefix is false for the first byOwner of
+// them.
 func (t *Table[S]) All(owner []byte) (all []S, byOwner int) {
 	of := t.owners[string(owner)]
 	t.prefixes.of(owner, func(p *prefix[S]) bool {

@@ -1,42 +1,42 @@
-// Package attach knows which connections are attached to which owners of locks (LOCK.ATTACH), and which
-// locks those owners hold. So the connections get a message when an owner loses one.
+// Package attach knows which connections are attached to which owners of locks (LOCK.ATTACH), and which locks
+// those owners hold. So the connections get a message when an owner loses a lock.
 //
 // It does not know the server, sessions or the data: connections are a type parameter, and a lock is a name,
-// an owner and a token. Code that changes a key, or sees it changed, leaves a doubt here. At the end of the
-// unit the server takes the doubts out, looks at the data, and says what it found (Hold, Lose). So it does
-// not matter what changed a lock. A lock that expired and one that was deleted leave the same data behind.
-// So such a reason is recorded when it happens (Because); the first one counts.
+// an owner and a token. Code that changes a key, or notices a change, leaves a doubt here. At the end of the
+// unit the server takes the doubts, looks at the data, and reports the result (Hold, Lose). So it does not
+// matter what changed a lock. A lock that expired and a lock that was deleted leave the same data behind, so
+// such a reason is recorded when it happens (Because). The first recorded reason counts.
 //
-// To add a reason: a Reason, its word in reasons, and a call of Because.
+// To add a reason, add a Reason, its word in reasons, and a call of Because.
 package attach
 
 import "slices"
 
-// Reason says how an owner came to hold a lock no more.
+// Reason is the reason why an owner does not hold a lock any more.
 type Reason uint8
 
 const (
 	unknown     Reason = iota
-	scripted           // a script that was given the owner's name did it; as Released, unless the lease had ended
-	Released           // the owner did it itself, and gets no message
+	scripted           // a script with the owner's name as an argument released it; counts as Released, unless the lease had ended
+	Released           // the owner released it, and gets no message
 	Expired            // the lease ended
 	Forced             // LOCK.FORCE
-	Overwritten        // something else stands at the key
-	Deleted            // nothing does
+	Overwritten        // the key has another value
+	Deleted            // the key does not exist
 )
 
 var reasons = [...]string{Expired: "expired", Forced: "forced", Overwritten: "overwritten", Deleted: "deleted"}
 
-// Owner is an owner of locks that connections are attached to.
+// Owner is an owner of locks with attached connections.
 type Owner[S comparable] struct {
 	Name string
-	// By are those connections, in the order in which they came. There is one at least, unless there are
-	// prefixes: then the table also knows owners that hold locks.
+	// By lists these connections, in the order of their calls. It has at least one, unless there are
+	// prefixes: then the table also knows other owners that hold locks.
 	By    []S
 	first *Lock[S]
 }
 
-// Lock is a lock that such an owner holds.
+// Lock is a lock of such an owner.
 type Lock[S comparable] struct {
 	Owner *Owner[S]
 	DB    int
@@ -45,31 +45,31 @@ type Lock[S comparable] struct {
 
 	why        Reason
 	doubted    bool     // it is in Table.doubts
-	beside     *Lock[S] // of another owner at the same key
-	above      *Lock[S] // the lock that has this one beside it
+	beside     *Lock[S] // a lock of another owner at the same key
+	above      *Lock[S] // the lock that has this lock as beside
 	prev, next *Lock[S] // of the same owner
 }
 
-// Doubt is a lock to be looked at.
+// Doubt is a lock that must be checked.
 type Doubt struct {
 	DB         int
 	Key, Owner string
 }
 
-// Attachments are the owners that one connection is attached to. The zero value is ready.
+// Attachments holds the owners that a connection is attached to. The zero value is ready.
 type Attachments[S comparable] struct {
 	owners   map[string]*Owner[S]
 	prefixes map[string]*prefix[S]
 	bytes    int
 }
 
-// Len returns how many owners and prefixes there are.
+// Len returns the number of owners and prefixes.
 func (v *Attachments[S]) Len() int { return len(v.owners) + len(v.prefixes) }
 
 // Has reports whether the connection is attached to an owner.
 func (v *Attachments[S]) Has(owner []byte) bool { return v.owners[string(owner)] != nil }
 
-// Names are the owners, in no order.
+// Names returns the owners, in no order.
 func (v *Attachments[S]) Names() (names []string) {
 	for name := range v.owners {
 		names = append(names, name)
@@ -77,23 +77,23 @@ func (v *Attachments[S]) Names() (names []string) {
 	return names
 }
 
-// Bytes returns about how much memory the connection takes here.
+// Bytes returns about the memory that the connection takes here.
 func (v *Attachments[S]) Bytes() int { return v.bytes }
 
-// attachmentBytes is about what an owner takes beside its name: itself, and its places in two maps.
+// attachmentBytes is about the size of an owner without its name: the struct, and its entries in two maps.
 const attachmentBytes = 160
 
-// Table holds all owners that a connection is attached to.
+// Table holds all owners with attached connections.
 type Table[S comparable] struct {
 	owners   map[string]*Owner[S]
 	prefixes prefixes[S]
-	attached int                   // how often a connection is attached to an owner or to a prefix
+	attached int                   // number of attachments to owners and prefixes
 	locks    []map[string]*Lock[S] // by database and key
 	doubts   []Doubt
-	others   []*Owner[S] // to be forgotten, unless connections attach to them again: see Forget
+	others   []*Owner[S] // owners to be removed, unless connections attach to them again: see Forget
 }
 
-// Open makes an empty table for so many databases.
+// Open makes an empty table for a number of databases.
 func (t *Table[S]) Open(databases int) {
 	t.owners = make(map[string]*Owner[S])
 	t.locks = make([]map[string]*Lock[S], databases)
@@ -102,7 +102,7 @@ func (t *Table[S]) Open(databases int) {
 // InUse reports whether a connection is attached to an owner or to a prefix.
 func (t *Table[S]) InUse() bool { return t.attached > 0 }
 
-// Owner returns an owner that the table knows, nil if it does not.
+// Owner returns an owner that the table knows, or nil.
 func (t *Table[S]) Owner(name []byte) *Owner[S] { return t.owners[string(name)] }
 
 // AttachedByOther reports whether another connection than s is attached to an owner.
@@ -114,7 +114,7 @@ func (t *Table[S]) AttachedByOther(s S, owner []byte) (yes bool) {
 	return yes
 }
 
-// add makes an owner known.
+// add adds an owner.
 func (t *Table[S]) add(name []byte) *Owner[S] {
 	o := &Owner[S]{Name: string(name)}
 	t.owners[o.Name] = o
@@ -124,7 +124,7 @@ func (t *Table[S]) add(name []byte) *Owner[S] {
 	return o
 }
 
-// forget forgets an owner and its locks.
+// forget removes an owner and its locks.
 func (t *Table[S]) forget(o *Owner[S]) {
 	delete(t.owners, o.Name)
 	t.prefixes.sorted.Delete(o.Name)
@@ -133,7 +133,7 @@ func (t *Table[S]) forget(o *Owner[S]) {
 	}
 }
 
-// Attach attaches s, with its attachments v, to an owner; it does nothing if s is attached already.
+// Attach attaches s, with its attachments v, to an owner. It does nothing if s is attached already.
 func (t *Table[S]) Attach(s S, v *Attachments[S], name []byte) {
 	if v.Has(name) {
 		return
@@ -151,11 +151,11 @@ func (t *Table[S]) Attach(s S, v *Attachments[S], name []byte) {
 	t.attached++
 }
 
-// mostLeft is how many locks Detach and DetachPrefix look at.
+// mostLeft limits the locks that Detach and DetachPrefix look at.
 const mostLeft = 256
 
-// Detach ends it. If no connection is left that is attached to the owner or to a prefix of it, locks of the
-// owner are returned. There may be very many: then it is only the first of them.
+// Detach ends the attachment. If no connection is attached to the owner or to a prefix of it any more, it
+// returns locks of the owner, at most mostLeft.
 func (t *Table[S]) Detach(s S, v *Attachments[S], name string) (left []*Lock[S]) {
 	o := v.owners[name]
 	if o == nil {
@@ -182,21 +182,21 @@ func (t *Table[S]) Detach(s S, v *Attachments[S], name string) (left []*Lock[S])
 	return left
 }
 
-// detached forgets everything if no connection is attached any more.
+// detached clears the table if no connection is attached any more.
 func (t *Table[S]) detached() {
 	if !t.InUse() {
 		*t = Table[S]{owners: make(map[string]*Owner[S]), locks: make([]map[string]*Lock[S], len(t.locks))}
 	}
 }
 
-// Find returns the lock that an owner is known to hold at a key, nil if none is.
+// Find returns the lock that an owner is known to hold at a key, or nil.
 func (t *Table[S]) Find(db int, key, owner string) *Lock[S] {
 	o := t.owners[owner]
 	if o == nil {
 		return nil
 	}
-	// Many owners may hold permits of one semaphore, and one owner may hold many locks. The shorter list ends
-	// the search.
+	// Many owners may hold permits of one semaphore, and one owner may hold many locks. The search ends with
+	// the shorter list.
 	at, of := t.locks[db][key], o.first
 	for at != nil && of != nil {
 		switch {
@@ -226,10 +226,10 @@ func (t *Table[S]) Hold(o *Owner[S], db int, key string, token int64) {
 	t.locks[db][key] = l
 }
 
-// Holds says that a lock was found to be held as before: what seemed to be the reason of its end was none.
+// Holds says that a lock is still held: the recorded reason was wrong.
 func (l *Lock[S]) Holds() { l.why = unknown }
 
-// Lose forgets a lock that is held no more, and returns why it is not: found, unless another reason was
+// Lose removes a lock that is not held any more, and returns the reason: found, unless another reason was
 // recorded.
 func (t *Table[S]) Lose(l *Lock[S], found Reason) Reason {
 	t.drop(l)
@@ -267,7 +267,7 @@ func (t *Table[S]) drop(l *Lock[S]) {
 	}
 }
 
-// Because records why the locks at a key are about to be held no more, or have just ceased to be.
+// Because records the reason why the locks at a key are about to end, or have just ended.
 func (t *Table[S]) Because(db int, key []byte, why Reason) {
 	for l := t.locks[db][string(key)]; l != nil; l = l.beside {
 		if l.why <= scripted {
@@ -276,8 +276,8 @@ func (t *Table[S]) Because(db int, key []byte, why Reason) {
 	}
 }
 
-// Changed leaves a doubt about the locks at a key that has changed. runsFor tells whether a script runs that
-// was given a name: a release by such a script (Redisson's) is the owner's own.
+// Changed leaves a doubt about the locks at a key that has changed. runsFor reports whether a script is
+// running that has a name as an argument: a release by such a script (Redisson's) counts as the owner's own.
 func (t *Table[S]) Changed(db int, key []byte, runsFor func(owner string) bool) {
 	for l := t.locks[db][string(key)]; l != nil; l = l.beside {
 		if l.why == unknown && runsFor(l.Owner.Name) {
@@ -287,7 +287,7 @@ func (t *Table[S]) Changed(db int, key []byte, runsFor func(owner string) bool) 
 	}
 }
 
-// DatabaseChanged is Changed for every key of a database.
+// DatabaseChanged calls Changed for every key of a database.
 func (t *Table[S]) DatabaseChanged(db int) {
 	for _, l := range t.locks[db] {
 		for ; l != nil; l = l.beside {
@@ -303,21 +303,21 @@ func (t *Table[S]) doubt(l *Lock[S]) {
 	}
 }
 
-// Look leaves a doubt whether an owner holds a lock that may be unknown here.
+// Look leaves a doubt whether an owner holds a lock that the table does not know.
 func (t *Table[S]) Look(db int, key, owner []byte) {
 	if t.owners[string(owner)] != nil || t.HasPrefixes() {
 		t.doubts = append(t.doubts, Doubt{db, string(key), string(owner)})
 	}
 }
 
-// Moved leaves doubts about the locks that may stand at newKey of to now, where those of key went.
+// Moved leaves doubts about locks at newKey of database to, after the value of key was moved there.
 func (t *Table[S]) Moved(db int, key []byte, to int, newKey []byte) {
 	for l := t.locks[db][string(key)]; l != nil; l = l.beside {
 		t.doubts = append(t.doubts, Doubt{to, string(newKey), l.Owner.Name})
 	}
 }
 
-// Swapped is Moved for all locks of two databases.
+// Swapped does what Moved does, for all locks of two databases.
 func (t *Table[S]) Swapped(a, b int) {
 	for _, way := range [][2]int{{a, b}, {b, a}} {
 		for key, l := range t.locks[way[0]] {
@@ -328,10 +328,10 @@ func (t *Table[S]) Swapped(a, b int) {
 	}
 }
 
-// Doubts returns how many doubts there are.
+// Doubts returns the number of doubts.
 func (t *Table[S]) Doubts() int { return len(t.doubts) }
 
-// TakeDoubts returns all doubts, in the order in which they came.
+// TakeDoubts returns and removes all doubts, in the order of their creation.
 func (t *Table[S]) TakeDoubts() []Doubt {
 	taken := t.doubts
 	t.doubts = nil

@@ -10,48 +10,49 @@ import (
 )
 
 // Attempts of clients: logins that succeed or fail, and commands that ACL refuses. A client can make millions
-// of each, so attempts that are alike share two lines: the first at once, and one at the end of a period that
-// counts the others. A period is a second, and a minute for logins that fail: clients without a password can
-// cause those, and may not push other lines out of the file.
+// of each, so similar attempts share two lines: the first is written at once, and another at the end of a
+// period counts the others. A period is a second, and a minute for failed logins, because clients without a
+// password can cause those, and must not push other lines out of the file.
 
 const (
-	// mostAlike is how many different attempts of a period have lines of their own. The others share one.
+	// mostAlike limits the different attempts of a period that have lines of their own. The others share a
+	// line.
 	mostAlike = 500
-	// mostNames is how many of the names that one address tried in a period are written.
+	// mostNames limits the tried names of one address in a period that are written.
 	mostNames = 10
-	// failuresSeconds is the period of logins that fail.
+	// failuresSeconds is the period of failed logins.
 	failuresSeconds = 60
 )
 
-// alike is what attempts that share a line have in common. A client chooses none of it freely. from is the
-// address of a login that failed.
+// alike holds the properties that attempts with a common line share. A client chooses none of them freely.
+// from is the address of a failed login.
 type alike struct{ event, user, command, reason, from string }
 
-// counted is what a period has of attempts that are alike.
+// counted holds the attempts of a period that are alike.
 type counted struct {
 	alike
-	more   int      // since the first one, which has its line
+	more   int      // number of attempts after the first, which has its line
 	last   Client   // the client of the last one
-	detail []any    // of the last one
-	names  []string // those that were tried, for logins that failed; at most mostNames
-	write  written  // to the server's log; nil: it has lines of its own
+	detail []any    // of the last attempt
+	names  []string // tried names of failed logins; at most mostNames
+	write  written  // writes to the server's log; nil: not written there
 }
 
-// written writes a line about attempts to the server's log.
+// written is a function that writes a line about attempts to the server's log.
 type written func(c *Client, attrs []any)
 
-// attempts are those of a period. The zero value is ready.
+// attempts holds the attempts of a period. The zero value is ready.
 type attempts struct {
 	period int64
 	of     []counted
-	at     map[alike]int // where in of
+	at     map[alike]int // index in of
 	rest   int           // beyond mostAlike
 }
 
-// Refusal is a command that ACL refused.
+// Refusal is a command that ACL has refused.
 type Refusal struct {
-	// Command is the command's full name, Reason what was missing: the right to a command, key, channel or
-	// database. Context is where the command stood, as in ACL LOG.
+	// Command is the command's full name, Reason the missing right: to a command, key, channel or database.
+	// Context is where the command came from, as in ACL LOG.
 	Command, Reason, Context string
 	// Object is the key, channel or database; nil: the command itself.
 	Object []byte
@@ -72,12 +73,12 @@ func (l *Log) serverRefused(c *Client, attrs []any) {
 	}
 }
 
-// Login logs that the client has become its user. by is how: "password" or "certificate".
+// Login logs that the client has become its user. by is the way: "password" or "certificate".
 func (l *Log) Login(c Client, by string) {
 	l.attempt(alike{event: "login", user: c.User, reason: by}, c, []any{"by", by}, l.serverLogin)
 }
 
-// serverLogin writes a line for those who look for it: programs log in all the time.
+// serverLogin writes a line at verbose, because programs log in all the time.
 func (l *Log) serverLogin(c *Client, attrs []any) {
 	if !l.Server.Enabled(context.Background(), LevelVerbose) {
 		return
@@ -87,7 +88,7 @@ func (l *Log) serverLogin(c *Client, attrs []any) {
 	}
 }
 
-// attempt writes a line, or counts the attempt for the line at the end of the second.
+// attempt writes a line, or counts the attempt for the line at the end of the period.
 func (l *Log) attempt(kind alike, c Client, detail []any, write written) {
 	l.startPeriod(&l.attempts, 1)
 	if of := l.attempts.add(kind, c, detail); of != nil {
@@ -97,7 +98,7 @@ func (l *Log) attempt(kind alike, c Client, detail []any, write written) {
 	}
 }
 
-// FailedLogin logs that a client could not log in by a name.
+// FailedLogin logs that a client could not log in with a name.
 func (l *Log) FailedLogin(c Client, name []byte) {
 	c.User = cutText(name)
 	l.startPeriod(&l.failures, failuresSeconds)
@@ -111,7 +112,7 @@ func (l *Log) FailedLogin(c Client, name []byte) {
 	}
 }
 
-// network is the part of a client's address that it cannot choose freely: all of IPv4, half of IPv6.
+// network returns the part of a client's address that it cannot choose freely: all of IPv4, half of IPv6.
 func network(addr string) string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -125,7 +126,7 @@ func network(addr string) string {
 	return prefix.String()
 }
 
-// add counts an attempt. It returns one that is the first of its kind in the period.
+// add counts an attempt. It returns the attempt if it is the first of its kind in the period.
 func (a *attempts) add(kind alike, c Client, detail []any) (first *counted) {
 	if i, ok := a.at[kind]; ok {
 		of := &a.of[i]
@@ -145,7 +146,7 @@ func (a *attempts) add(kind alike, c Client, detail []any) (first *counted) {
 	return &a.of[len(a.of)-1]
 }
 
-// named adds a name that was tried.
+// named adds a tried name.
 func (a *attempts) named(kind alike, name string) {
 	i, ok := a.at[kind]
 	if !ok {
@@ -156,7 +157,7 @@ func (a *attempts) named(kind alike, name string) {
 	}
 }
 
-// now is the time by which lines are counted.
+// now returns the time by which lines are counted.
 func (l *Log) now() time.Time {
 	if l.Now != nil {
 		return l.Now()
@@ -164,7 +165,7 @@ func (l *Log) now() time.Time {
 	return time.Now()
 }
 
-// startPeriod ends the period before, if the time is in the next one.
+// startPeriod ends the previous period, if the time is in the next period.
 func (l *Log) startPeriod(a *attempts, seconds int64) {
 	if period := l.now().Unix() / seconds; period != a.period {
 		l.count(a)
@@ -172,7 +173,7 @@ func (l *Log) startPeriod(a *attempts, seconds int64) {
 	}
 }
 
-// CountAttempts writes the lines that count the attempts of a period that is over. The server calls it once a
+// CountAttempts writes the lines that count the attempts of a finished period. The server calls it once a
 // second.
 func (l *Log) CountAttempts() {
 	l.count(&l.attempts)
@@ -185,7 +186,7 @@ func (l *Log) Close() {
 	l.count(&l.failures)
 }
 
-// count writes the lines that count attempts, and forgets those.
+// count writes the lines that count attempts, and resets the counts.
 func (l *Log) count(a *attempts) {
 	for i := range a.of {
 		of := &a.of[i]

@@ -1,11 +1,12 @@
-// Package audit logs what operators do: the commands that change the server, its users, its code or much
-// data, refused passwords and what ACL refuses, at notice. Logins and the ends of leases are logged at
-// verbose. No line has a password.
+// Package audit logs the actions of operators: the commands that change the server, its users, its code or
+// much data, refused passwords and refusals of ACL, at notice. Logins and the ends of leases are logged at
+// verbose. No line contains a password.
 //
-// It owns the list of these commands, the text of a line, and how many lines of a kind a second may have.
-// What it knows of a client is Client. It must not know a session or the network.
+// It owns the list of these commands, the text of a line, and the limit of lines in a second. It knows a
+// client only as a Client. It must not know a session or the network.
 //
-// To log a further command: its name in Commands. A test says which dangerous commands are not logged.
+// To log a further command, add its name to Commands. A test lists the dangerous commands that are not
+// logged.
 package audit
 
 import (
@@ -21,9 +22,9 @@ import (
 	"lockserver/internal/ascii"
 )
 
-// Commands returns the names of the commands that are logged. They change the server, users, code, other
-// clients or much data at once, show what others do or all data, or remove what an operator could look at.
-// Their rows run a wrapped handler: other commands cost nothing.
+// Commands returns the names of the logged commands. They change the server, users, code, other clients or
+// much data at once, show other clients' actions or all data, or remove data that an operator could inspect.
+// Only their rows run a wrapped handler: other commands cost nothing.
 func Commands() []string { return slices.Clone(audited) }
 
 var audited = []string{
@@ -36,8 +37,9 @@ var audited = []string{
 	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot", "raft|check", "raft|backup",
 }
 
-// auditedFirst are logged before they run, also if they are refused then: they may not return, because they
-// end the process or wait for a disk. So is a CONFIG SET that opens a file.
+// auditedFirst lists commands that are logged before they run, even if they are then refused: they may not
+// return, because they end the process or wait for a disk. CONFIG SET is treated in the same way if it opens
+// a file.
 var auditedFirst = []string{"shutdown", "debug", "save", "acl|load", "acl|save", "config|rewrite"}
 
 // mayNotReturn reports whether a call is logged before it runs.
@@ -68,25 +70,26 @@ func onlyReads(name string, argv [][]byte) bool {
 	return false
 }
 
-// The most lines a second of one kind. An unauthenticated client can cause failed logins, so those are few.
+// The limits of lines of one kind in a second. An unauthenticated client can cause failed logins, so that
+// limit is low.
 const (
 	mostLines, mostLoginLines = 100, 10
-	// mostFileLines is the same for the log of what operators do, which has a bound in bytes as well.
+	// mostFileLines is the same for the log of operators, which also has a limit in bytes.
 	mostFileLines = 1000
-	// mostText bounds the words of a call, and a name that a client has given, in bytes.
+	// mostText limits the words of a call, and a name that a client has given, in bytes.
 	mostText = 256
-	// mostRules bounds the words of ACL SETUSER, so that no padding hides a rule that follows.
+	// mostRules limits the words of ACL SETUSER, so that no padding hides a rule that follows.
 	mostRules = 16 << 10
 )
 
-// LineLimit bounds how many lines of a kind the log gets in a second.
+// LineLimit limits the lines of a kind in a second of the log.
 type LineLimit struct {
 	second     int64
 	lines      int
 	suppressed int
 }
 
-// Allow reports whether one more line may be written, and how many were not since the last one.
+// Allow reports whether another line may be written, and how many were suppressed since the last.
 func (l *LineLimit) Allow(now time.Time, most int) (suppressed int, ok bool) {
 	if second := now.Unix(); second != l.second {
 		l.second, l.lines = second, 0
@@ -100,13 +103,13 @@ func (l *LineLimit) Allow(now time.Time, most int) (suppressed int, ok bool) {
 	return suppressed, true
 }
 
-// Client is what a line tells of a client.
+// Client is the information about a client in a line.
 type Client struct {
 	ID               int64
 	User, Addr, Name string
 }
 
-// attrs tell of the client.
+// attrs returns the attributes of the client.
 func (c *Client) attrs(suppressed int) []any {
 	attrs := []any{"user", c.User, "address", c.Addr, "client", cutText([]byte(c.Name))}
 	if suppressed > 0 {
@@ -117,31 +120,31 @@ func (c *Client) attrs(suppressed int) []any {
 
 // Log writes the lines of one server. Nothing here locks; its owner does.
 type Log struct {
-	// Server is the server's log. Operators is a log of what operators do alone; nil: there is none.
+	// Server is the server's log. Operators is a log only for actions of operators; it may be nil.
 	Server, Operators *slog.Logger
-	// Now is the time by which lines are counted; nil: the system's.
+	// Now returns the time by which lines are counted; nil: the system's time.
 	Now func() time.Time
 
 	commands, logins, leases, file, refusals, entries LineLimit
-	// attempts have the period of a second; failures, the logins that failed, that of a minute.
+	// attempts have periods of a second; failures, the failed logins, have periods of a minute.
 	attempts, failures attempts
 }
 
 // Runner is the server that runs a command.
 type Runner interface {
-	// Find finds its log, and the client that sent the command. logged is false if a log, a master or the
-	// group brought the command.
+	// Find returns the server's Log, and the client that sent the command. logged is false if a log, a master
+	// or the group sent the command.
 	Find(c *commands.Ctx) (l *Log, client Client, logged bool)
-	// Later has over called with the result of a command that waits, when its work is over. It returns
-	// false if the command does not wait.
+	// Later makes the server call over with the result of a waiting command, when the command has ended. It
+	// returns false if the command does not wait.
 	Later(c *commands.Ctx, over func(err error)) bool
 }
 
 // auditor logs the commands of a server.
 type auditor struct{ runner Runner }
 
-// Wrap returns the rows with handlers that log the commands that are logged. opensFile reports whether CONFIG
-// SET opens a file for a directive.
+// Wrap returns the rows, with handlers that log for the logged commands. opensFile reports whether CONFIG SET
+// opens a file for a directive.
 func Wrap(families [][]commands.Row, runner Runner, opensFile func(directive string) bool) [][]commands.Row {
 	out, a := make([][]commands.Row, len(families)), auditor{runner}
 	for i, rows := range families {
@@ -158,9 +161,9 @@ func Wrap(families [][]commands.Row, runner Runner, opensFile func(directive str
 	return out
 }
 
-// wrapped is the row's handler, if need be with a line in the log: before it runs if it may not return, and
-// otherwise once it has succeeded. A command that waits may fail later: its result is logged then, because it
-// may have changed something.
+// wrapped returns the row's handler. For a logged command the handler writes a line: before the command runs
+// if it may not return, and otherwise after it has succeeded. A command that waits may fail later: its result
+// is then logged, because it may have changed the data.
 func (a auditor) wrapped(name string, row *commands.Row, opensFile func(directive string) bool) func(*commands.Ctx) error {
 	run, secrets := row.Run, row.Secrets
 	if !slices.Contains(audited, name) {
@@ -182,10 +185,10 @@ func (a auditor) wrapped(name string, row *commands.Row, opensFile func(directiv
 	}
 }
 
-// findSecrets finds the words of a call that are secret, as a row does.
+// findSecrets finds the secret words of a call, as a row does.
 type findSecrets func(args [][]byte, dst []int) []int
 
-// called returns what logs a command of a client with its result.
+// called returns a function that logs a command of a client with its result.
 func (a auditor) called(c *commands.Ctx, name string, secrets findSecrets) func(err error) {
 	if !onlyReads(name, c.Argv) {
 		if l, client, logged := a.runner.Find(c); logged {
@@ -196,7 +199,7 @@ func (a auditor) called(c *commands.Ctx, name string, secrets findSecrets) func(
 	return func(error) {}
 }
 
-// command logs a call of a command, which has failed with err.
+// command logs a call of a command. err is its error, or nil.
 func (l *Log) command(c *Client, name, call string, err error) {
 	event, text := "command", "an operator's command was run"
 	var cause []any
@@ -209,10 +212,10 @@ func (l *Log) command(c *Client, name, call string, err error) {
 	}
 }
 
-// callText is the call as the log may have it.
+// callText returns the call in the form of the log.
 func callText(c *commands.Ctx, name string, secrets findSecrets) string {
 	argv := slices.Clone(c.Argv)
-	if secrets != nil && !strings.HasPrefix(name, "acl|") { // of ACL the names of users are to be seen
+	if secrets != nil && !strings.HasPrefix(name, "acl|") { // for ACL the names of users must be visible
 		for _, i := range secrets(argv, nil) {
 			argv[i] = []byte("(redacted)")
 		}
@@ -222,7 +225,7 @@ func callText(c *commands.Ctx, name string, secrets findSecrets) string {
 	case name == "acl|setuser":
 		most = mostRules
 		hidePasswords(argv[3:])
-	case name == "function|load": // its first line names the library
+	case name == "function|load": // the first line names the library
 		argv[last], _, _ = bytes.Cut(argv[last], []byte("\n"))
 	case name == "function|restore":
 		argv = argv[:2]
@@ -241,7 +244,7 @@ func callText(c *commands.Ctx, name string, secrets findSecrets) string {
 	return b.String()
 }
 
-// hidePasswords replaces passwords and hashes of passwords in rules of a user. Their first letter stays.
+// hidePasswords replaces passwords and password hashes in the rules of a user. Their first letter stays.
 func hidePasswords(rules [][]byte) {
 	for i, rule := range rules {
 		if len(rule) > 0 && strings.IndexByte("><#!", rule[0]) >= 0 {
@@ -250,7 +253,7 @@ func hidePasswords(rules [][]byte) {
 	}
 }
 
-// cutText is a client's text as far as the log takes it.
+// cutText returns a client's text, cut to the limit of the log.
 func cutText(text []byte) string {
 	if len(text) > mostText {
 		return strings.ToValidUTF8(string(text[:mostText]), "") + "..."
@@ -261,7 +264,7 @@ func cutText(text []byte) string {
 	return string(text)
 }
 
-// toOperators writes to the log of what operators do.
+// toOperators writes to the log of operators.
 func (l *Log) toOperators(event string, c *Client, user string, attrs ...any) {
 	if l.Operators == nil {
 		return

@@ -87,12 +87,12 @@ type TokenInfo struct {
 	Err  error // the file could not be written
 }
 
-// TokenInfo tells how the tokens stand.
+// TokenInfo returns the figures of the tokens.
 func (s *Storage) TokenInfo() TokenInfo {
 	return TokenInfo{Last: s.LastToken(), Kept: s.tokens.path != "", Err: s.tokens.err}
 }
 
-// SyncTimes is how long the syncs of the log took since it was opened; nil: there is no log.
+// SyncTimes returns the durations of the log's syncs since it was opened; nil without a log.
 func (s *Storage) SyncTimes() *histogram.Histogram {
 	if s.log == nil {
 		return nil
@@ -101,7 +101,7 @@ func (s *Storage) SyncTimes() *histogram.Histogram {
 	return &h
 }
 
-// SlowestSync is how long the longest sync of the log took since the last call.
+// SlowestSync returns the longest sync of the log since the last call.
 func (s *Storage) SlowestSync() time.Duration {
 	if s.log == nil {
 		return 0
@@ -109,7 +109,7 @@ func (s *Storage) SlowestSync() time.Duration {
 	return s.log.log.SlowestSync()
 }
 
-// ForgetCounts sets what is counted to zero (CONFIG RESETSTAT).
+// ForgetCounts sets the counts to zero (CONFIG RESETSTAT).
 func (s *Storage) ForgetCounts() {
 	s.snapshots.saves, s.rewrites.count, s.rewrites.failures = 0, 0, 0
 	if s.log != nil {
@@ -117,7 +117,7 @@ func (s *Storage) ForgetCounts() {
 	}
 }
 
-// writing is the background save or rewrite that runs; nil: none.
+// writing returns the running background save or rewrite, or nil.
 func (s *Storage) writing() *backgroundSave {
 	switch {
 	case s.snapshots.running:
@@ -133,7 +133,7 @@ func (s *Storage) WriteInfo(t *info.Text) {
 	i := s.Info()
 	t.Flag("loading", i.Load != nil && !s.Serves())
 	t.Flag("async_loading", s.Serves())
-	t.Zeros("current_cow_peak", "current_cow_size", "current_cow_size_age") // nothing is forked
+	t.Zeros("current_cow_peak", "current_cow_size", "current_cow_size_age") // this server never forks
 	s.writing().writeInfo(t)
 	t.Line("rdb_changes_since_last_save", i.Changes)
 	t.Flag("rdb_bgsave_in_progress", i.Saves.Running)
@@ -168,7 +168,7 @@ func (s *Storage) WriteInfo(t *info.Text) {
 	}
 }
 
-// writeInfo writes how far a background save or rewrite has come; nil: there is none.
+// writeInfo writes the progress of a background save or rewrite; bg may be nil.
 func (bg *backgroundSave) writeInfo(t *info.Text) {
 	saved, keys := int64(0), int64(0)
 	if bg != nil {
@@ -179,7 +179,7 @@ func (bg *backgroundSave) writeInfo(t *info.Text) {
 	t.Line("current_save_keys_total", keys)
 }
 
-// write writes how far the start has come.
+// write writes the progress of the load at the start.
 func (l *Load) write(t *info.Text) {
 	t.Line("loading_start_time", l.StartedUS/1_000_000)
 	t.Line("loading_total_bytes", l.Total)

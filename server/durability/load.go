@@ -15,40 +15,39 @@ import (
 	"lockserver/store"
 )
 
-// Loading: what is on disk is read in slices, between which the host answers clients, most of them with
-// -LOADING.
+// Loading: the files are read in slices, between which the host answers clients, most of them with -LOADING.
 
-// loading is how far the start has come.
+// loading is the progress of a load.
 type loading struct {
 	startedUS  int64
 	file       string
 	done       int64 // bytes
 	total      int64
-	reportedUS int64 // when progress was last reported
-	quiet      int64 // so many bytes are loaded before others get the lock for the first time
-	alone      bool  // in the middle of a command: no other goroutine may get the lock
-	ended      error // why it was broken off: the server is to end
+	reportedUS int64 // when the progress was last reported
+	quiet      int64 // number of bytes that are loaded before others get the lock for the first time
+	alone      bool  // the load is part of a command: no other goroutine may get the lock
+	ended      error // why it was broken off: the server is about to end
 	pace       pace
-	aside      *store.Store  // what is loaded into, beside the data; nil: into the data
-	serves     bool          // clients find the data from before
-	adopted    bool          // what was loaded aside is the data, and the log is not written anew yet
-	over       chan struct{} // is closed when the load is over
+	aside      *store.Store  // the store for a load beside the data; nil: the data itself
+	serves     bool          // clients see the old data
+	adopted    bool          // the data loaded aside is now the data, and the log is not rewritten yet
+	over       chan struct{} // closed at the end of the load
 }
 
-// begin says that a load goes on.
+// begin begins a load.
 func (s *Storage) begin(l loading) {
 	l.over = make(chan struct{})
 	s.loading = &l
 }
 
-// end says that the load is over.
+// end ends the load.
 func (s *Storage) end() {
 	close(s.loading.over)
 	s.loading = nil
 }
 
-// awaitLoad lets others have the lock until no load goes on: a link that follows no longer takes a moment to
-// notice. It returns an error if the server is to end.
+// awaitLoad gives others the lock until no load is running: an ended link takes a moment to notice its end.
+// It returns an error if the server is about to end.
 func (s *Storage) awaitLoad() error {
 	for s.loading != nil {
 		over := s.loading.over
@@ -59,19 +58,20 @@ func (s *Storage) awaitLoad() error {
 	return nil
 }
 
-// reportLoadUS is how often a long load is reported.
+// reportLoadUS is the time between two reports about a long load.
 const reportLoadUS = 2_000_000
 
-// quietLoadBytes is how much is loaded at the start before clients get an answer, which is mostly -LOADING. A
-// program that starts a server and connects at once does not notice a short load. Redis has the same bound
-// (loading-process-events-interval-bytes).
+// quietLoadBytes is the number of bytes that are loaded at the start before clients get an answer, which is
+// mostly -LOADING. A program that starts a server and connects at once does not notice a short load. Redis
+// has the same limit (loading-process-events-interval-bytes).
 const quietLoadBytes = 2 << 20
 
-// BeginLoad says that clients can come from now on, and the data is not there. Load and EndLoad follow.
+// BeginLoad says that clients can connect from now on, and the data is not loaded yet. Load and EndLoad
+// follow.
 func (s *Storage) BeginLoad(nowUS int64) { s.begin(loading{startedUS: nowUS, quiet: quietLoadBytes}) }
 
-// Load fills the empty databases with what is on disk: the append-only log if it is on, and otherwise, or if
-// there is none yet, the snapshot.
+// Load fills the empty databases from the files: the append-only log if it is on. If the log is off, or does
+// not exist yet, it loads the snapshot.
 func (s *Storage) Load() error {
 	if err := s.claimAtStart(); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (s *Storage) Load() error {
 	return err
 }
 
-// EndLoad makes the server one that is at work on what was loaded. It is called when the time that the load
-// has taken has passed in the store, too.
+// EndLoad puts the loaded data into service. It is called when the time of the load has also passed in the
+// store.
 func (s *Storage) EndLoad() error {
 	if err := s.startTokens(); err != nil {
 		s.disown()
@@ -107,7 +107,7 @@ func (s *Storage) EndLoad() error {
 	return nil
 }
 
-// TellPlace tells the host the place of the loaded data in a replication history, if that is known.
+// TellPlace tells the host the position of the loaded data in a replication history, if it is known.
 func (s *Storage) TellPlace() {
 	if s.found.ID != "" && !s.overdue.tooMuch {
 		s.host.Placed(s.found, s.overdue.effects)
@@ -119,8 +119,8 @@ func (s *Storage) TellPlace() {
 // that continue the history still have them, and get the removals, as from Redis.
 type overdue struct {
 	effects []store.Effect
-	bytes   int64 // of keys and fields
-	tooMuch bool  // there is more than a history keeps: replicas begin anew
+	bytes   int64 // size of keys and fields
+	tooMuch bool  // there are more than a history keeps: replicas begin anew
 }
 
 // add records the removal of a key, or of one of its fields if field is not nil.
@@ -139,7 +139,7 @@ func (o *overdue) add(db int, key, field []byte, most int64) {
 	o.effects = append(o.effects, store.Effect{DB: db, Args: commands.CloneAll(args)})
 }
 
-// disown leaves the directory as it was found: a server that does not start leaves nothing behind.
+// disown restores the directory: a server that does not start leaves nothing behind.
 func (s *Storage) disown() {
 	if s.own != nil {
 		s.own.undo(s.files)
@@ -147,8 +147,8 @@ func (s *Storage) disown() {
 	}
 }
 
-// loadSnapshot reads the snapshot, if there is one. It leaves out expired keys, except on a replica: there
-// the master removes them, and may still extend them.
+// loadSnapshot reads the snapshot, if it exists. It leaves out expired keys, except on a replica: there the
+// master removes them, and may still extend them.
 func (s *Storage) loadSnapshot() error {
 	if s.config.DBFilename == "" {
 		return nil
@@ -166,8 +166,8 @@ func (s *Storage) loadSnapshot() error {
 	return nil
 }
 
-// readSnapshot reads the snapshot; replace says that its keys and libraries take the place of those that are
-// there. The error is fs.ErrNotExist if there is none.
+// readSnapshot reads the snapshot; replace says that its keys and libraries replace existing keys and
+// libraries. The error is fs.ErrNotExist if there is no snapshot.
 func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
 	path := s.snapshotPath()
 	f, err := os.Open(path)
@@ -196,10 +196,10 @@ func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
 	return got, nil
 }
 
-// mostLoadWarnings bounds how many lines a snapshot causes in the log.
+// mostLoadWarnings limits the lines in the log about one snapshot.
 const mostLoadWarnings = 100
 
-// loadOptions are how a snapshot is read.
+// loadOptions returns the options for reading a snapshot.
 func (s *Storage) loadOptions(replace bool) persistence.LoadOptions {
 	warned := 0
 	warn := func(text string) {
@@ -222,18 +222,18 @@ func (s *Storage) loadOptions(replace bool) persistence.LoadOptions {
 	return o
 }
 
-// loadTook is how long the load has taken, in the words in which Redis logs it.
+// loadTook returns the duration of the load, in the form in which Redis logs it.
 func (s *Storage) loadTook() string {
 	return fmt.Sprintf("%.3f seconds", float64(s.opts.Clock.NowUS()-s.loading.startedUS)/1e6)
 }
 
-// libraryError says that a library of a snapshot could not be loaded. No key of it has been then.
+// libraryError says that a library of a snapshot could not be loaded. No key of the snapshot was loaded then.
 type libraryError struct{ err error }
 
 func (e *libraryError) Error() string { return "Failed loading library, " + e.err.Error() }
 func (e *libraryError) Unwrap() error { return e.err }
 
-// openError says which snapshot could not be opened.
+// openError names a snapshot that could not be opened.
 type openError struct {
 	name string
 	err  error
@@ -244,7 +244,7 @@ func (e *openError) Error() string {
 }
 func (e *openError) Unwrap() error { return e.err }
 
-// loadError says which file could not be loaded.
+// loadError names a file that could not be loaded.
 type loadError struct {
 	path string
 	err  error
@@ -255,7 +255,7 @@ func (e *loadError) Error() string {
 }
 func (e *loadError) Unwrap() error { return e.err }
 
-// yieldingReader is a file that lets others have the lock before each read.
+// yieldingReader is a file that gives others the lock before each read.
 type yieldingReader struct {
 	io.Reader
 	storage *Storage
@@ -271,13 +271,13 @@ func (r *yieldingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Size is the length of the file, 0 if it is not known.
+// Size returns the length of the file; 0 if it is not known.
 func (r *yieldingReader) Size() int64 { return r.storage.loading.total }
 
-// loadSliceBytes is how much is loaded at most between two rests: about a millisecond's work.
+// loadSliceBytes is the number of bytes between two rests of a load: about a millisecond's work.
 const loadSliceBytes = 64 << 10
 
-// giveWay lets others have the lock for a time, or for a moment. The error says that the server is to end.
+// giveWay gives others the lock for a time, or for a moment. The error says that the server is about to end.
 func (s *Storage) giveWay(d time.Duration) error {
 	l := s.loading
 	if l.alone {
@@ -288,8 +288,7 @@ func (s *Storage) giveWay(d time.Duration) error {
 	return l.ended
 }
 
-// rest lets others have the lock, and reports a load that takes long. The error says that the server is to
-// end.
+// rest gives others the lock, and reports a long load. The error says that the server is about to end.
 func (s *Storage) rest() error {
 	l := s.loading
 	now := s.opts.Clock.NowUS()
@@ -316,19 +315,18 @@ func (s *Storage) rest() error {
 	return nil
 }
 
-// reportLoad says how far a long load is, where an operator looks for it:
-// Options.Progress, and otherwise the log.
+// reportLoad reports the progress of a long load to Options.Progress, or, if that is nil, to the log.
 func (s *Storage) reportLoad(keys int, bytesPerSecond int64) {
 	l := s.loading
 	if w := s.opts.Progress; w != nil {
-		_, _ = fmt.Fprintf(w, "loading %s: %d keys, %d of %d bytes, %d %%, %d bytes/s\n", // a load does not fail by it
+		_, _ = fmt.Fprintf(w, "loading %s: %d keys, %d of %d bytes, %d %%, %d bytes/s\n", // an error here does not fail the load
 			l.file, keys, l.done, l.total, l.percent(), bytesPerSecond)
 		return
 	}
 	s.logger.Info("Loading", "file", l.file, "keys", keys, "bytes", l.done, "percent", l.percent(), "bytes/s", bytesPerSecond)
 }
 
-// percent is how much has been loaded.
+// percent returns the loaded part of the file.
 func (l *loading) percent() int64 {
 	if l.total == 0 {
 		return 100
@@ -336,8 +334,8 @@ func (l *loading) percent() int64 {
 	return l.done * 100 / l.total
 }
 
-// loadLog reads the append-only log and opens it. If there is none yet it begins with the snapshot, if there
-// is one: Redis would begin with nothing.
+// loadLog reads the append-only log and opens it. If the log does not exist yet, it begins with the snapshot,
+// if there is one: Redis would begin with no data.
 func (s *Storage) loadLog() error {
 	dir, err := s.openLogDir()
 	if err != nil {
@@ -385,7 +383,7 @@ func (s *Storage) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, erro
 	return dir.Continue(options, s.baseNow)
 }
 
-// replayOptions are how a log is read.
+// replayOptions returns the options for reading a log.
 func (s *Storage) replayOptions() aof.LoadOptions {
 	began := s.opts.Clock.NowUS()
 	loaded := func(e aof.Entry) {
@@ -408,7 +406,7 @@ func (s *Storage) replayOptions() aof.LoadOptions {
 	}}
 }
 
-// baseNow writes all data as the base of a log that has none.
+// baseNow writes all data as the base of a new log.
 func (s *Storage) baseNow(w io.Writer) error {
 	snap := s.store.Cut()
 	defer snap.Release()
@@ -418,7 +416,7 @@ func (s *Storage) baseNow(w io.Writer) error {
 	return err
 }
 
-// replay is what takes a log's content: it implements aof.Input.
+// replay receives the content of a log: it implements aof.Input.
 type replay struct {
 	storage  *Storage
 	replayer Replayer
@@ -448,6 +446,6 @@ func (r replay) Command(argv [][]byte) error {
 	if err := r.replayer.Command(argv); err != nil {
 		return err
 	}
-	r.storage.found = persistence.History{} // until an annotation says where that leads to
+	r.storage.found = persistence.History{} // the position is unknown until an annotation states it
 	return r.storage.delayLoad()
 }

@@ -8,43 +8,43 @@ import (
 	"lockserver/store"
 )
 
-// Log is the append-only log as the server sees it. It takes the effects of each unit, says what a reply has
-// to wait for, and refuses writes once the disk has failed. Package aof has the log itself, its files and its
-// writer.
+// Log is the append-only log as the server sees it. It takes the effects of each unit, knows which position a
+// reply waits for, and refuses writes once the disk has failed. Package aof has the log itself, its files and
+// its writer.
 //
-// A slice is what the host does in one hold of its lock for one client, or for none.
+// A slice is the work of the host during one hold of its lock, for one client or for no client.
 type Log struct {
 	storage *Storage
 	log     *aof.Log
 	// offset is added to the log's positions, so that the positions of the process only rise. A log may end
 	// and another follow, but the gate has only one sequence of positions.
 	offset atomic.Int64
-	last   int64 // the highest position that anything has had to wait for
-	// wait is the position that the replies of this slice have to wait for, because of what they wrote. fresh
-	// says that a unit was appended since Credit, filled that one was appended since the slice began.
+	last   int64 // the highest position that a reply has had to wait for
+	// wait is the position that the replies of this slice wait for, because they wrote. fresh says that a
+	// unit was appended since Credit, filled that a unit was appended since the slice began.
 	wait          int64
 	fresh, filled bool
-	// broken is why the log cannot be written, nil if it can. Nothing is written until a
-	// rewrite has made the log whole.
+	// broken is the reason why the log cannot be written, or nil. Nothing is written until a rewrite has
+	// repaired the log.
 	broken error
 }
 
-// Mark is what a client carries for the log: up to where its output depends on what the log has. The zero
-// Mark is that of a client that has written nothing and seen nothing.
+// Mark is the state that a client carries for the log: the position that its output depends on. The zero Mark
+// belongs to a client that has written and seen nothing.
 type Mark struct {
-	// written is the position behind what the client wrote last; floor is one that its output has to wait
-	// for, because what another client wrote made it.
+	// written is the position after the client's last write. floor is a position that its output waits for,
+	// because another client's write made the output.
 	written, floor int64
-	// needs is the position that the system must have before output leaves. It belongs to the sender of the
+	// needs is the position that the system must have before output is sent. It belongs to the sender of the
 	// output.
 	needs int64
 }
 
-// Written is the position of the log behind what the client wrote last.
+// Written returns the position of the log after the client's last write.
 func (m *Mark) Written() int64 { return m.written }
 
-// Needs is the position of the log that the system must have before the client's output leaves. Only the
-// sender of the output calls it, and needs no lock.
+// Needs returns the position of the log that the system must have before the client's output is sent. Only
+// the sender of the output calls it, without a lock.
 func (m *Mark) Needs() int64 { return m.needs }
 
 // Append implements Journal.
@@ -53,14 +53,14 @@ func (l *Log) Append(unit []store.Effect) {
 	if position := l.log.Append(unit); position > 0 {
 		l.wait = max(l.wait, l.offset.Load()+position)
 	} else if l.broken == nil {
-		if err := l.log.Err(); err != nil { // the log reports it to noticeFailure, too
+		if err := l.log.Err(); err != nil { // the log also reports it to noticeFailure
 			l.breakDown(err)
 			l.wait = l.storage.gate.LostTo()
 		}
 	}
 }
 
-// Credit records that a client has written everything that was appended since the last call.
+// Credit records that a client has written all units since the last call.
 func (l *Log) Credit(m *Mark) {
 	if l.fresh {
 		l.fresh = false
@@ -68,8 +68,8 @@ func (l *Log) Credit(m *Mark) {
 	}
 }
 
-// Due returns the position that a client's output has to wait for. With 0 the output need not be kept, but
-// the system must have the log up to Mark.Needs. The sender calls it at the end of the client's slice.
+// Due returns the position that a client's output waits for. With 0 the output need not be kept, but the
+// system must have the log up to Mark.Needs. The sender calls it at the end of the client's slice.
 func (l *Log) Due(m *Mark) int64 {
 	position := max(l.wait, m.floor)
 	m.floor = 0
@@ -89,34 +89,35 @@ func (l *Log) Due(m *Mark) int64 {
 	return position
 }
 
-// Filled reports whether anything was appended in this slice. If so, the host calls Floor for each other
-// client that got output in the slice, and then EndSlice.
+// Filled reports whether a unit was appended in this slice. If so, the host calls Floor for each other client
+// that got output in the slice, and then EndSlice.
 func (l *Log) Filled() bool { return l.filled }
 
-// Floor makes a client's output wait for what was appended in this slice.
+// Floor makes a client's output wait for the units of this slice.
 func (l *Log) Floor(m *Mark) { m.floor = max(m.floor, l.wait) }
 
-// EndSlice ends a slice in which something was appended. A call of Wake, or of Flush at the end of the event
-// loop's round, must follow so that it is written. With Flush, one sync serves all clients that wrote in the
-// round.
+// EndSlice ends a slice with an appended unit. The caller must then call Wake, or Flush at the end of the
+// event loop's round, so that the units are written. With Flush, one sync serves all clients that wrote in
+// the round.
 func (l *Log) EndSlice() {
 	l.last = max(l.last, l.wait)
 	l.filled, l.fresh, l.wait = false, false, 0
 }
 
-// Wake has what was appended written soon.
+// Wake makes the writer write the appended units soon.
 func (l *Log) Wake() { l.log.Wake() }
 
-// Flush writes what was appended, or has it written soon if it must be synced. It needs no lock.
+// Flush writes the appended units, or makes the writer write them soon if they must be synced. It needs no
+// lock.
 func (l *Log) Flush() { l.log.Flush() }
 
-// End is the position behind what was appended.
+// End returns the position after the last appended unit.
 func (l *Log) End() int64 { return l.offset.Load() + l.log.Appended() }
 
 // Synced reports whether the log is on disk up to a position.
 func (l *Log) Synced(position int64) bool { return l.offset.Load()+l.log.Synced() >= position }
 
-// SyncSoon makes sure that what was appended is synced at some time, also with appendfsync no.
+// SyncSoon makes sure that the appended units are synced at some time, even with appendfsync no.
 func (l *Log) SyncSoon() {
 	if l.log.Policy() == aof.No {
 		log := l.log
@@ -124,8 +125,8 @@ func (l *Log) SyncSoon() {
 	}
 }
 
-// breakDown handles a failure of the disk. Writes are refused from now on. Clients that have not been
-// answered never are, because the answer could be about data that is lost.
+// breakDown handles a failure of the disk. Writes are refused from now on. Clients that wait for an answer
+// never get it, because it might depend on lost data.
 func (l *Log) breakDown(err error) {
 	s := l.storage
 	if l.broken != nil || s.log != l {
@@ -137,8 +138,8 @@ func (l *Log) breakDown(err error) {
 	s.gate.Lose(max(l.last, l.wait, s.gate.Safe()+1))
 }
 
-// noticeFailure is breakDown if the log has failed. The report of a failure may come late, when a rewrite has
-// made the log whole again. Then it does nothing.
+// noticeFailure calls breakDown if the log has failed. A failure may be reported late, when a rewrite has
+// already repaired the log. Then it does nothing.
 func (l *Log) noticeFailure() {
 	if l.storage.log != l {
 		return
@@ -148,15 +149,15 @@ func (l *Log) noticeFailure() {
 	}
 }
 
-// renew lets positions go on above those that were lost, also for clients that have written nothing since.
-// The log is about to be rewritten, and reports no positions until then.
+// renew continues the positions above the lost positions, also for clients that have not written since. The
+// log is about to be rewritten, and reports no positions until then.
 func (l *Log) renew() {
 	if behind := l.storage.gate.End() + 1 - l.offset.Load() - l.log.Appended(); l.broken != nil && behind > 0 {
 		l.offset.Add(behind)
 	}
 }
 
-// mend is what happens when a rewrite has made the log whole again.
+// mend is called when a rewrite has repaired the log.
 func (l *Log) mend() {
 	if l.broken == nil {
 		return

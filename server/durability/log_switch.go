@@ -10,10 +10,10 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// How the log is opened, switched on and off, and synced as the directives say.
+// Opening the log, switching it on and off, and its sync policy, by the directives.
 
 // newLog returns a Log, and the options for opening its files. The log's goroutines call the functions in
-// these options, also while a log is closed under the host's lock. So none of the functions may wait for that
+// these options, even while a log is closed under the host's lock. So these functions must not wait for that
 // lock.
 func (s *Storage) newLog() (*Log, aof.Options) {
 	l := &Log{storage: s}
@@ -33,7 +33,7 @@ func (s *Storage) newLog() (*Log, aof.Options) {
 	}
 }
 
-// policyOf is the policy that a word of appendfsync means.
+// policyOf returns the policy for a word of appendfsync.
 func policyOf(word string) aof.Policy {
 	switch word {
 	case "always":
@@ -44,7 +44,7 @@ func policyOf(word string) aof.Policy {
 	return aof.EverySec
 }
 
-// logDir is the log's directory.
+// logDir returns the log's directory.
 func (s *Storage) logDir() string { return filepath.Join(s.config.Dir, s.config.AppendDirname) }
 
 // openLogDir locks the log's directory. The error is one clear line.
@@ -66,7 +66,7 @@ func (e *lockedDirError) Error() string {
 	return "another server keeps its append-only file in " + e.dir
 }
 
-// attach makes a log the server's.
+// attach puts an open log into service.
 func (s *Storage) attach(l *Log, log *aof.Log) {
 	l.log = log
 	log.SetTimestamps(s.config.AOFTimestampEnabled)
@@ -76,7 +76,7 @@ func (s *Storage) attach(l *Log, log *aof.Log) {
 	s.store.Record(true)
 }
 
-// detach ends what attach began; the log is still open.
+// detach reverses attach; the log is still open.
 func (s *Storage) detach() {
 	last := s.log.last
 	s.log = nil
@@ -86,8 +86,8 @@ func (s *Storage) detach() {
 	s.host.LogClosed()
 }
 
-// switchLog obeys what a new configuration says of the log, when CONFIG SET has changed it; it is the last
-// thing that may refuse the change. The error is a *config.SetError.
+// switchLog switches the log as a new configuration says, after CONFIG SET. It is the last step that may
+// refuse the change. The error is a *config.SetError.
 func (s *Storage) switchLog(next *config.Config) error {
 	switch {
 	case next.AppendOnly && s.log == nil:
@@ -101,8 +101,8 @@ func (s *Storage) switchLog(next *config.Config) error {
 	return nil
 }
 
-// followPolicy lets the log be synced as the directives say: as appendfsync has it, or, with
-// no-appendfsync-on-rewrite and while a file is written in the background, not at all.
+// followPolicy sets the sync policy: that of appendfsync, or no syncs with no-appendfsync-on-rewrite while a
+// file is written in the background.
 func (s *Storage) followPolicy(c *config.Config) {
 	if s.log == nil {
 		return
@@ -116,8 +116,8 @@ func (s *Storage) followPolicy(c *config.Config) {
 	}
 }
 
-// switchOn begins a log of data that is in memory already. It is in effect when the rewrite that begins now
-// has succeeded; until then replies wait for nothing, and a crash leaves what was on disk before.
+// switchOn begins a log for data that is already in memory. It is in effect when the rewrite that begins now
+// has succeeded. Until then replies wait for nothing, and a crash leaves the files from before.
 func (s *Storage) switchOn(next *config.Config) error {
 	refused := &config.SetError{Name: "appendonly", Reason: "Unable to turn on AOF. Check server logs."}
 	if s.loading != nil || s.rewrites.running {
@@ -125,7 +125,7 @@ func (s *Storage) switchOn(next *config.Config) error {
 		return refused
 	}
 	before := s.config
-	s.config = next // which the log is opened by
+	s.config = next // used to open the log
 	defer func() { s.config = before }()
 	dir, err := s.openLogDir()
 	if err != nil {
@@ -161,14 +161,14 @@ func (s *Storage) switchOff() {
 		s.log.breakDown(err)
 	}
 	s.detach()
-	s.gate.Open(s.gate.End()) // or it is on disk
+	s.gate.Open(s.gate.End()) // or all of it is on disk
 }
 
 // errNotActive says that the log does not hold the data yet.
 var errNotActive = errors.New("server: the append-only file is being written for the first time")
 
-// SyncLog returns when the log, if there is one, is on disk to its end, or with what prevents that; before
-// the server ends.
+// SyncLog returns when the log, if there is one, is on disk to its end, or with the error that prevents that.
+// It is for the end of the server.
 func (s *Storage) SyncLog() error {
 	if s.log == nil {
 		return nil
@@ -176,7 +176,7 @@ func (s *Storage) SyncLog() error {
 	s.host.HandOn()
 	log := s.log.log
 	err := log.Sync(context.Background())
-	if err == nil && !log.Active() { // switched on, and the first rewrite is not over
+	if err == nil && !log.Active() { // it was switched on, and its first rewrite has not ended
 		err = errNotActive
 	}
 	if err != nil {

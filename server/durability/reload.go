@@ -10,26 +10,27 @@ import (
 	"lockserver/persistence/aof"
 )
 
-// Reading what is on disk while the server runs: DEBUG RELOAD and DEBUG LOADAOF. Each happens within one
-// command, so no client sees a part of the data. The log gets no effects from it.
+// Reading the files while the server runs: DEBUG RELOAD and DEBUG LOADAOF. Each happens within one command,
+// so no client sees a part of the data. The log gets no effects from it.
 
-// ErrHalfLoaded says that the data in memory is neither what it was nor what is on disk. The server must end.
+// ErrHalfLoaded says that the data in memory is neither the old data nor that of the files. The server must
+// end.
 var ErrHalfLoaded = errors.New("the data is half loaded")
 
-// ErrNothingToLoad says that there was no file to load, or that its libraries are there already. Unless
-// KeepData was set, there is no data now.
+// ErrNothingToLoad says that there was no file to load, or that its libraries already exist. Unless KeepData
+// was set, there is no data now.
 var ErrNothingToLoad = errors.New("nothing can be loaded")
 
-// Reload is what DEBUG RELOAD asks for. The zero value saves, forgets all data, and loads it.
+// Reload describes a DEBUG RELOAD. The zero value saves, removes all data, and loads it.
 type Reload struct {
-	KeepFile bool // nothing is saved before: what the file holds is loaded
-	KeepData bool // what is in memory stays
-	Replace  bool // a key of the file takes the place of one that is there, which is else an error
+	KeepFile bool // the file is loaded without a save before
+	KeepData bool // the data in memory stays
+	Replace  bool // a key of the file replaces an existing key; otherwise an existing key is an error
 }
 
-// ReloadSnapshot replaces the data with that of a snapshot, or adds that. If the log does not lead to the
-// result, the log is rewritten before it returns. An error that is neither ErrHalfLoaded nor ErrNothingToLoad
-// has changed nothing.
+// ReloadSnapshot replaces the data with that of a snapshot, or adds the snapshot to it. If the log does not
+// lead to the result, the log is rewritten before it returns. An error other than ErrHalfLoaded and
+// ErrNothingToLoad has changed nothing.
 func (s *Storage) ReloadSnapshot(r Reload) error {
 	if s.config.DBFilename == "" {
 		return commands.ErrNoSnapshotFile
@@ -37,7 +38,7 @@ func (s *Storage) ReloadSnapshot(r Reload) error {
 	s.buryOverdue()
 	if !r.KeepFile {
 		if err := s.SaveLast(); err != nil {
-			return commands.ErrSaveFailed // logged
+			return commands.ErrSaveFailed // it was logged
 		}
 	}
 	unsaved := s.store.Dirty() - s.snapshots.dirtyAtSave
@@ -92,8 +93,8 @@ func (s *Storage) ReloadLog() error {
 	return nil
 }
 
-// logToReload is what reads the log: the server's own, or that of its directory. done is called when it has
-// been read.
+// logToReload returns the function that reads the log: the server's own log, or that of its directory. done
+// must be called afterwards.
 func (s *Storage) logToReload() (load func(aof.Input, aof.LoadOptions) (aof.Loaded, error), done func(), err error) {
 	if s.log != nil {
 		return s.log.log.Reload, func() {}, nil
@@ -105,7 +106,7 @@ func (s *Storage) logToReload() (load func(aof.Input, aof.LoadOptions) (aof.Load
 	return dir.Load, func() { _ = dir.Close() }, nil
 }
 
-// reload forgets all data, if flush is set, and calls load. Meanwhile no effects go to the log.
+// reload removes all data, if flush is set, and calls load. Meanwhile no effects go to the log.
 func (s *Storage) reload(flush bool, load func() error) error {
 	s.host.HandOn()
 	s.store.Record(false)
@@ -119,22 +120,23 @@ func (s *Storage) reload(flush bool, load func() error) error {
 	return load()
 }
 
-// buryOverdue removes what is overdue, and tells the log: a load leaves it out without a word.
+// buryOverdue removes overdue keys, and logs their removal, because a load silently leaves them out.
 func (s *Storage) buryOverdue() {
 	for s.store.ExpireDue(buryBudget) {
 	}
 }
 
-// buryBudget is how many keys are removed at a time.
+// buryBudget limits the keys that are removed at a time.
 const buryBudget = 1 << 10
 
-// rebaseLog rewrites the log while everything else waits, because it does not lead to the current data. If
-// that fails, writes are refused until a rewrite succeeds.
+// rebaseLog rewrites the log while everything else waits, because the log does not lead to the current data.
+// If that fails, writes are refused until a rewrite succeeds.
 func (s *Storage) rebaseLog() {
 	s.rebase(func(write func()) { write() })
 }
 
-// rebase is rebaseLog; do runs what writes the file, and may let others have the lock if they change nothing.
+// rebase does the work of rebaseLog. do runs the function that writes the file, and may give others the lock
+// if they change nothing.
 func (s *Storage) rebase(do func(write func())) {
 	if s.log == nil {
 		return
@@ -153,7 +155,7 @@ func (s *Storage) rebase(do func(write func())) {
 		})
 		snap.Release()
 	}
-	if err != nil && s.log != nil { // it may have been switched off meanwhile
+	if err != nil && s.log != nil { // the log may have been switched off meanwhile
 		s.log.breakDown(err)
 	}
 }

@@ -16,32 +16,32 @@ import (
 // rewrites is the state of rewriting the log.
 type rewrites struct {
 	running    bool
-	background *backgroundSave // the running one, or the last
-	scheduled  bool            // to be done when nothing else is being written
-	lastErr    error           // of the last one; nil: it succeeded, or there was none
-	startedMS  int64           // when the running or last one began
-	durationMS int64           // of the last one; -1: none yet
+	background *backgroundSave // the running rewrite, or the last
+	scheduled  bool            // begin when no other file is being written
+	lastErr    error           // of the last rewrite; nil: it succeeded, or there was none
+	startedMS  int64           // when the running or the last rewrite began
+	durationMS int64           // of the last rewrite; -1: none yet
 	count      int64
-	failures   int64 // in a row
+	failures   int64 // failures in a row
 }
 
 // Rewriting reports whether the log is being rewritten.
 func (s *Storage) Rewriting() bool { return s.rewrites.running }
 
-// ScheduleRewrite has the log rewritten when nothing else is being written.
+// ScheduleRewrite requests a rewrite when no other file is being written.
 func (s *Storage) ScheduleRewrite() { s.rewrites.scheduled = true }
 
-// callOff makes a rewrite that runs fail.
+// callOff makes a running rewrite fail.
 func (rw *rewrites) callOff() {
 	if rw.running {
 		rw.background.off.Store(true)
 	}
 }
 
-// retryRewriteMS is how long a failed rewrite keeps the log from being rewritten by itself.
+// retryRewriteMS is the pause after a failed rewrite before the server rewrites the log by itself.
 const retryRewriteMS = 60_000
 
-// rewriteDue says whether the log has grown so much that it is to be rewritten by itself.
+// rewriteDue reports whether the log has grown so much that the server must rewrite it by itself.
 func (s *Storage) rewriteDue(nowMS int64) bool {
 	c, rw := s.config, &s.rewrites
 	if s.log == nil || s.log.broken != nil || c.AutoAOFRewritePercentage == 0 ||
@@ -61,8 +61,7 @@ func (s *Storage) rewriteDue(nowMS int64) bool {
 	return true
 }
 
-// startScheduled starts what had to wait until nothing else was being written, and
-// what is due.
+// startScheduled starts work that waited until no other file is being written, and work that is due.
 func (s *Storage) startScheduled(nowMS int64) {
 	sn, rw := &s.snapshots, &s.rewrites
 	if sn.running || rw.running || s.loading != nil {
@@ -80,9 +79,9 @@ func (s *Storage) startScheduled(nowMS int64) {
 	}
 }
 
-// StartRewrite begins to rewrite the log: the current data as a base, in the background, and from now on all
-// changes into a new incremental file. If there is no log, the result is what a log would begin with. The
-// error has not been logged.
+// StartRewrite begins to rewrite the log: the current data as a base, in the background, and later changes in
+// a new incremental file. If there is no log, the result is the base that a log would begin with. The error
+// has not been logged.
 func (s *Storage) StartRewrite() error {
 	rw := &s.rewrites
 	rw.startedMS = s.store.NowMS()
@@ -91,9 +90,9 @@ func (s *Storage) StartRewrite() error {
 		rw.lastErr = close(nil)
 		return rw.lastErr
 	}
-	s.host.HandOn() // what happened before the cut belongs to the old files
+	s.host.HandOn() // effects from before the cut belong to the old files
 	if s.log != nil {
-		s.log.noticeFailure() // what is lost is lost before anything is made whole
+		s.log.noticeFailure() // notice lost units before the rewrite repairs the log
 		s.log.renew()
 	}
 	run, err := log.BeginRewrite(s.config.AOFUseRDBPreamble)
@@ -117,8 +116,9 @@ func (s *Storage) StartRewrite() error {
 	return nil
 }
 
-// logToRewrite is the server's log, or, if it has none, one that is opened just to be written once. close is
-// called with the outcome, and returns it, or why closing failed. If the log is nil, close returns why.
+// logToRewrite returns the server's log. If the server has no log, it opens a log that is only written once.
+// close must be called with the result of the rewrite; it returns that result, or the error of closing. If
+// the log is nil, close returns the reason.
 func (s *Storage) logToRewrite() (log *aof.Log, close func(error) error) {
 	if s.log != nil {
 		return s.log.log, func(err error) error { return err }
@@ -135,7 +135,7 @@ func (s *Storage) logToRewrite() (log *aof.Log, close func(error) error) {
 	return log, func(err error) error { return errors.Join(err, log.Close()) }
 }
 
-// endRewrite records how a rewrite went.
+// endRewrite records the result of a rewrite.
 func (s *Storage) endRewrite(snap *store.Snapshot, err error) {
 	snap.Release()
 	rw := &s.rewrites
@@ -169,12 +169,12 @@ func writeBase(bg *backgroundSave, w io.Writer, snap *store.Snapshot, o persiste
 	return writeCommands(calledOff{bg, w}, snap, o)
 }
 
-// commandBytes is how much is gathered before it is written.
+// commandBytes is the number of bytes that are collected for one write.
 const commandBytes = 16 << 10
 
-// writeCommands writes a cut as commands that make it.
+// writeCommands writes a cut as commands that produce its data.
 func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions) (err error) {
-	var out, payload, name, at []byte // used again and again: garbage would have the collector run in the middle
+	var out, payload, name, at []byte // reused: garbage would start the garbage collector during the rewrite
 	set, pexpireat, restore, absttl := []byte("SET"), []byte("PEXPIREAT"), []byte("RESTORE"), []byte("ABSTTL")
 	if o.TokenLimit > 0 {
 		out = aof.AppendTokenLimit(out, o.TokenLimit)

@@ -2,8 +2,8 @@ package durability
 
 import "lockserver/commands"
 
-// Rows are the commands that save, and that write the log anew. storageOf finds the storage of the server
-// that runs one.
+// Rows returns the commands that save, and that rewrite the log. storageOf finds the storage of the server
+// that runs a command.
 func Rows(storageOf func(c *commands.Ctx) *Storage) []commands.Row {
 	with := func(run func(c *commands.Ctx, s *Storage) error) func(*commands.Ctx) error {
 		return func(c *commands.Ctx) error { return run(c, storageOf(c)) }
@@ -85,7 +85,7 @@ func bgrewriteaofCmd(c *commands.Ctx, s *Storage) error {
 		return commands.ErrNoLogFile
 	case s.Rewriting():
 		return commands.ErrRewriteInProgress
-	case s.Saving() || !c.MayBlock: // in a transaction: its effects are one unit
+	case s.Saving() || !c.MayBlock: // in a transaction, because its effects are one unit
 		s.ScheduleRewrite()
 		c.Out.Simple("Background append only file rewriting scheduled")
 		return nil

@@ -12,39 +12,39 @@ import (
 // snapshots is the state of saving.
 type snapshots struct {
 	running      bool
-	background   *backgroundSave // the running one, or the last
-	scheduled    bool            // BGSAVE SCHEDULE came while one was running
-	lastErr      error           // of the last background save; a save that succeeds takes it away
-	lastSaveS    int64           // when the last one succeeded, or the server started
-	lastTryMS    int64           // when the last one began
-	durationMS   int64           // of the last one; -1: none yet
-	dirtyAtSave  int64           // changes that the last successful one holds
-	startedDirty int64           // changes at the cut of the running one
-	saves        int64           // that SAVE, BGSAVE and save points have begun, as Redis counts
+	background   *backgroundSave // the running save, or the last
+	scheduled    bool            // BGSAVE SCHEDULE was called during a save
+	lastErr      error           // of the last background save; a successful save clears it
+	lastSaveS    int64           // when the last save succeeded, or the server started
+	lastTryMS    int64           // when the last save began
+	durationMS   int64           // of the last save; -1: none yet
+	dirtyAtSave  int64           // changes in the last successful save
+	startedDirty int64           // changes at the cut of the running save
+	saves        int64           // saves begun by SAVE, BGSAVE and save points, as Redis counts
 }
 
 // Saving reports whether a snapshot is being written in the background.
 func (s *Storage) Saving() bool { return s.snapshots.running }
 
-// ScheduleSave has a snapshot written when nothing else is being written.
+// ScheduleSave requests a snapshot when no other file is being written.
 func (s *Storage) ScheduleSave() { s.snapshots.scheduled = true }
 
-// LastSaveS is when the last snapshot was written, or the server started, in seconds since 1970.
+// LastSaveS returns when the last snapshot was written, or the server started, in seconds since 1970.
 func (s *Storage) LastSaveS() int64 { return s.snapshots.lastSaveS }
 
-// callOff makes a background save that runs fail.
+// callOff makes a running background save fail.
 func (sn *snapshots) callOff() {
 	if sn.running {
 		sn.background.off.Store(true)
 	}
 }
 
-// retrySaveMS is how long a failed background save keeps the save points from trying again, as in Redis.
+// retrySaveMS is the pause after a failed background save before a save point tries again, as in Redis.
 const retrySaveMS = 5000
 
 func (s *Storage) snapshotPath() string { return filepath.Join(s.config.Dir, s.config.DBFilename) }
 
-// saveDue says whether a save point has been reached.
+// saveDue reports whether a save point has been reached.
 func (s *Storage) saveDue(nowMS int64) bool {
 	sn := &s.snapshots
 	if sn.lastErr != nil && nowMS-sn.lastTryMS < retrySaveMS {
@@ -73,10 +73,10 @@ func (s *Storage) saveOptions() persistence.SaveOptions {
 	return o
 }
 
-// StartSave takes a cut and writes it in the background, so that it delays other work only for as long as the
-// cut takes. No other save may run.
+// StartSave takes a cut and writes it in the background. It only delays other work by the time of the cut. No
+// other save may be running.
 func (s *Storage) StartSave() {
-	s.host.HandOn() // what happened before the cut is in the history before its place
+	s.host.HandOn() // effects from before the cut come before its position in the history
 	sn := &s.snapshots
 	sn.running = true
 	sn.saves++
@@ -93,7 +93,7 @@ func (s *Storage) StartSave() {
 	})
 }
 
-// endSave records how a background save went.
+// endSave records the result of a background save.
 func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 	snap.Release()
 	sn := &s.snapshots
@@ -101,7 +101,7 @@ func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 	s.releaseLeft()
 	s.followPolicy(s.config)
 	defer func() { s.startScheduled(s.store.NowMS()) }()
-	if sn.background.off.Load() { // perhaps too late, but something newer has replaced its file
+	if sn.background.off.Load() { // perhaps too late, but a newer save has replaced its file
 		s.logger.Info("the background save was called off")
 		return
 	}
@@ -115,7 +115,7 @@ func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 	s.logger.Info("Background saving terminated with success")
 }
 
-// recordSave records that a snapshot is on disk, with dirty of the changes.
+// recordSave records that a snapshot is on disk; dirty is the number of changes in it.
 func (s *Storage) recordSave(dirty, bytes int64) {
 	sn := &s.snapshots
 	sn.lastErr = nil
@@ -124,13 +124,13 @@ func (s *Storage) recordSave(dirty, bytes int64) {
 	s.logger.Info("DB saved on disk", "file", s.snapshotPath(), "bytes", bytes)
 }
 
-// Save writes a snapshot while everything else waits. An error has been logged.
+// Save writes a snapshot while everything else waits. An error was logged.
 func (s *Storage) Save() error {
 	s.snapshots.saves++
 	return s.saveNow()
 }
 
-// saveNow is Save for the server's own needs. It does not count as a save.
+// saveNow does the work of Save for the server itself. It does not count as a save.
 func (s *Storage) saveNow() error {
 	err := s.OwnDir()
 	var bytes int64
@@ -148,15 +148,14 @@ func (s *Storage) saveNow() error {
 	return nil
 }
 
-// SaveLast writes a snapshot that none replaces: a background save that runs is called off, and waited for
-// until it cannot replace the file any more. An error has been logged.
+// SaveLast writes a snapshot that no other snapshot replaces: it calls off a running background save, and
+// waits until that save cannot replace the file any more. An error was logged.
 func (s *Storage) SaveLast() error {
 	s.endBackgroundSave()
 	return s.saveNow()
 }
 
-// endBackgroundSave calls a background save off that runs, and waits until it cannot replace the file any
-// more.
+// endBackgroundSave calls off a running background save, and waits until it cannot replace the file any more.
 func (s *Storage) endBackgroundSave() {
 	if s.snapshots.running {
 		s.snapshots.callOff()
@@ -164,15 +163,16 @@ func (s *Storage) endBackgroundSave() {
 	}
 }
 
-// Emptied makes the disk forget what FLUSHALL has removed, as in Redis. It calls off a running background
-// save, and with save points it replaces the snapshot with an empty one. If that fails, it is logged, and the
-// data is gone all the same. While a log is loaded nothing is written: a FLUSHALL in it is history.
+// Emptied removes the data from disk that FLUSHALL has removed, as in Redis. It calls off a running
+// background save, and with save points it replaces the snapshot with an empty snapshot. If that fails, the
+// error is logged, and the data in memory is removed all the same. While a log is loaded nothing is written,
+// because a FLUSHALL in the log is history.
 func (s *Storage) Emptied() {
 	if s.loading != nil {
 		return
 	}
 	s.endBackgroundSave()
 	if len(s.config.Save) > 0 && s.config.DBFilename != "" {
-		_ = s.saveNow() // it has been logged
+		_ = s.saveNow() // it was logged
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// removeStaleFiles removes what a process that was killed in the middle of a save has left behind; at start.
+// removeStaleFiles removes the files of a process that was killed during a save. It is called at the start.
 func (s *Storage) removeStaleFiles() {
 	for _, name := range []string{s.config.DBFilename, tokenFile} {
-		if name != "" { // with a number in the middle: persistence.ReplaceFile
+		if name != "" { // the names have a number in the middle: persistence.ReplaceFile
 			s.removeAll("temp-", "-"+name, func(middle string) bool {
 				_, err := strconv.ParseUint(middle, 10, 64)
 				return err == nil
@@ -46,10 +46,10 @@ func (s *Storage) removeStale(path string) {
 	s.logger.Info("removed a file that an interrupted save left behind", "file", path)
 }
 
-// escapeGlob makes every character of a path stand for itself in filepath.Glob.
+// escapeGlob escapes a path, so that every character matches itself in filepath.Glob.
 func escapeGlob(path string) string {
 	if filepath.Separator == '\\' {
-		return path // no escapes there; a wrong match fails on the number
+		return path // Windows has no escapes there; a wrong match fails on the number
 	}
 	return strings.NewReplacer("*", "\\*", "?", "\\?", "[", "\\[", "\\", "\\\\").Replace(path)
 }

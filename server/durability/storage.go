@@ -15,78 +15,80 @@ import (
 	"lockserver/store"
 )
 
-// Options say what a Storage works on.
+// Options holds what a Storage works with.
 type Options struct {
 	Host   Executor
 	Store  *store.Store
-	Gate   *gate.Gate     // to which the log's positions belong
+	Gate   *gate.Gate     // the gate for the log's positions
 	Config *config.Config // the directives; Dir is absolute
-	Files  disk.FS        // where the log is, and the locks are
+	Files  disk.FS        // the file system of the log and the locks
 	Log    *slog.Logger
-	Clock  clock.Clock // by which a load is measured: the time of units does not pass in it
-	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
+	Clock  clock.Clock // measures loads, because the time of units stands still during a load
+	// Progress receives a line every two seconds of a long load; nil: these lines go to Log.
 	Progress io.Writer
-	// Place returns the place of the data in a replication history; nil: there is no history.
+	// Place returns the position of the data in a replication history; nil: there is no history.
 	Place func() persistence.History
-	// Journal takes the effects of every unit besides the log, and may keep them; nil: there is none.
+	// Journal receives the effects of every unit in addition to the log, and may keep them; it may be nil.
 	Journal Journal
-	Version string // what a snapshot says that it was written by
-	// Configured says that the server has a configuration file, and so a directory, whatever it writes there.
+	Version string // the version that a snapshot states
+	// Configured says that the server has a configuration file, and therefore a directory, even if it writes
+	// nothing there.
 	Configured bool
 }
 
-// Journal takes the effects of each unit, in order.
+// Journal receives the effects of each unit, in order.
 type Journal interface {
 	Append(unit []store.Effect)
 }
 
-// Storage is all that one server keeps on disk. Init makes it ready.
+// Storage holds everything that a server keeps on disk. Init makes it ready.
 type Storage struct {
-	// These three are looked at for each command.
-	journal Journal  // where units go: the log, the history, Options.Journal, several of them; nil: none
+	// Each command reads these three fields.
+	journal Journal  // receives the units: the log, the history, Options.Journal, or several of them; nil: none
 	log     *Log     // nil: appendonly is off
-	loading *loading // nil: the data is there
+	loading *loading // nil: no load is running
 
 	opts   Options
 	host   Executor
 	store  *store.Store
 	gate   *gate.Gate
-	config *config.Config // the directives in force
+	config *config.Config // the current directives
 	files  disk.FS
 	logger *slog.Logger
 
-	history   Journal             // of replication; nil: none is written
-	found     persistence.History // the place of the loaded data in such a history
-	overdue   overdue             // what the snapshot had and was not loaded at the start
+	history   Journal             // of replication; nil: no history is recorded
+	found     persistence.History // the position of the loaded data in such a history
+	overdue   overdue             // keys and fields of the snapshot that were not loaded at the start
 	rewrites  rewrites
 	snapshots snapshots
 	own       *claim   // of config.Dir; nil: nothing may be written there
-	left      []*claim // of directories that are still written to
+	left      []*claim // of directories in which a file is still being written
 	tokens    tokens
-	trusting  bool // snapshots are loaded whatever their checksum says: DEBUG SET-SKIP-CHECKSUM-VALIDATION
-	// loadedKeys and expiredKeys are how many keys of the last snapshot that was loaded were kept, and not.
+	trusting  bool // snapshots are loaded even with a wrong checksum: DEBUG SET-SKIP-CHECKSUM-VALIDATION
+	// loadedKeys and expiredKeys are the numbers of keys of the last loaded snapshot that were kept, and that
+	// were dropped.
 	loadedKeys, expiredKeys int
-	delayedBefore           int64 // what aof.Stats.Delayed was when the counts were set to zero
+	delayedBefore           int64 // the value of aof.Stats.Delayed when the counts were set to zero
 }
 
-// Init makes a Storage ready, which is not to be copied from then on. Nothing is read or written before Load.
+// Init makes a Storage ready. It must not be copied afterwards. Nothing is read or written before Load.
 func (s *Storage) Init(o Options) {
 	*s = Storage{opts: o, host: o.Host, store: o.Store, gate: o.Gate, config: o.Config, files: o.Files, logger: o.Log}
 	s.compose()
 	s.store.Record(s.Records())
 }
 
-// Records reports whether units are to be given to Append.
+// Records reports whether units must be passed to Append.
 func (s *Storage) Records() bool { return s.journal != nil }
 
-// Append takes the effects of a unit, if Records says so. With Options.Journal set, the caller must not use
-// them again.
+// Append takes the effects of a unit, if Records returns true. With Options.Journal set, the caller must not
+// use them again.
 func (s *Storage) Append(unit []store.Effect) { s.journal.Append(unit) }
 
-// Log is the append-only log; nil: there is none.
+// Log returns the append-only log, or nil.
 func (s *Storage) Log() *Log { return s.log }
 
-// Broken is why the log cannot be written, nil if it can, or there is none.
+// Broken returns the reason why the log cannot be written, or nil.
 func (s *Storage) Broken() error {
 	if s.log == nil {
 		return nil
@@ -97,14 +99,14 @@ func (s *Storage) Broken() error {
 // Loading reports whether data is still being read.
 func (s *Storage) Loading() bool { return s.loading != nil }
 
-// Serves reports whether clients find whole data while Loading: that from before.
+// Serves reports whether clients see complete data during a load: the old data.
 func (s *Storage) Serves() bool { return s.loading != nil && s.loading.serves }
 
-// Adopted reports whether the data that was loaded aside is now the data, but must not change yet: the log is
-// being rewritten.
+// Adopted reports whether the data that was loaded aside is now the data, but must not change yet, because
+// the log is being rewritten.
 func (s *Storage) Adopted() bool { return s.loading != nil && s.loading.adopted }
 
-// Aside returns how many bytes the data takes that is being loaded beside the old data.
+// Aside returns the memory of the data that is being loaded beside the old data.
 func (s *Storage) Aside() int {
 	if s.loading == nil || s.loading.aside == nil {
 		return 0
@@ -112,8 +114,8 @@ func (s *Storage) Aside() int {
 	return s.loading.aside.Used()
 }
 
-// RefusesWrites returns what keeps clients from writing, if anything does: a failed background save, or the
-// log. The error is for the client.
+// RefusesWrites returns the reason why clients must not write, or nil: a failed background save, or the log.
+// The error is for the client.
 func (s *Storage) RefusesWrites() error {
 	if s.snapshots.lastErr != nil && s.config.StopWritesOnBgsaveError && len(s.config.Save) > 0 {
 		return commands.ErrMisconf
@@ -124,8 +126,9 @@ func (s *Storage) RefusesWrites() error {
 	return nil
 }
 
-// Reconfigure applies new directives; names are those that have been set. They are in force when it returns
-// nil. After an error nothing has changed. A relative Dir is made absolute. The error is a *config.SetError.
+// Reconfigure applies new directives; names lists the directives that were set. They are in force when it
+// returns nil. After an error nothing has changed. A relative Dir is made absolute. The error is a
+// *config.SetError.
 func (s *Storage) Reconfigure(next *config.Config, names []string) error {
 	done, undo, err := s.changeDir(next, names)
 	if err != nil {
@@ -140,7 +143,7 @@ func (s *Storage) Reconfigure(next *config.Config, names []string) error {
 	return nil
 }
 
-// Trusts reports whether what is loaded is taken whatever its checksum says.
+// Trusts reports whether files are loaded even with a wrong checksum.
 func (s *Storage) Trusts() bool { return s.trusting }
 
 // Trust decides whether snapshots are loaded whatever their checksum says.

@@ -5,22 +5,22 @@ import "time"
 // Clients that wait for the disk send their next write as soon as they are answered. If the log's next sync
 // began at once, it would cover few of them, and the others would wait for two syncs: half of the clients in
 // each of two syncs that alternate. So the writer pauses for a moment after a sync, until most of the
-// released clients are back. It never pauses for longer than two syncs take, nor for a single client. A round
+// released clients are back. It never pauses for longer than two syncs take, or for a single client. A round
 // of a raft group is such a sync, too.
 //
-// Some clients come in their own time, not because they were answered. Their number is the same in the same
-// time: two thirds in the time of two syncs. So if that time has brought no more, waiting only costs, and is
-// left out for a while.
+// Some clients write at their own time, not because they were answered. Their number is the same in the same
+// time: two thirds in the time of two syncs. So if a pause of that time has brought no more, pausing only
+// costs, and is left out for a while.
 
 const (
-	// mostGather bounds how long the writer is kept.
+	// mostGather limits the pause of the writer.
 	mostGather = 2 * time.Millisecond
-	// leastGathered is how many sessions there must be for waiting to be worth it.
+	// leastGathered is the number of sessions from which on a pause is worth its cost.
 	leastGathered = 4
 	// shortSync is the time between two syncs below which the writer does not pause: the next sync is soon
 	// enough for late clients.
 	shortSync = 400 * time.Microsecond
-	// gatherPenalty is how many syncs have no pause after them when a pause has brought too few clients.
+	// gatherPenalty is the number of syncs without a pause after a pause has brought too few clients.
 	gatherPenalty = 16
 )
 
@@ -30,14 +30,14 @@ type gathering struct {
 	resumed time.Time // when the last pause of the writer ended
 	busy    bool      // there was something to sync then
 	penalty int
-	// target is how many sessions must wait at the gate before enough is signalled; 0: no goroutine waits for
-	// that. It is guarded by the gate's lock.
+	// target is the number of sessions that must wait at the gate before enough is signalled; 0: no goroutine
+	// waits for the signal. It is guarded by the gate's lock.
 	target int
 	enough chan struct{}
 }
 
-// Gather is called by the log's writer after a sync that has freed some sessions, while
-// left others wait for the next.
+// Gather is called by the log's writer after a sync that has freed some sessions, while left others wait for
+// the next sync.
 func (g *Gate) Gather(freed, left int) {
 	c := &g.gathering
 	took := time.Since(c.resumed)
@@ -74,7 +74,7 @@ func (g *Gate) Gather(freed, left int) {
 		came := len(g.waiting) - left
 		g.mu.Unlock()
 		select {
-		case <-c.enough: // signalled at the last moment
+		case <-c.enough: // it was signalled at the last moment
 		default:
 		}
 		if came < freed*3/4 {

@@ -2,13 +2,13 @@ package info
 
 import "runtime/debug"
 
-// Build is what is known of the source that the program was made of.
+// Build describes the source that the program was built from.
 type Build struct {
-	Revision string // of the repository; zeros: not known
-	Modified bool   // it was not quite that
+	Revision string // commit of the repository; zeros: not known
+	Modified bool   // the source had uncommitted changes
 }
 
-// ReadBuild reads it from the program.
+// ReadBuild reads the Build from the program.
 func ReadBuild() Build {
 	b := Build{Revision: "0000000000000000000000000000000000000000"}
 	program, ok := debug.ReadBuildInfo()

@@ -5,17 +5,17 @@ import (
 	"lockserver/internal/ascii"
 )
 
-// Section is one part of INFO.
+// Section is a section of INFO.
 type Section struct {
-	Name string // that of its headline, and the word by which it is asked for
-	Also string // another such word; empty: none
-	// Extra: it is only shown when asked for by name, or with "all" and "everything".
+	Name string // the name in its headline, and the word that requests it
+	Also string // another such word; may be empty
+	// Extra says that it is only shown if the call names it, or names "all" or "everything".
 	Extra bool
 	Write func(t *Text)
 }
 
-// Rows are the commands of this package. sectionsOf finds the sections, in the order in which they are shown,
-// of the server that runs one.
+// Rows returns the commands of this package. sectionsOf returns the sections of the server that runs a
+// command, in the order in which they are shown.
 func Rows(sectionsOf func(c *commands.Ctx) []Section) []commands.Row {
 	return []commands.Row{{Name: "info", Group: commands.Server, Since: "1.0.0", Flags: commands.Loading | commands.Stale,
 		Cats: commands.CatDangerous,
@@ -28,10 +28,10 @@ func Rows(sectionsOf func(c *commands.Ctx) []Section) []commands.Row {
 		Args: []commands.Arg{commands.Opt(commands.Str("section").Many())}}}
 }
 
-// All is what INFO EVERYTHING replies.
+// All returns the reply of INFO EVERYTHING.
 func All(sections []Section) string { return write(sections, [][]byte{[]byte("everything")}) }
 
-// write writes the sections that words ask for.
+// write writes the sections that the words request.
 func write(sections []Section, asked [][]byte) string {
 	var t Text
 	for _, s := range sections {

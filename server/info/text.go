@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Text gathers lines "name:value".
+// Text collects lines of the form "name:value".
 type Text struct{ b strings.Builder }
 
 // Line writes a field. A float is written with two decimals, as Redis writes most.
@@ -36,14 +36,14 @@ func (t *Text) Status(name string, err error) {
 	t.Line(name, word)
 }
 
-// Zeros writes fields of what never happens here.
+// Zeros writes fields that are always 0 here.
 func (t *Text) Zeros(names ...string) {
 	for _, name := range names {
 		t.Line(name, 0)
 	}
 }
 
-// String is what has been written.
+// String returns the text so far.
 func (t *Text) String() string { return t.b.String() }
 
 // Human writes bytes with one unit, as Redis does: "1.50M".

@@ -1,9 +1,9 @@
 // Package monitor is MONITOR: the line of each command that a server runs, and the clients that get it.
 //
 // It owns the command, the list of the clients, and the bytes of a line. It must not know what a client is,
-// or how it is sent something. Nothing here locks; its owner does.
+// or how output is sent to it. Nothing here locks; its owner does.
 //
-// To show something else of a command: a part of Line.
+// To show something else of a command, add it to Line.
 package monitor
 
 import (
@@ -17,13 +17,13 @@ import (
 // List is the clients that monitor.
 type List[C comparable] []C
 
-// Remove takes a client out of the list; it does nothing if the client is not in it.
+// Remove removes a client from the list. It does nothing if the client is not in it.
 func (l *List[C]) Remove(client C) {
 	*l = slices.DeleteFunc(*l, func(other C) bool { return other == client })
 }
 
-// Rows are the commands of this package. begin makes the client that runs one monitor; it does nothing if the
-// client does already, and says so.
+// Rows returns the commands of this package. begin adds the calling client to the list; already says that the
+// client was in it before.
 func Rows(begin func(c *commands.Ctx) (already bool)) []commands.Row {
 	return []commands.Row{{Name: "monitor", Group: commands.Server, Since: "1.0.0",
 		Flags:   commands.NoScript | commands.Loading | commands.Stale | commands.Admin,
@@ -32,14 +32,14 @@ func Rows(begin func(c *commands.Ctx) (already bool)) []commands.Row {
 			if !c.MayBlock {
 				return commands.ErrMonitorDenied
 			}
-			if !begin(c) { // a client that monitors is not answered again
+			if !begin(c) { // a monitoring client gets no second answer
 				c.Out.OK()
 			}
 			return nil
 		}}}
 }
 
-// IsShown reports whether a command is shown, unless a script says so.
+// IsShown reports whether a command is shown when it is not called by a script.
 func IsShown(row *commands.Row) bool { return row.Flags&(commands.SkipMonitor|commands.Admin) == 0 }
 
 // Line returns the line of a command that ran at us (microseconds since 1970) in a database. origin is
@@ -61,7 +61,7 @@ func Line(us int64, db int, origin string, row *commands.Row, argv [][]byte) []b
 // Script is the origin of a command that a script has called.
 const Script = "lua"
 
-// Origin returns where a client is, for its address as CLIENT LIST writes it.
+// Origin returns the form of a client's address in the line; addr is the address in CLIENT LIST.
 func Origin(addr string) string {
 	if path, ok := strings.CutSuffix(addr, ":0"); ok {
 		return "unix:" + path
@@ -69,7 +69,7 @@ func Origin(addr string) string {
 	return addr
 }
 
-// appendPadded appends n with at least so many digits.
+// appendPadded appends n with at least digits digits.
 func appendPadded(dst []byte, n int64, digits int) []byte {
 	var space [20]byte
 	i := len(space)

@@ -32,7 +32,7 @@ func versions(words string) (least, most uint16, err error) {
 	return least, most, nil
 }
 
-// openSSLNames are the ciphers of TLS 1.2 that Go has and that are safe, by the names of OpenSSL.
+// openSSLNames holds the safe ciphers of TLS 1.2 that Go supports, by their names in OpenSSL.
 var openSSLNames = map[string]uint16{
 	"ECDHE-ECDSA-AES128-GCM-SHA256": tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 	"ECDHE-ECDSA-AES256-GCM-SHA384": tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
@@ -46,11 +46,11 @@ var openSSLNames = map[string]uint16{
 	"ECDHE-RSA-AES256-SHA":          tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA,
 }
 
-// neverThere are kinds of ciphers that lists for OpenSSL commonly exclude, and that Go does not offer.
+// neverThere lists kinds of ciphers that lists for OpenSSL commonly exclude, and that Go does not offer.
 var neverThere = strings.Fields("MEDIUM LOW EXP EXPORT NULL ENULL ANULL ADH AECDH RC4 RC2 DES 3DES MD5 PSK SRP DSS ADSS CAMELLIA SEED IDEA ARIA KRSA DH DHE EDH KDHE SSLV2 SSLV3")
 
-// ciphers reads tls-ciphers: names of OpenSSL with colons between them, DEFAULT and HIGH for all that are
-// safe, and exclusions. The result is nil for the default.
+// ciphers reads tls-ciphers: names of OpenSSL with colons between them, DEFAULT and HIGH for all safe
+// ciphers, and exclusions. The result is nil for the default.
 func ciphers(list string) ([]uint16, error) {
 	if list == "" {
 		return nil, nil
@@ -87,7 +87,7 @@ func ciphers(list string) ([]uint16, error) {
 	return chosen, nil
 }
 
-// names are those of openSSLNames, in order.
+// names returns the names in openSSLNames, in order.
 func names() []string {
 	var all []string
 	for name := range openSSLNames {
@@ -97,7 +97,8 @@ func names() []string {
 	return all
 }
 
-// checkSuites reads tls-ciphersuites: Go offers the three of TLS 1.3 always, so they can only be named all.
+// checkSuites reads tls-ciphersuites: Go always offers the three suites of TLS 1.3, so the list must name all
+// of them.
 func checkSuites(list string) error {
 	if list == "" {
 		return nil

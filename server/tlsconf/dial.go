@@ -11,7 +11,7 @@ import (
 )
 
 // Dial makes an encrypted connection to another server. As in Redis, that server must have a certificate of
-// one of our authorities. The certificate may be for any name, because servers are known by addresses that
+// one of our authorities. The certificate may have any name, because servers are known by addresses that
 // change.
 func Dial(ctx context.Context, c *config.TLS, address string) (net.Conn, error) {
 	t, err := Dialling(c)
@@ -21,7 +21,7 @@ func Dial(ctx context.Context, c *config.TLS, address string) (net.Conn, error) 
 	return DialWith(ctx, t, address)
 }
 
-// DialWith is Dial with what Dialling has returned.
+// DialWith does what Dial does, with a result of Dialling.
 func DialWith(ctx context.Context, t *tls.Config, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -30,7 +30,7 @@ func DialWith(ctx context.Context, t *tls.Config, address string) (net.Conn, err
 	return tls.Client(conn, t), nil
 }
 
-// Dialling reads what a connection that this server makes is encrypted by.
+// Dialling returns the TLS configuration for connections that this server makes.
 func Dialling(c *config.TLS) (*tls.Config, error) {
 	own := *c
 	if c.ClientCertFile != "" {

@@ -9,13 +9,13 @@ import (
 	"lockserver/internal/config"
 )
 
-// Files notices that files of certificates were replaced, so that they are read again without a restart. Its
+// Files notices that certificate files were replaced, so that they are read again without a restart. Its
 // owner locks.
 type Files struct {
-	stamp string // of the files that were read last
+	stamp string // times and sizes of the files when they were last read
 }
 
-// stampOf tells whether a file has changed: the times and sizes of all of them.
+// stampOf returns the times and sizes of all files, which show whether a file has changed.
 func stampOf(c *config.TLS) (s string) {
 	names := []string{c.CertFile, c.KeyFile, c.ClientCertFile, c.ClientKeyFile, c.CACertFile, c.CACertDir}
 	if entries, err := os.ReadDir(c.CACertDir); c.CACertDir != "" && err == nil {
@@ -31,9 +31,9 @@ func stampOf(c *config.TLS) (s string) {
 	return s
 }
 
-// Load reads files by read, and knows them from then on.
+// Load calls read, and records the state of the files.
 func (f *Files) Load(c *config.TLS, read func() error) error {
-	stamp := stampOf(c) // before: a file that changes meanwhile is read once more
+	stamp := stampOf(c) // taken before: a file that changes during the read is read once more
 	err := read()
 	if err == nil {
 		f.stamp = stamp
@@ -41,9 +41,9 @@ func (f *Files) Load(c *config.TLS, read func() error) error {
 	return err
 }
 
-// Refresh reads the files again by read if one has changed, and logs that. name is the directive that they
-// are for. A certificate without its key, because only one of two files was replaced yet, changes nothing.
-// It reports whether the files were read.
+// Refresh calls read again if a file has changed, and logs that. name is the directive of the files. A
+// certificate without its key, because only one of the two files was replaced yet, changes nothing. It
+// reports whether the files were read.
 func (f *Files) Refresh(c *config.TLS, log *slog.Logger, name string, read func() error) bool {
 	stamp := stampOf(c)
 	if stamp == f.stamp {

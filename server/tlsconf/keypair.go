@@ -45,11 +45,12 @@ var (
 	errWrongPassword = errors.New("tls-key-file-pass is not its password")
 )
 
-// decrypted returns a key in PEM without its encryption, if it has one: that of PKCS #8, or an older one.
+// decrypted returns a key in PEM without its encryption: that of PKCS #8, or an older kind. Other keys are
+// returned unchanged.
 func decrypted(keyPEM []byte, password string) ([]byte, error) {
 	block, _ := pem.Decode(keyPEM)
 	if block == nil {
-		return keyPEM, nil // what is wrong with it is reported later
+		return keyPEM, nil // a fault in it is reported later
 	}
 	//lint:ignore SA1019 such files exist; that their encryption is weak is not ours to mend
 	older := x509.IsEncryptedPEMBlock(block)

@@ -18,21 +18,21 @@ import (
 	"lockserver/internal/config"
 )
 
-// Source has what connections are encrypted by. The zero value has nothing until Configure.
+// Source holds the TLS configuration of connections. The zero value is empty until Configure.
 type Source struct {
-	// Check says what is wrong with the certificate that others are shown; nil: nothing is looked at.
+	// Check returns an error for a certificate that must not be used; nil: certificates are not checked.
 	Check func(*x509.Certificate) error
 
 	current atomic.Pointer[tls.Config]
 	ends    atomic.Pointer[time.Time]
 
 	mu     sync.Mutex
-	config config.TLS // under mu: of the last Configure
-	files  Files      // under mu
+	config config.TLS // guarded by mu: from the last Configure
+	files  Files      // guarded by mu
 }
 
-// Configure reads the files that the directives name. After an error, which says in a line what is wrong, and
-// with which file, everything is as it was.
+// Configure reads the files that the directives name. After an error nothing has changed. The error names, in
+// one line, the fault and the file.
 func (s *Source) Configure(c *config.TLS) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *Source) Configure(c *config.TLS) error {
 	return err
 }
 
-// Fresh is Config, of files that are read again if they have changed.
+// Fresh returns the Config, after it has read changed files again.
 func (s *Source) Fresh(log *slog.Logger) *tls.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Source) read(c *config.TLS) error {
 	return nil
 }
 
-// Ends is when the first of the certificates ends that others are shown; zero: there are none.
+// Ends returns when the first of our certificates expires, or the zero time.
 func (s *Source) Ends() time.Time {
 	if at := s.ends.Load(); at != nil {
 		return *at
@@ -75,7 +75,7 @@ func (s *Source) Ends() time.Time {
 	return time.Time{}
 }
 
-// firstEnd is when the first of some certificates ends, with those between them and their authorities.
+// firstEnd returns when the first certificate expires, including those between them and their authorities.
 func firstEnd(all []tls.Certificate) (first time.Time) {
 	for _, chain := range all {
 		for _, der := range chain.Certificate {
@@ -88,16 +88,17 @@ func firstEnd(all []tls.Certificate) (first time.Time) {
 	return first
 }
 
-// Config is what the next connection is encrypted by. Any goroutine may call it, after the first Configure.
+// Config returns the TLS configuration of the next connection. Any goroutine may call it, after the first
+// Configure.
 func (s *Source) Config() *tls.Config { return s.current.Load() }
 
-// authorities are what tls-auth-clients means.
+// authorities holds the meanings of tls-auth-clients.
 var authorities = map[string]tls.ClientAuthType{
 	"no": tls.NoClientCert, "yes": tls.RequireAndVerifyClientCert, "optional": tls.VerifyClientCertIfGiven,
 }
 
 func build(c *config.TLS) (*tls.Config, error) {
-	// A record for each write, however small: a client that waits for a reply waits for all of it.
+	// Each write is one record, however small, because a waiting client needs the whole reply.
 	t := &tls.Config{DynamicRecordSizingDisabled: true, ClientAuth: authorities[c.AuthClients]}
 	cert, err := readKeyPair(c)
 	if err != nil {
@@ -158,7 +159,7 @@ func addDirectory(pool *x509.CertPool, dir string) error {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		pem, err := config.ReadRegular(path, config.MostPEMBytes)
-		if errors.Is(err, config.ErrNotRegular) || errors.Is(err, fs.ErrNotExist) { // the end of a link may be missing
+		if errors.Is(err, config.ErrNotRegular) || errors.Is(err, fs.ErrNotExist) { // the target of a link may be missing
 			continue
 		}
 		if err != nil {
@@ -172,8 +173,8 @@ func addDirectory(pool *x509.CertPool, dir string) error {
 	return nil
 }
 
-// limitSessions ends what a client can resume after so long. Clients keep their sessions themselves, in
-// tickets that only the server can read; each gets the time at which it was made.
+// limitSessions limits how long a client can resume a session. Clients keep their sessions themselves, in
+// tickets that only the server can read; each ticket has its time of issue.
 func limitSessions(t *tls.Config, timeoutMS int64) {
 	t.WrapSession = func(cs tls.ConnectionState, ss *tls.SessionState) ([]byte, error) {
 		ss.Extra = append(ss.Extra, binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMilli())))

@@ -1,9 +1,9 @@
 // Package watching is WATCH: the keys that clients watch, and whether one of them has changed.
 //
-// It owns the table of watched keys and what each client watches. It knows databases, and must not know what
-// a client, a transaction or a command is. Nothing here locks; its owner does.
+// It owns the table of watched keys and the keys that each client watches. It knows databases, and must not
+// know clients, transactions or commands. Nothing here locks; its owner does.
 //
-// The owner reports each changed key to the table. To watch something else than keys: a method beside
+// The owner reports each changed key to the table. To watch anything else than keys, add a method beside
 // KeyChanged that fails the watches.
 package watching
 
@@ -15,13 +15,13 @@ import (
 
 // Table holds every watched key.
 type Table struct {
-	keys    []map[string][]*watch // a database each
-	count   int                   // of watches
-	clients int                   // that watch any key
+	keys    []map[string][]*watch // one for each database
+	count   int                   // number of watches
+	clients int                   // number of clients that watch a key
 }
 
-// Watches are the keys that one client watches. The zero value is none. After the first change of any of the
-// keys, by this client or another one, the rest does not matter.
+// Watches holds the keys that a client watches. The zero value is empty. After the first change of a key, by
+// any client, further changes do not matter.
 type Watches struct {
 	all     []*watch
 	changed bool
@@ -33,19 +33,19 @@ type watch struct {
 	db      *store.DB
 	key     string
 	place   int  // in Table.keys[db][key]
-	existed bool // when it was watched
+	existed bool // the key existed when the watch began
 }
 
-// New returns a table for so many databases.
+// New returns a table for a number of databases.
 func New(databases int) Table { return Table{keys: make([]map[string][]*watch, databases)} }
 
-// Len returns how many watches there are: pairs of a client and a key.
+// Len returns the number of watches: pairs of a client and a key.
 func (t *Table) Len() int { return t.count }
 
-// Clients returns how many clients watch a key.
+// Clients returns the number of clients that watch a key.
 func (t *Table) Clients() int { return t.clients }
 
-// Keys returns how many keys are watched, in all databases.
+// Keys returns the number of watched keys, in all databases.
 func (t *Table) Keys() (n int) {
 	for _, keys := range t.keys {
 		n += len(keys)
@@ -53,13 +53,13 @@ func (t *Table) Keys() (n int) {
 	return n
 }
 
-// Len returns how many keys the client watches.
+// Len returns the number of keys that the client watches.
 func (w *Watches) Len() int { return len(w.all) }
 
 // Changed reports whether a watched key has changed.
 func (w *Watches) Changed() bool { return w.changed }
 
-// Look is Changed after a look at each key: a key that has expired is removed by that.
+// Look does what Changed does, after a look at each key, which removes expired keys.
 func (w *Watches) Look() bool {
 	for _, one := range w.all {
 		one.db.Peek([]byte(one.key))
@@ -67,7 +67,7 @@ func (w *Watches) Look() bool {
 	return w.changed
 }
 
-// Add makes a client watch a key; it does nothing if the client does already.
+// Add makes a client watch a key. It does nothing if the client already watches the key.
 func (t *Table) Add(w *Watches, db *store.DB, key []byte) {
 	for _, other := range w.all {
 		if other.db == db && other.key == string(key) {
@@ -88,8 +88,7 @@ func (t *Table) Add(w *Watches, db *store.DB, key []byte) {
 	t.count++
 }
 
-// Forget ends the watches of a client, and forgets that one has changed. It reports whether there was any
-// watch.
+// Forget ends the watches of a client, and clears its change. It reports whether there was any watch.
 func (t *Table) Forget(w *Watches) bool {
 	w.changed = false
 	if len(w.all) == 0 {
@@ -99,7 +98,7 @@ func (t *Table) Forget(w *Watches) bool {
 	return true
 }
 
-// end ends the watches of a client, which has some.
+// end ends the watches of a client that has at least one.
 func (t *Table) end(w *Watches) {
 	for _, one := range w.all {
 		t.remove(one)
@@ -108,7 +107,7 @@ func (t *Table) end(w *Watches) {
 	t.clients--
 }
 
-// KeyChanged makes the transactions of the clients fail that watch the key.
+// KeyChanged fails the transactions of all clients that watch the key.
 func (t *Table) KeyChanged(db int, key []byte) {
 	for list := t.keys[db][string(key)]; len(list) > 0; list = t.keys[db][string(key)] {
 		w := list[len(list)-1].of
@@ -117,7 +116,7 @@ func (t *Table) KeyChanged(db int, key []byte) {
 	}
 }
 
-// DatabaseChanged is KeyChanged for every key of a database that was there before or is there now.
+// DatabaseChanged calls KeyChanged for every key of a database that existed before or exists now.
 func (t *Table) DatabaseChanged(db int) {
 	for _, list := range t.keys[db] {
 		for _, one := range list {
@@ -142,7 +141,7 @@ func (t *Table) remove(one *watch) {
 	t.count--
 }
 
-// Check says in which way the parts of the table do not agree with each other; nil: they do. It is for tests.
+// Check returns the first inconsistency in the table, or nil. It is for tests.
 func (t *Table) Check() error {
 	n := 0
 	for db, keys := range t.keys {
