@@ -30,7 +30,7 @@ const (
 	mostPasswordBits = 4096
 )
 
-// genPass answers in hexadecimal digits, of four bits each.
+// genPass replies with hexadecimal digits, of four bits each.
 func genPass(c *commands.Ctx, _ Directory) error {
 	if len(c.Argv) > 3 {
 		return commands.ErrSubcommandSyntax("acl", c.Argv[1])

@@ -2,18 +2,18 @@ package acl
 
 import "slices"
 
-// What happens to subscribers when rights to channels are taken away.
+// The effect on subscribers when rights to channels are removed.
 
-// Channels are those that a user may listen to from now on.
+// Channels holds the channels that a user may subscribe to from now on.
 type Channels struct{ patterns []pattern }
 
-// Allows reports whether a channel, or with isPattern a pattern, is among them.
+// Allows reports whether the user may subscribe to a channel, or with isPattern to a pattern.
 func (c *Channels) Allows(name []byte, isPattern bool) bool {
 	return allowsChannel(c.patterns, name, isPattern)
 }
 
-// remaining are the channels that are left if there may be some which were allowed before and are not now;
-// nil: there are none.
+// remaining returns the allowed channels after a change of the rules. It returns nil if the change has
+// removed no channel.
 func remaining(before, now *rules) *Channels {
 	left := &Channels{}
 	for _, s := range now.selectors {

@@ -7,8 +7,8 @@ import (
 	"lockserver/store"
 )
 
-// Reason says what about a command was refused. With several selectors, the reason with the highest number is
-// reported.
+// Reason says which part of a command was refused. With several selectors, the reason with the highest number
+// is reported.
 type Reason uint8
 
 // The reasons, in the order of Redis and Valkey.
@@ -21,11 +21,11 @@ const (
 	DeniedChannel
 )
 
-// Denial is why a command may not run; the zero value: it may.
+// Denial is the reason why a command may not run; the zero value means that it may.
 type Denial struct {
 	Reason Reason
-	Row    *commands.Row // of the command, or of the one inside of it (GUARD)
-	Object []byte        // the key, channel or number of a database; valid as long as the call's words
+	Row    *commands.Row // of the command, or of the command inside it (GUARD)
+	Object []byte        // the key, channel or database number; valid as long as the call's words
 }
 
 // Error returns the error reply for the client.
@@ -41,7 +41,7 @@ func (d *Denial) Error(u *User) error {
 	return commands.ErrNoCommandPermission(u.name, d.Row.FullName())
 }
 
-// subject is what the log calls what was refused.
+// subject returns the refused object for the log.
 func (d *Denial) subject() string {
 	if d.Reason == DeniedCommand {
 		return d.Row.FullName()
@@ -49,19 +49,19 @@ func (d *Denial) subject() string {
 	return string(d.Object)
 }
 
-// Checker decides whether users may run commands. It keeps buffers for that, and is used by one goroutine at
-// a time.
+// Checker decides whether users may run commands. It has buffers for that, so only one goroutine may use it
+// at a time.
 type Checker struct {
 	table *commands.Table
 	refs  []commands.KeyRef
 	named []int
 }
 
-// NewChecker returns one for a table, in which commands inside of others (GUARD) are looked up.
+// NewChecker returns a Checker for a table, in which it looks up commands inside of others (GUARD).
 func NewChecker(table *commands.Table) *Checker { return &Checker{table: table} }
 
 // Check decides whether a user may run a command on a database. argv holds the words of the command; their
-// number is right for row.
+// number must be right for row.
 func (c *Checker) Check(u *User, db *store.DB, row *commands.Row, argv [][]byte) Denial {
 	if u.Unrestricted {
 		return Denial{}
@@ -77,7 +77,7 @@ func (c *Checker) Check(u *User, db *store.DB, row *commands.Row, argv [][]byte)
 			}
 			return Denial{}
 		}
-		if v.reason == DeniedCommand { // the place is that of the selector before, as in Redis
+		if v.reason == DeniedCommand { // the position is that of the selector before, as in Redis
 			v.at, v.object = worst.at, worst.object
 		}
 		if i == 0 || v.reason > worst.reason || v.reason == worst.reason && v.at > worst.at {
@@ -87,8 +87,8 @@ func (c *Checker) Check(u *User, db *store.DB, row *commands.Row, argv [][]byte)
 	return Denial{worst.reason, row, worst.object}
 }
 
-// checkInner is Check for the command inside another one. It allows an unknown command, because running it
-// fails anyway.
+// checkInner does what Check does, for the command inside another command. It allows an unknown command,
+// because running it fails anyway.
 func (c *Checker) checkInner(u *User, db *store.DB, row *commands.Row, argv [][]byte) Denial {
 	inner, err := c.table.Resolve(argv[row.Inner:])
 	if err != nil || inner.Inner > 0 {
@@ -97,8 +97,8 @@ func (c *Checker) checkInner(u *User, db *store.DB, row *commands.Row, argv [][]
 	return c.Check(u, db, inner, argv[row.Inner:])
 }
 
-// ReadsEverything reports whether the user may run the command and, by the same selector, read every key:
-// what it takes to name keys by patterns (SORT).
+// ReadsEverything reports whether one selector lets the user run the command and read every key, which is
+// required to name keys by patterns (SORT).
 func (c *Checker) ReadsEverything(u *User, db *store.DB, row *commands.Row, argv [][]byte) bool {
 	if u.Unrestricted {
 		return true
@@ -125,10 +125,10 @@ func (s *selector) reachesAll(need access) bool {
 	return false
 }
 
-// MayRead reports whether the user may read a key of the database with a number, by whatever selector.
+// MayRead reports whether any selector lets the user read a key of a database.
 func (u *User) MayRead(db int, key []byte) bool { return u.may(db, key, reads) }
 
-// MayWrite is MayRead for writing.
+// MayWrite reports whether any selector lets the user write a key of a database.
 func (u *User) MayWrite(db int, key []byte) bool { return u.may(db, key, writes) }
 
 func (u *User) may(db int, key []byte, access access) bool {
@@ -143,17 +143,17 @@ func (u *User) may(db int, key []byte, access access) bool {
 	return false
 }
 
-// call is a command that is judged by one selector after the other.
+// call is a command that is checked with one selector after the other.
 type call struct {
 	checker *Checker
 	db      *store.DB
 	row     *commands.Row
 	argv    [][]byte
-	found   bool // the keys stand in checker.refs
+	found   bool // the keys are in checker.refs
 }
 
-// verdict is what a selector says: the reason, and where the word stands that is not allowed. Keys that are
-// no words count as standing behind them.
+// verdict is the result of a selector: the reason, and the position of the refused word. Keys that are not
+// words count as words after the last.
 type verdict struct {
 	reason Reason
 	at     int
@@ -180,8 +180,8 @@ func (c *call) judge(s *selector) verdict {
 	return verdict{}
 }
 
-// judgeDatabases checks the databases that the call uses. It accepts a number without a database: the command
-// reports that error itself.
+// judgeDatabases checks the databases that the call uses. It accepts the number of a missing database: the
+// command itself reports that error.
 func (c *call) judgeDatabases(s *selector) verdict {
 	of := &c.row.Databases
 	if of.All || c.row.UsesOwnDB() && !s.allowsDB(c.db.ID()) {
@@ -200,8 +200,8 @@ func (c *call) judgeDatabases(s *selector) verdict {
 	return verdict{}
 }
 
-// runs reports whether the selector allows the command, whatever its keys. Those with which one logs in are
-// always allowed.
+// runs reports whether the selector allows the command, for any keys. Commands for logging in are always
+// allowed.
 func (s *selector) runs(row *commands.Row, argv [][]byte) bool {
 	if s.allowed.has(row) || row.Flags.Has(commands.NoAuth) {
 		return true
@@ -224,7 +224,7 @@ func (c *call) judgeKeys(s *selector) verdict {
 		}
 	} else {
 		if !c.found {
-			// Redis looks at no key if it cannot find all of them (PFMERGE key): D130.
+			// Redis checks no key if it cannot find all of them (PFMERGE key): D130.
 			c.checker.refs, _ = c.row.OwnKeyRefs(c.argv, c.checker.refs[:0])
 			c.found = true
 		}
@@ -240,8 +240,8 @@ func (c *call) judgeKeys(s *selector) verdict {
 	return verdict{}
 }
 
-// allowsUse reports whether the selector allows a use of a key, and of what the server will write because of
-// what is written there.
+// allowsUse reports whether the selector allows a use of a key, and the further writes of the server that a
+// write there causes.
 func (c *call) allowsUse(s *selector, key []byte, use commands.KeyFlags) bool {
 	need := accessOf(use)
 	if !s.allowsKey(key, need) {
@@ -258,7 +258,7 @@ func (c *call) allowsUse(s *selector, key []byte, use commands.KeyFlags) bool {
 		return true
 	}
 	c.checker.named = c.row.Databases.Named(c.argv, c.checker.named[:0])
-	for _, at := range c.checker.named { // the key may be written there (MOVE, COPY)
+	for _, at := range c.checker.named { // the command may write the key there (MOVE, COPY)
 		if id, ok := decimal.ParseInt(c.argv[at]); ok {
 			if db := c.db.Store().DB(int(id)); db != nil && !c.allowsActs(s, &write, db) {
 				return false
@@ -268,7 +268,7 @@ func (c *call) allowsUse(s *selector, key []byte, use commands.KeyFlags) bool {
 	return true
 }
 
-// allowsActs reports whether the selector allows what the server will write in a database because of a write.
+// allowsActs reports whether the selector allows the server's writes in a database that a write causes.
 func (c *call) allowsActs(s *selector, write *commands.KeyWrite, db *store.DB) bool {
 	ok := true
 	any := write.ActedOn(db, func(key []byte, use commands.KeyFlags) bool {
@@ -278,7 +278,7 @@ func (c *call) allowsActs(s *selector, write *commands.KeyWrite, db *store.DB) b
 	return ok && (!any || s.reachesAll(writes))
 }
 
-// judgeImplied looks at the keys that the call uses without naming them.
+// judgeImplied checks the keys that the call uses without naming them.
 func (c *call) judgeImplied(s *selector) (v verdict) {
 	at := len(c.argv)
 	c.row.Implied(c.db, c.argv, func(key []byte, use commands.KeyFlags) bool {
@@ -292,7 +292,7 @@ func (c *call) judgeImplied(s *selector) (v verdict) {
 	return v
 }
 
-// allowsKey reports whether a key may be used so.
+// allowsKey reports whether a key may be used with this access.
 func (s *selector) allowsKey(key []byte, need access) bool {
 	if s.allKeys {
 		return true
@@ -328,7 +328,7 @@ func allowsChannel(patterns []pattern, name []byte, isPattern bool) bool {
 	return false
 }
 
-// Lost is what EXEC says of a right that was lost since the command was queued.
+// Lost returns the reply of EXEC after the right was lost while the command was queued.
 func (d *Denial) Lost() string {
 	switch d.Reason {
 	case DeniedKey:

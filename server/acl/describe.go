@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// How users are written: the words that make them again.
+// The text form of users: the rules that make them.
 
-// flags are the words of a user's state, in Redis' order.
+// flags returns the words for a user's state, in Redis' order.
 func (r *rules) flags() []string {
 	state, payload := "off", "sanitize-payload"
 	if r.on {
@@ -24,7 +24,7 @@ func (r *rules) flags() []string {
 	return []string{state, payload}
 }
 
-// String is all of the rules, in the form of a line of an ACL file behind the user's name.
+// String returns all rules, in the form of a line of an ACL file after the user's name.
 func (r *rules) String() string {
 	words := r.flags()
 	for _, hash := range r.passwords {
@@ -40,7 +40,7 @@ func (r *rules) String() string {
 	return strings.Join(words, " ")
 }
 
-// String is the selector's rules.
+// String returns the selector's rules.
 func (s *selector) String() string {
 	var words []string
 	if keys := s.keyWords(); keys != "" {
@@ -58,7 +58,7 @@ func (s *selector) String() string {
 	return strings.Join(append(words, s.commandWords()), " ")
 }
 
-// commandWords are the rules about commands.
+// commandWords returns the rules about commands.
 func (s *selector) commandWords() string {
 	first := "-@all"
 	if s.future {
@@ -67,7 +67,7 @@ func (s *selector) commandWords() string {
 	return strings.Join(append([]string{first}, s.rules...), " ")
 }
 
-// keyWords are the rules about keys.
+// keyWords returns the rules about keys.
 func (s *selector) keyWords() string {
 	if s.allKeys {
 		return "~*"
@@ -86,7 +86,7 @@ func (s *selector) keyWords() string {
 	return strings.Join(words, " ")
 }
 
-// channelWords are the rules about channels.
+// channelWords returns the rules about channels.
 func (s *selector) channelWords() string {
 	if s.allChannels {
 		return "&*"
@@ -98,7 +98,7 @@ func (s *selector) channelWords() string {
 	return strings.Join(words, " ")
 }
 
-// databaseWord is the rule about databases; empty: there is none that may be used.
+// databaseWord returns the rule about databases; empty if no database may be used.
 func (s *selector) databaseWord() string {
 	if !s.someDBs {
 		return "alldbs"
@@ -113,7 +113,8 @@ func (s *selector) databaseWord() string {
 	return "db=" + strings.Join(ids, ",")
 }
 
-// namesDatabases reports whether there is a rule about databases. Other users do not see the field.
+// namesDatabases reports whether there is a rule about databases. Without such a rule the reply leaves the
+// field out.
 func (r *rules) namesDatabases() bool {
 	return slices.ContainsFunc(r.selectors, func(s *selector) bool { return s.someDBs })
 }

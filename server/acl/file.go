@@ -9,18 +9,19 @@ import (
 	"lockserver/commands"
 )
 
-// Users are kept in an ACL file, with lines "user name rule...", or in such lines of the configuration file.
+// Users are stored in an ACL file, with lines "user name rule...", or in such lines of the configuration
+// file.
 
 // Change says what happens to the connections of a user when the users are replaced.
 type Change struct {
 	Old  *User
-	New  *User     // the user they belong to from now on; nil: they end
-	Left *Channels // if not nil, connections that listen to other channels end, too
+	New  *User     // the user that they belong to from now on; nil: they are closed
+	Left *Channels // if not nil, connections that are subscribed to other channels are closed, too
 }
 
-// Load makes the users be those of an ACL file: all of them, or, with an error that names what is wrong with
-// which line, none. path is what the error calls the file. passwordSet says that requirepass is set: then the
-// file must not leave the user default open. The changes are for the connections that are there.
+// Load replaces the users by those of an ACL file. It loads all of them, or none: then the error names the
+// faults and their lines. path is the name of the file in errors. passwordSet says that requirepass is set:
+// then the file must not leave the user default open. The changes are for the existing connections.
 func (us *Users) Load(path, text string, passwordSet bool) ([]Change, error) {
 	named, faults := us.readLines(path, text)
 	if faults != "" {
@@ -53,7 +54,7 @@ func (us *Users) Load(path, text string, passwordSet bool) ([]Change, error) {
 	return changes, nil
 }
 
-// Draft returns a copy that can be changed. No connection belongs to its users, and its log is empty.
+// Draft returns a copy for changes. No connection belongs to its users, and its log is empty.
 func (us *Users) Draft() *Users {
 	d := &Users{maker: us.maker, named: make(map[string]*User, len(us.named))}
 	for name, u := range us.named {
@@ -64,9 +65,8 @@ func (us *Users) Draft() *Users {
 	return d
 }
 
-// Adopt makes the users be those of lines, as Lines has them. Users that are the same stay as they are. A
-// line with rules that cannot be read makes a user who is off. The changes are for the connections that are
-// there.
+// Adopt replaces the users by those of lines, in the form of Lines. Equal users stay unchanged. A line with
+// invalid rules makes a user that is off. The changes are for the existing connections.
 func (us *Users) Adopt(lines []string) (changes []Change, faults []error) {
 	listed := map[string]bool{DefaultName: true}
 	for _, line := range lines {
@@ -101,8 +101,7 @@ func (us *Users) Adopt(lines []string) (changes []Change, faults []error) {
 	return changes, faults
 }
 
-// readLines reads the lines of an ACL file. faults is all that is wrong with them, one sentence after the
-// other.
+// readLines reads the lines of an ACL file. faults lists all faults, each as a sentence.
 func (us *Users) readLines(path, text string) (named map[string]*rules, faults string) {
 	var b strings.Builder
 	named = make(map[string]*rules)
@@ -128,8 +127,8 @@ func (us *Users) readLines(path, text string) (named map[string]*rules, faults s
 	return named, b.String()
 }
 
-// readRules applies the rules of one line. Of what is wrong it tells every unknown command, and the first of
-// the other mistakes, which may follow from each other.
+// readRules applies the rules of one line. It returns an error for every unknown command, but only for the
+// first of the other faults, because these may follow from each other.
 func (us *Users) readRules(r *rules, where string, words []string) (faults string) {
 	merged, _, ok := mergeSelectors(words)
 	if !ok {
@@ -149,7 +148,7 @@ func (us *Users) readRules(r *rules, where string, words []string) (faults strin
 	return faults
 }
 
-// Encode is the text of an ACL file with all users.
+// Encode returns the text of an ACL file with all users.
 func (us *Users) Encode() string {
 	var b strings.Builder
 	for _, line := range us.Lines() {
@@ -158,8 +157,8 @@ func (us *Users) Encode() string {
 	return b.String()
 }
 
-// withoutPassword is a rule that was refused with err, as an error for the log has it. A rule with bad syntax
-// may be a password without its sign.
+// withoutPassword returns a rule that was refused with err, in the form for an error in the log. A rule with
+// bad syntax may be a password without its sign.
 func withoutPassword(rule string, err error) string {
 	if errors.Is(err, errRuleSyntax) || strings.ContainsAny(rule[:min(1, len(rule))], "><#!") {
 		return "(hidden)"
@@ -167,8 +166,8 @@ func withoutPassword(rule string, err error) string {
 	return rule
 }
 
-// Declare makes the users that the directive user names: a name and rules. The user default begins anew if
-// it is among them. disabled are those who cannot log in, which may be a mistake.
+// Declare makes the users of the directive user: a name and rules. If the user default is among them, its old
+// rules are dropped. disabled lists users that cannot log in, which may be a mistake.
 func (us *Users) Declare(lines [][]string) (disabled []string, err error) {
 	var seen []string
 	for _, words := range lines {

@@ -2,10 +2,10 @@ package acl
 
 import "lockserver/server/info"
 
-// Context is where a command was refused.
+// Context says where a refused command came from.
 type Context uint8
 
-// The contexts. None is "module": there are no modules.
+// The contexts. "module" does not occur, because there are no modules.
 const (
 	TopLevel Context = iota
 	InMulti
@@ -22,13 +22,13 @@ func (c Context) String() string { return contextNames[c] }
 // String returns the name of the reason in ACL LOG.
 func (r Reason) String() string { return reasonNames[r] }
 
-// logEntry is something that was refused, once or several times within a minute.
+// logEntry is a refusal, which may have occurred several times within a minute.
 type logEntry struct {
 	reason  Reason
 	context Context
 	// object is the command, key or channel, or the name of the command that logs in.
 	object, user string
-	client       string // CLIENT INFO of the last one
+	client       string // CLIENT INFO of the last client
 	count        int64
 	id           int64
 	madeMS       int64
@@ -36,19 +36,19 @@ type logEntry struct {
 }
 
 const (
-	groupMS   = 60_000 // within that time what is alike is one entry
-	groupScan = 10     // and among so many of the last entries
+	groupMS   = 60_000 // refusals that are alike within this time share an entry
+	groupScan = 10     // and are looked for among this many of the last entries
 )
 
-// Log is what users were refused. Denied counts by reason, and does not forget with the entries.
+// Log holds refusals. Denied counts them by reason, including dropped entries.
 type Log struct {
 	Denied  [DeniedChannel + 1]int64
-	most    int64      // entries that are kept
+	most    int64      // limit of entries
 	entries []logEntry // the last one at the end
 	nextID  int64
 }
 
-// add records a refusal. client is called only if an entry is kept.
+// add records a refusal. client is only called if the entry is kept.
 func (l *Log) add(e logEntry, nowMS int64, client func() string) {
 	l.Denied[e.reason]++
 	if l.most == 0 {
@@ -72,7 +72,7 @@ func (l *Log) add(e logEntry, nowMS int64, client func() string) {
 	}
 }
 
-// alike finds an entry that a new one adds to; -1: there is none.
+// alike returns the index of an entry that a new refusal belongs to, or -1.
 func (l *Log) alike(e *logEntry) int {
 	for i := len(l.entries) - 1; i >= max(0, len(l.entries)-groupScan); i-- {
 		o := &l.entries[i]
@@ -84,7 +84,7 @@ func (l *Log) alike(e *logEntry) int {
 	return -1
 }
 
-// trim forgets the oldest entries beyond the bound.
+// trim drops the oldest entries above the limit.
 func (l *Log) trim() {
 	if over := int64(len(l.entries)) - l.most; over > 0 {
 		kept := copy(l.entries, l.entries[over:])

@@ -10,12 +10,12 @@ func (us *Users) Refuse(u *User, d *Denial, in Context, nowMS int64, client func
 	us.Log.add(logEntry{reason: d.Reason, context: in, object: d.subject(), user: u.name}, nowMS, client)
 }
 
-// RefuseLogin records a failed login under a name. command is the command that tried it.
+// RefuseLogin records a failed login with a name. command is the command that tried it.
 func (us *Users) RefuseLogin(name, command []byte, in Context, nowMS int64, client func() string) {
 	us.Log.add(logEntry{reason: DeniedAuth, context: in, object: string(command), user: string(name)}, nowMS, client)
 }
 
-// shownEntries is how many entries ACL LOG shows by default.
+// shownEntries is the number of entries that ACL LOG shows by default.
 const shownEntries = 10
 
 func showLog(c *commands.Ctx, h Directory) error {

@@ -7,16 +7,16 @@ import (
 	"lockserver/internal/glob"
 )
 
-// pattern is a pattern of names as a rule gives it. Most are a prefix and a star, or a whole name: those are
-// compared without looking at each element.
+// pattern is a pattern of names in a rule. Most are a prefix and a star, or a whole name: those are compared
+// without the general algorithm.
 type pattern struct {
 	text string
-	// prefix is what every match begins with; exact: it is the only match; rest: everything that begins so
-	// matches.
+	// prefix is the common beginning of all matches. exact says that it is the only match, rest that every
+	// name with this beginning matches.
 	prefix      string
 	exact, rest bool
-	// head&mask are the first bytes of a match, as headOf has them: that is where most names differ from most
-	// patterns.
+	// head&mask are the first bytes of a match, in the form of headOf: most names differ from most patterns
+	// there.
 	head, mask uint64
 }
 
@@ -30,7 +30,7 @@ func newPattern(text string) pattern {
 	return p
 }
 
-// headOf is the first eight bytes of a name as one number, with zeros behind one that is shorter.
+// headOf returns the first eight bytes of a name as a number. A shorter name is filled up with zeros.
 func headOf(n []byte) (head uint64) {
 	if len(n) >= 8 {
 		return binary.LittleEndian.Uint64(n)
@@ -48,13 +48,13 @@ func (p *pattern) matches(name []byte) bool {
 		return false
 	case p.exact:
 		return len(name) == len(p.prefix)
-	case p.rest && len(name) > 0: // no pattern but the empty one matches the empty name
+	case p.rest && len(name) > 0: // only the empty pattern matches the empty name
 		return true
 	}
 	return glob.Match([]byte(p.text), name, false)
 }
 
-// matchesChannel reports whether the pattern allows a channel, or, literally, another pattern.
+// matchesChannel reports whether the pattern allows a channel, or, literally, a pattern of channels.
 func (p *pattern) matchesChannel(name []byte, isPattern bool) bool {
 	if isPattern {
 		return bytes.Equal([]byte(p.text), name)

@@ -2,7 +2,8 @@ package acl
 
 import "lockserver/commands"
 
-// Rows are the commands of this package. hostOf is the server, for the session, that runs one.
+// Rows returns the commands of this package. hostOf returns the Directory for the session that runs a
+// command.
 func Rows(hostOf func(c *commands.Ctx) Directory) []commands.Row {
 	const anyone = commands.NoScript | commands.Loading | commands.Stale
 	const admin = anyone | commands.Admin
@@ -38,7 +39,7 @@ func Rows(hostOf func(c *commands.Ctx) Directory) []commands.Row {
 		}}}
 }
 
-// wordsFromTwo are the words behind the subcommand: names of users, and rules that may hold passwords.
+// wordsFromTwo returns the words after the subcommand: names of users, and rules that may contain passwords.
 func wordsFromTwo(args [][]byte, dst []int) []int {
 	for i := 2; i < len(args); i++ {
 		dst = append(dst, i)

@@ -14,9 +14,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-// The rules that make a user: the words of ACL SETUSER, of a line of an ACL file, and of the directive user.
+// The rules of a user: the words of ACL SETUSER, of a line of an ACL file, and of the directive user.
 
-// What can be wrong with a rule. The texts are Redis'.
+// The errors of rules. The texts are those of Redis.
 var (
 	errRuleName       = errors.New("Unknown command or category name in ACL")
 	errRuleSyntax     = errors.New("Syntax error")
@@ -29,10 +29,10 @@ var (
 	errDuplicateUser  = errors.New("Duplicate user found. A user can only be defined once in config files")
 )
 
-// ruleMaker is what rules are read with.
+// ruleMaker reads rules.
 type ruleMaker struct {
 	table *commands.Table
-	// allChannels: a new selector allows all channels (acl-pubsub-default).
+	// allChannels says that a new selector allows all channels (acl-pubsub-default).
 	allChannels bool
 }
 
@@ -43,18 +43,18 @@ func (m *ruleMaker) newSelector() *selector {
 // newRules returns the rules of a new user.
 func (m *ruleMaker) newRules() *rules { return &rules{selectors: []*selector{m.newSelector()}} }
 
-// untilZero is what C sees of a text.
+// untilZero cuts a text at its first zero byte, as C does.
 func untilZero(s string) string {
 	text, _, _ := strings.Cut(s, "\x00")
 	return text
 }
 
-// is reports whether a rule is a word, in any case, or another one that means the same.
+// is reports whether a rule equals one of the words, in any case.
 func is(rule string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return ascii.EqualFold([]byte(rule), w) })
 }
 
-// apply changes rules by one rule. They may be half changed if there is an error.
+// apply applies a rule. After an error the rules may be half changed.
 func (m *ruleMaker) apply(r *rules, rule string) error {
 	word := untilZero(rule)
 	switch {
@@ -89,10 +89,10 @@ func (m *ruleMaker) apply(r *rules, rule string) error {
 	return nil
 }
 
-// reset gives a user the rules of a new one.
+// reset gives a user the rules of a new user.
 func (m *ruleMaker) reset(r *rules) { *r = *m.newRules() }
 
-// changePasswords adds or removes a password, or the hash of one.
+// changePasswords adds or removes a password, or a password's hash.
 func (r *rules) changePasswords(rule string) error {
 	hash := rule[1:]
 	switch rule[0] {
@@ -118,7 +118,7 @@ func (r *rules) changePasswords(rule string) error {
 	return nil
 }
 
-// hashOf is the form in which a password is kept: its SHA-256 in hexadecimal digits.
+// hashOf returns the stored form of a password: its SHA-256 in hexadecimal digits.
 func hashOf(password string) string {
 	sum := sha256.Sum256([]byte(password))
 	return hex.EncodeToString(sum[:])
@@ -147,7 +147,7 @@ func (m *ruleMaker) readSelector(text string) (*selector, error) {
 	return s, nil
 }
 
-// applyTo changes a selector by one rule.
+// applyTo applies a rule to a selector.
 func (m *ruleMaker) applyTo(s *selector, rule string) error {
 	word := untilZero(rule)
 	switch {
@@ -183,7 +183,7 @@ func (m *ruleMaker) applyTo(s *selector, rule string) error {
 	return nil
 }
 
-// addKeys obeys ~pattern, %R~pattern and %W~pattern.
+// addKeys applies ~pattern, %R~pattern and %W~pattern.
 func (s *selector) addKeys(rule string) error {
 	if s.allKeys {
 		return errKeyAfterAll
@@ -240,7 +240,7 @@ func (s *selector) addChannels(rule string) error {
 	return nil
 }
 
-// setDatabases obeys db=0,1: these and no others.
+// setDatabases applies db=0,1: only these databases are allowed.
 func (s *selector) setDatabases(list string) error {
 	var dbs []int
 	for _, word := range strings.Split(list, ",") {
@@ -258,7 +258,7 @@ func (s *selector) setDatabases(list string) error {
 	return nil
 }
 
-// hasSpaces reports whether there is a byte that would end the text in an ACL file.
+// hasSpaces reports whether the text contains a byte that would end it in an ACL file.
 func hasSpaces(text string) bool { return strings.ContainsAny(text, " \t\n\v\f\r\x00") }
 
 // applyCommand allows, or forbids, a command, a subcommand, a category, or a command with a first argument.
@@ -279,7 +279,8 @@ func (m *ruleMaker) applyCommand(s *selector, name string, on bool) error {
 	return m.applyQualified(s, name, bar)
 }
 
-// applyQualified obeys +command|word: word is a subcommand, or a first argument if there are none.
+// applyQualified applies +command|word: word is a subcommand, or a first argument if the command has no
+// subcommands.
 func (m *ruleMaker) applyQualified(s *selector, name string, bar int) error {
 	row, word := m.table.LookupFull([]byte(name[:bar])), name[bar+1:]
 	switch {
@@ -290,7 +291,7 @@ func (m *ruleMaker) applyQualified(s *selector, name string, bar int) error {
 		return errRuleName
 	case row.Parent() != nil:
 		return errFirstArg
-	case word == "" || hasSpaces(word): // with a space the user could not be written down
+	case word == "" || hasSpaces(word): // a user with a space in a rule could not be saved
 		return errRuleSyntax
 	case len(row.Subcommands()) > 0:
 		return m.allowNamed(s, name, name, true)
@@ -300,7 +301,7 @@ func (m *ruleMaker) applyQualified(s *selector, name string, bar int) error {
 	return nil
 }
 
-// allowNamed allows, or forbids, the command of that name.
+// allowNamed allows, or forbids, the command with a name.
 func (m *ruleMaker) allowNamed(s *selector, name, rule string, on bool) error {
 	row := m.table.LookupFull([]byte(name))
 	switch {
@@ -313,14 +314,14 @@ func (m *ruleMaker) allowNamed(s *selector, name, rule string, on bool) error {
 	return nil
 }
 
-// isElsewhere reports whether Redis has a command of that name and lockserver has not: rules may name it, so
-// that an ACL file can be carried over.
+// isElsewhere reports whether Redis has a command with this name and lockserver does not: rules may name it,
+// so that an ACL file of Redis can be used.
 func isElsewhere(name string) bool {
 	return is(name, "failover", "migrate", "psync", "replconf", "restore-asking", "sync", "module|load", "module|loadex", "module|unload")
 }
 
-// mergeSelectors puts selectors together that are spread over several words: "(+get" "~a)" is one rule. bad
-// is the word at which a parenthesis was opened that is not closed.
+// mergeSelectors joins selectors that are spread over several words: "(+get" "~a)" is one rule. bad is the
+// word with a parenthesis that is not closed.
 func mergeSelectors(words []string) (merged []string, bad string, ok bool) {
 	open := -1
 	var whole string

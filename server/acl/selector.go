@@ -24,7 +24,7 @@ func (b bitmap) set(row *commands.Row, on bool) {
 	}
 }
 
-// access is what may be done with a key.
+// access is a set of rights to a key.
 type access uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	readsAndWrites = reads | writes
 )
 
-// accessOf returns the right that a use of a key requires. A use that requires none (the value of the key
+// accessOf returns the right that a use of a key requires. A use that requires no right (the value of the key
 // does not matter) is allowed by any pattern that the key matches.
 func accessOf(use commands.KeyFlags) (a access) {
 	if use&commands.Access != 0 {
@@ -46,15 +46,15 @@ func accessOf(use commands.KeyFlags) (a access) {
 	return a
 }
 
-// selector is one set of rights. A command must be allowed by a single one of a user's selectors.
+// selector is a set of rights. A single selector of a user must allow the whole command.
 type selector struct {
-	// allowed are the commands that may be run, and firstArgs, by the number of a row that is not among
-	// them, the first arguments with which it may be.
+	// allowed holds the commands that may run. firstArgs holds, by the number of a row that is not in
+	// allowed, the first arguments with which the row may run.
 	allowed   bitmap
 	firstArgs map[int][]string
-	// future: it began with all commands, and those that later versions bring are allowed.
+	// future says that the selector began with all commands, so it allows the new commands of later versions.
 	future bool
-	// rules are what allowed was made of since the last +@all or -@all, as they were written: "+get",
+	// rules holds the rules that made allowed since the last +@all or -@all, as they were written: "+get",
 	// "-@admin".
 	rules []string
 
@@ -62,12 +62,12 @@ type selector struct {
 	keys        []keyPattern
 	allChannels bool
 	channels    []pattern
-	// someDBs: only the databases with these numbers, in order, may be used.
+	// someDBs says that only the databases in dbs may be used.
 	someDBs bool
 	dbs     []int
 }
 
-// keyPattern is what may be done with the keys that match a pattern.
+// keyPattern holds the rights to the keys that match a pattern.
 type keyPattern struct {
 	pattern
 	access access
@@ -96,7 +96,7 @@ func (s *selector) allowFirstArgs(index int, words ...string) {
 	}
 }
 
-// allowAll allows, or forbids, every command, and forgets how it came to what it was.
+// allowAll allows, or forbids, every command, and drops the earlier rules.
 func (s *selector) allowAll(on bool) {
 	for i := range s.allowed {
 		if s.allowed[i] = 0; on {
@@ -115,7 +115,7 @@ func (s *selector) allow(row *commands.Row, on bool) {
 	}
 }
 
-// allowCategory does so for all commands of a category.
+// allowCategory allows, or forbids, all commands of a category.
 func (s *selector) allowCategory(table *commands.Table, c commands.Category, on bool) {
 	for _, row := range table.Rows() {
 		if row.Categories()&c != 0 {
@@ -129,8 +129,8 @@ func (s *selector) allowCategory(table *commands.Table, c commands.Category, on 
 	}
 }
 
-// remember adds a rule about a command or a category. It drops the rules that the new one overrules: those
-// with the same words, and those about subcommands of the command.
+// remember adds a rule about a command or a category. It drops the rules that the new rule overrules: rules
+// with the same words, and rules about subcommands of the command.
 func (s *selector) remember(rule string, on bool) {
 	rule = lower(rule)
 	s.rules = slices.DeleteFunc(s.rules, func(old string) bool {
@@ -144,7 +144,7 @@ func (s *selector) remember(rule string, on bool) {
 	s.rules = append(s.rules, sign+rule)
 }
 
-// everything reports whether the selector allows all that there is.
+// everything reports whether the selector allows everything.
 func (s *selector) everything(table *commands.Table) bool {
 	if !s.allKeys || !s.allChannels || s.someDBs {
 		return false
@@ -160,7 +160,7 @@ func (s *selector) everything(table *commands.Table) bool {
 // allowsDB reports whether the database with that number may be used.
 func (s *selector) allowsDB(id int) bool { return !s.someDBs || slices.Contains(s.dbs, id) }
 
-// lower is a text with its ASCII letters in lower case.
+// lower returns a text with its ASCII letters in lower case.
 func lower(text string) string {
 	b := []byte(text)
 	for i, c := range b {

@@ -6,19 +6,20 @@ import (
 	"lockserver/commands"
 )
 
-// Most commands of a restricted user have one key, or none, and are allowed. For those the answer is prepared
-// together with the rules. What is left is to look for the key among the patterns.
+// Most commands of a restricted user have one key, or no key, and are allowed. For those the answer is
+// prepared together with the rules. Only the key must then be compared with the patterns.
 
-// shortcut is how a row is answered: by which selector, counted from 1, and the place of the key, 0 if none
-// has to be looked at. Without a selector Check decides. A user has as many of them as there are rows.
+// shortcut is the prepared answer for a row: the number of the selector, counted from 1, and the position of
+// the key, 0 if no key must be compared. Without a selector Check decides. A user has a shortcut for each
+// row.
 type shortcut struct {
 	selector, pos uint8
-	need          access // for all that a call may do with the key
+	need          access // all rights that a call may need for the key
 }
 
-// Passes reports whether that is all it takes to see that the user may run a command. If not, Check decides.
+// Passes reports whether the prepared answer allows the command. If not, Check decides.
 func (u *User) Passes(row *commands.Row, argv [][]byte) bool {
-	if u.Unrestricted { // nothing has been worked out
+	if u.Unrestricted { // such a user has no shortcuts
 		return true
 	}
 	c := u.rules.shortcuts[row.Index()]
@@ -34,7 +35,7 @@ func (u *User) Passes(row *commands.Row, argv [][]byte) bool {
 	return u.rules.selectors[c.selector-1].allowsKey(argv[c.pos], c.need)
 }
 
-// prepare works the shortcuts out.
+// prepare computes the shortcuts.
 func (r *rules) prepare(table *commands.Table) {
 	r.shortcuts = make([]shortcut, table.Size())
 	for _, row := range table.Rows() {

@@ -9,27 +9,27 @@ import (
 	"lockserver/commands"
 )
 
-// DefaultName is the name of the user that connections have which have not logged in.
+// DefaultName is the name of the user of connections that have not logged in.
 const DefaultName = "default"
 
-// User is one user. Sessions hold it: what it may do changes under their hands.
+// User is a user. Sessions hold a pointer to it: its rules may change at any time.
 type User struct {
 	name string
 	// rules are replaced as a whole, never changed.
 	rules *rules
-	// Unrestricted: the user may run every command on every key and channel, so that nothing needs to be
-	// checked. It follows from the rules.
+	// Unrestricted says that the user may run every command on every key and channel, so that no check is
+	// necessary. It follows from the rules.
 	Unrestricted bool
 }
 
-// rules are what a user is allowed, and how it logs in.
+// rules holds the rights of a user, and its passwords.
 type rules struct {
 	on           bool
 	noPass       bool
 	skipSanitize bool     // accepted and shown: RESTORE always checks the whole value
-	passwords    []string // hashes, in the order in which they came
+	passwords    []string // hashes, in the order in which they were added
 	selectors    []*selector
-	shortcuts    []shortcut // by the number of a row; they follow from the selectors
+	shortcuts    []shortcut // by the number of a row; computed from the selectors
 }
 
 // open is User.Open.
@@ -45,14 +45,14 @@ func (r *rules) clone() *rules {
 	return &n
 }
 
-// Name is the user's name.
+// Name returns the user's name.
 func (u *User) Name() string { return u.name }
 
-// Open reports whether a connection is the user's without logging in, if it is the default user: it is on
-// and has no password.
+// Open reports whether new connections get this user without logging in, if it is the default user: it is on
+// and needs no password.
 func (u *User) Open() bool { return u.rules.open() }
 
-// NoPass reports whether every password is good.
+// NoPass reports whether every password is accepted.
 func (u *User) NoPass() bool { return u.rules.noPass }
 
 // obey gives the user other rules.
@@ -64,7 +64,7 @@ func (u *User) obey(r *rules, table *commands.Table) {
 	}
 }
 
-// accepts reports whether the user may log in with a password. How long it takes does not tell how much of a
+// accepts reports whether the user may log in with a password. Its duration does not reveal how much of a
 // hash is right.
 func (u *User) accepts(password []byte) bool {
 	sum := sha256.Sum256(password)

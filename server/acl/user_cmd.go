@@ -92,7 +92,7 @@ func getUser(c *commands.Ctx, h Directory) error {
 	return nil
 }
 
-// write writes the fields of ACL GETUSER about a selector.
+// write writes the fields of a selector in ACL GETUSER.
 func (s *selector) write(out *resp.Writer, withDBs bool) {
 	for _, text := range []string{"commands", s.commandWords(), "keys", s.keyWords(), "channels", s.channelWords()} {
 		out.BulkString(text)
@@ -152,7 +152,7 @@ func load(c *commands.Ctx, h Directory) error {
 	return nil
 }
 
-// ErrOpen says that an ACL file cannot be read.
+// ErrOpen returns the error for an ACL file that cannot be read.
 func ErrOpen(path string, cause error) error {
 	return fmt.Errorf("Error loading ACLs, opening file '%s': %w", path, cause)
 }

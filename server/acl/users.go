@@ -8,17 +8,17 @@ import (
 	"lockserver/commands"
 )
 
-// Users are all users of a server, and what they were refused.
+// Users holds all users of a server, and the log of refusals.
 type Users struct {
 	Log   Log
 	maker ruleMaker
 	named map[string]*User
-	// standard is the user default. It is there from the beginning to the end.
+	// standard is the user default, which always exists.
 	standard *User
 }
 
-// NewUsers returns the users of a server that configures none: only default, which may do everything without
-// a password. table holds all commands by the names that Redis gives them.
+// NewUsers returns the users of a server without configured users: only default, which has all rights without
+// a password. table holds all commands by their names in Redis.
 func NewUsers(table *commands.Table) *Users {
 	us := &Users{maker: ruleMaker{table: table}, standard: &User{name: DefaultName}}
 	us.standard.obey(us.maker.defaultRules(), table)
@@ -26,7 +26,7 @@ func NewUsers(table *commands.Table) *Users {
 	return us
 }
 
-// Everyone returns a user that may do everything and is not in the list of users: the server itself.
+// Everyone returns a user with all rights that is not in the list of users: the server itself.
 func Everyone() *User { return &User{Unrestricted: true} }
 
 // defaultRules returns the rules of the user default when none are configured.
@@ -39,7 +39,7 @@ func (m *ruleMaker) defaultRules() *rules {
 	return r
 }
 
-// Configure sets what the directives acl-pubsub-default and acllog-max-len say.
+// Configure applies the directives acl-pubsub-default and acllog-max-len.
 func (us *Users) Configure(allChannels bool, mostEntries int64) {
 	us.maker.allChannels, us.Log.most = allChannels, mostEntries
 }
@@ -47,10 +47,10 @@ func (us *Users) Configure(allChannels bool, mostEntries int64) {
 // Default returns the user of a new connection.
 func (us *Users) Default() *User { return us.standard }
 
-// Find is the user of that name, nil if there is none.
+// Find returns the user with a name, or nil.
 func (us *Users) Find(name []byte) *User { return us.named[string(name)] }
 
-// sorted are all users by name.
+// sorted returns all users by name.
 func (us *Users) sorted() []*User {
 	list := make([]*User, 0, len(us.named))
 	for _, name := range slices.Sorted(maps.Keys(us.named)) {
@@ -59,7 +59,7 @@ func (us *Users) sorted() []*User {
 	return list
 }
 
-// Lines are the rules of all users, each as words behind the directive user.
+// Lines returns the rules of all users, in the form of the directive user.
 func (us *Users) Lines() []string {
 	var lines []string
 	for _, u := range us.sorted() {
@@ -68,8 +68,8 @@ func (us *Users) Lines() []string {
 	return lines
 }
 
-// LinesWithoutPassword are Lines for a configuration that has the password of the user default elsewhere: its
-// line has none. It is left out if the user is otherwise as it is from the beginning.
+// LinesWithoutPassword returns Lines for a configuration that stores the password of the user default
+// elsewhere: its line has no password. The line is left out if the user is otherwise in its initial state.
 func (us *Users) LinesWithoutPassword() (lines []string) {
 	plain, first := us.standard.rules.clone(), us.maker.defaultRules()
 	plain.noPass, plain.passwords, first.noPass = false, nil, false
@@ -90,8 +90,8 @@ func (us *Users) HasOtherPassword(than string) bool {
 	return r.noPass || slices.ContainsFunc(r.passwords, func(other string) bool { return other != hash })
 }
 
-// LogIn returns the user of that name if the password is good, or nil. It takes as long for a user that
-// there is not.
+// LogIn returns the user with a name if the password is right, or nil. It takes as long for a user that does
+// not exist.
 func (us *Users) LogIn(name, password []byte) *User {
 	u := us.Find(name)
 	switch {
@@ -113,18 +113,18 @@ func (us *Users) ByCertificate(name string) *User {
 	return nil
 }
 
-// SetDefaultPassword obeys requirepass: the user default has this password and no other; empty: none.
+// SetDefaultPassword applies requirepass: the user default has only this password; empty: no password.
 func (us *Users) SetDefaultPassword(password string) {
 	r := us.standard.rules.clone()
 	r.noPass, r.passwords = password == "", nil
 	if password != "" {
 		r.passwords = []string{hashOf(password)}
 	}
-	us.standard.rules = r // what the user may run is as it was
+	us.standard.rules = r // the rights do not change
 }
 
-// set changes a user, or makes one, by rules: all of them, or none. left are the channels that the user's
-// sessions may still listen to, nil if none were taken away.
+// set changes or makes a user by rules: all of them, or none. left holds the channels that the user's
+// sessions may still listen to; nil if no channel was removed.
 func (us *Users) set(name []byte, words []string) (u *User, left *Channels, err error) {
 	merged, bad, ok := mergeSelectors(words)
 	if !ok {
@@ -150,7 +150,7 @@ func (us *Users) set(name []byte, words []string) (u *User, left *Channels, err 
 	return u, left, nil
 }
 
-// remove deletes a user and returns it; nil: there is no such user.
+// remove deletes a user and returns it, or nil.
 func (us *Users) remove(name []byte) *User {
 	u := us.Find(name)
 	if u != nil {

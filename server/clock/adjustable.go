@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Adjustable follows the machine's clock until it is frozen. From then on it moves only by steps, which run
-// what falls due as those of a Manual do. When it is resumed it goes on from the time that it shows.
+// Adjustable follows the machine's clock until it is frozen. From then on it only moves by steps, which run
+// due work like the steps of a Manual. When it is resumed it continues from the time that it shows.
 //
 // A server on it has a ticker, too, and is a Watcher: Attach.
 type Adjustable struct {
-	stepped Manual // what it shows while it is frozen
+	stepped Manual // the time while it is frozen
 	system  *System
 	change  sync.Mutex // one change at a time
 	frozen  atomic.Bool
-	aheadUS atomic.Int64 // of the machine's, while it goes
+	aheadUS atomic.Int64 // lead over the machine's clock, while it is running
 }
 
 // NewAdjustable returns a clock that shows the machine's time.
@@ -29,17 +29,17 @@ func (c *Adjustable) NowUS() int64 {
 	return c.system.NowUS() + c.aheadUS.Load()
 }
 
-// Frozen reports whether it stands still.
+// Frozen reports whether the clock stands still.
 func (c *Adjustable) Frozen() bool { return c.frozen.Load() }
 
 // Attach makes w run on the clock.
 func (c *Adjustable) Attach(w Watcher) { Attach(&c.stepped, w) }
 
-// Detach ends what Attach began.
+// Detach reverses Attach.
 func (c *Adjustable) Detach(w Watcher) { Detach(&c.stepped, w) }
 
-// Freeze makes it stand still at the next whole millisecond. A lease of a lock that begins then ends exactly
-// when its time has passed: between milliseconds its end would be rounded up.
+// Freeze stops the clock at the next whole millisecond. A lease of a lock that begins then ends exactly when
+// its time has passed: between milliseconds its end would be rounded up.
 func (c *Adjustable) Freeze() {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -53,7 +53,7 @@ func (c *Adjustable) freeze() {
 	}
 }
 
-// FreezeAt makes it stand still at t, before or after what it shows. What it passes over falls due at t.
+// FreezeAt stops the clock at t, before or after its present time. Work that it skips falls due at t.
 func (c *Adjustable) FreezeAt(t time.Time) {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -62,8 +62,8 @@ func (c *Adjustable) FreezeAt(t time.Time) {
 	c.stepped.Advance(0)
 }
 
-// Advance moves it forwards by d, stopping at every deadline on the way to carry out what is due at it. If it
-// went before, it goes on afterwards.
+// Advance moves the clock forwards by d, and stops at every deadline on the way to run the work that is due.
+// If the clock was running before, it runs afterwards.
 func (c *Adjustable) Advance(d time.Duration) {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -75,14 +75,14 @@ func (c *Adjustable) Advance(d time.Duration) {
 	}
 }
 
-// Resume makes it go on from where it stands.
+// Resume makes the clock run on from its present time.
 func (c *Adjustable) Resume() {
 	c.change.Lock()
 	defer c.change.Unlock()
 	c.resume()
 }
 
-// Reset makes it show the machine's time again. What falls due by it is for its watchers to see.
+// Reset makes the clock show the machine's time again. Its watchers find the work that is due then.
 func (c *Adjustable) Reset() {
 	c.change.Lock()
 	defer c.change.Unlock()

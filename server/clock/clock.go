@@ -1,11 +1,11 @@
-// Package clock tells the time that leases, deadlines and tokens go by: the machine's, or one that a test
+// Package clock is the time of leases, deadlines and tokens: the machine's clock, or a clock that a test
 // moves.
 //
-// It owns what a clock is, and the order in which a manual clock runs what falls due. It must not know what
-// that is: it sees everything that runs on a manual clock as a Watcher.
+// It owns what a clock is, and the order in which a manual clock runs due work. It must not know what the
+// work is: it sees everything that runs on a manual clock as a Watcher.
 //
-// To add a clock: a type with NowUS, in a file of its own. A clock that does not advance by itself attaches
-// watchers, as Manual does.
+// To add a clock, add a type with NowUS, in a file of its own. A clock that does not advance by itself
+// attaches watchers, as Manual does.
 package clock
 
 import (
@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// Clock tells the time that leases, deadlines and tokens go by.
+// Clock is the time of leases, deadlines and tokens.
 type Clock interface {
 	// NowUS returns microseconds since 1970.
 	NowUS() int64
 }
 
-// System is the machine's wall clock, as Redis uses it. Between reads of the wall clock it uses the monotonic
-// clock. On virtual machines one read of the wall clock costs 30 ns; two for each command and its measurement
-// add up.
+// System is the machine's wall clock, as in Redis. Between reads of the wall clock it uses the monotonic
+// clock. On virtual machines a read of the wall clock costs 30 ns, which adds up: there are two reads for
+// each command.
 type System struct {
 	start  time.Time
-	ahead  atomic.Int64 // nanoseconds since 1970 at start, by the wall clock as it was when last looked at
-	agreed atomic.Int64 // until when, in nanoseconds after start, that is taken for true; 0: never
+	ahead  atomic.Int64 // nanoseconds since 1970 at start, by the last look at the wall clock
+	agreed atomic.Int64 // until when, in nanoseconds after start, ahead is used without a look; 0: never
 }
 
-// wallEvery is how soon the clock follows the machine's when that is put forwards or back.
+// wallEvery is how soon the clock follows the machine's clock when that is set.
 const wallEvery = time.Millisecond
 
 // NewSystem returns the wall clock.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Manual stands still until a test moves it. Servers that run on it do nothing by themselves: Advance
-// carries out what falls due, in order, before it returns.
+// Manual stands still until a test moves it. Servers that run on it do nothing by themselves: Advance runs
+// due work, in order, before it returns.
 type Manual struct {
 	mu       sync.Mutex
 	us       int64
@@ -16,14 +16,14 @@ type Manual struct {
 
 // Watcher is a server that runs on a manual clock.
 type Watcher interface {
-	// NextDueUS returns when something falls due next, in microseconds since 1970; ok says whether anything
-	// does.
+	// NextDueUS returns when the next work is due, in microseconds since 1970; ok is false if there is no
+	// such work.
 	NextDueUS() (us int64, ok bool)
-	// RunDue carries out everything that has fallen due.
+	// RunDue runs all due work.
 	RunDue()
-	// KeepHouse sets how far apart rounds of work are that has no time of its own, such as a look for idle
-	// clients. 0: as far as on any other clock, and a round that is overdue is done at once. While the clock
-	// moves far, it would stop for little else than such rounds.
+	// KeepHouse sets the time between rounds of work without a time of its own, such as a look for idle
+	// clients. 0 means the same time as on any other clock, and runs an overdue round at once. While the
+	// clock moves far, it would otherwise stop mostly for such rounds.
 	KeepHouse(apartUS int64)
 }
 
@@ -37,19 +37,18 @@ func (c *Manual) NowUS() int64 {
 	return c.us
 }
 
-// Set moves the clock to t, forwards or backwards, without carrying anything out.
+// Set moves the clock to t, forwards or backwards, without running work.
 func (c *Manual) Set(t time.Time) {
 	c.mu.Lock()
 	c.us = t.UnixMicro()
 	c.mu.Unlock()
 }
 
-// mostRounds is about how many rounds of housekeeping fit in one Advance. A shorter Advance than an hour has
-// one a second; 400 days would have 35 million.
+// mostRounds is about the number of rounds of housekeeping in one Advance. An Advance shorter than an hour
+// has a round each second; 400 days would have 35 million.
 const mostRounds = 3600
 
-// Advance moves the clock forwards by d, stopping at every deadline on the way to
-// carry out what is due at it.
+// Advance moves the clock forwards by d, and stops at every deadline on the way to run the work that is due.
 func (c *Manual) Advance(d time.Duration) {
 	target := c.NowUS() + d.Microseconds()
 	if apart := d.Microseconds() / mostRounds; apart > 1_000_000 {
@@ -66,7 +65,7 @@ func (c *Manual) Advance(d time.Duration) {
 	c.moveTo(target)
 }
 
-// keepHouse says how far apart rounds of housekeeping are.
+// keepHouse sets the time between rounds of housekeeping for all watchers.
 func (c *Manual) keepHouse(apartUS int64) {
 	for _, w := range c.list() {
 		w.KeepHouse(apartUS)
@@ -97,15 +96,15 @@ func (c *Manual) list() []Watcher {
 	return slices.Clone(c.watchers)
 }
 
-// Attach makes w run on the clock. It is a function, and not a method, because a test that has a manual clock
-// has no use for it.
+// Attach makes w run on the clock. It is a function, and not a method, because tests with a manual clock do
+// not need it.
 func Attach(c *Manual, w Watcher) {
 	c.mu.Lock()
 	c.watchers = append(c.watchers, w)
 	c.mu.Unlock()
 }
 
-// Detach ends what Attach began; it does nothing if w does not run on the clock.
+// Detach reverses Attach. It does nothing if w does not run on the clock.
 func Detach(c *Manual, w Watcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

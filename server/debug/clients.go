@@ -18,7 +18,7 @@ const (
 	mostClientBits  = 33
 )
 
-// clientSizes tells how many clients take how much.
+// clientSizes replies with the number of clients in each group.
 func clientSizes(c *call) error {
 	var clients, sums [mostClientBits + 1]int
 	limited := c.host.EachEvictable(func(bytes int) {
@@ -44,7 +44,7 @@ func clientSizes(c *call) error {
 	return nil
 }
 
-// FitForScripts reports whether a call of DEBUG touches nothing that a script is in the middle of.
+// FitForScripts reports whether a call of DEBUG does not disturb a running script.
 func FitForScripts(argv [][]byte) bool {
 	return len(argv) > 1 && (ascii.EqualFold(argv[1], "protocol") || ascii.EqualFold(argv[1], "sleep"))
 }

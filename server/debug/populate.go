@@ -8,7 +8,7 @@ import (
 	"lockserver/store"
 )
 
-// populate makes keys that are not there yet, and those alone. As any write they are logged.
+// populate makes missing keys, and leaves existing keys alone. They are logged like any write.
 func populate(c *call) error {
 	count, err := c.natural(0)
 	if err != nil {
@@ -42,7 +42,7 @@ func populate(c *call) error {
 	return nil
 }
 
-// natural reads a word that is a number above or equal to 0.
+// natural reads a word as a number of at least 0.
 func (c *call) natural(at int) (int64, error) {
 	n, ok := decimal.ParseInt(c.args[at])
 	if !ok || n < 0 {
@@ -51,7 +51,7 @@ func (c *call) natural(at int) (int64, error) {
 	return n, nil
 }
 
-// padded cuts a value off at a size, or fills it up with zero bytes, as Redis does.
+// padded cuts a value to a size, or fills it up with zero bytes, as Redis does.
 func padded(value []byte, size int) []byte {
 	for len(value) < size {
 		value = append(value, 0)

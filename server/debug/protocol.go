@@ -12,7 +12,7 @@ const (
 		"string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false"
 )
 
-// replies are what DEBUG PROTOCOL answers, by type, so that a client's decoder can be tried out.
+// replies holds the replies of DEBUG PROTOCOL by type, for testing a client's decoder.
 func replies() map[string]func(c *call) error {
 	plain := func(write func(c *call)) func(*call) error {
 		return func(c *call) error {
@@ -68,7 +68,7 @@ func attribute(c *call) {
 	c.Out.BulkString("Some real reply following the attribute")
 }
 
-// push is a reply with a push message behind it, as Redis orders them.
+// push writes a reply with a push message after it, in the order of Redis.
 func push(c *call) error {
 	if c.Out.Proto < 3 {
 		return errNoPush

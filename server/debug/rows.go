@@ -9,38 +9,38 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Target is what DEBUG needs of the server.
+// Target is the server, as far as DEBUG needs it.
 type Target interface {
-	// Allowed reports whether enable-debug-command lets the client debug.
+	// Allowed reports whether enable-debug-command allows DEBUG for the client.
 	Allowed() bool
-	// SetActiveExpiry says whether keys go by themselves when their time has come.
+	// SetActiveExpiry sets whether expired keys are removed by themselves.
 	SetActiveExpiry(on bool)
-	// LetScriptsDebug says whether scripts may call what is FitForScripts.
+	// LetScriptsDebug sets whether scripts may call subcommands that are FitForScripts.
 	LetScriptsDebug(on bool)
-	// EachEvictable calls f with what each client takes that maxmemory-clients may evict; false: there is no
-	// bound.
+	// EachEvictable calls f with the memory of each client that maxmemory-clients may evict. It returns false
+	// if there is no limit.
 	EachEvictable(f func(bytes int)) bool
-	// Log writes a line into the server's log.
+	// Log writes a line to the server's log.
 	Log(text string)
 	// Compresses reports whether the server's files are compressed (rdbcompression).
 	Compresses() bool
 
-	// Reload replaces the data by what a snapshot holds, or adds that. The error is for the client.
+	// Reload replaces the data by the snapshot, or adds the snapshot to it. The error is for the client.
 	Reload(r Reload) error
-	// ReloadLog replaces the data by what the append-only log leads to. The error is for the client.
+	// ReloadLog replaces the data by that of the append-only log. The error is for the client.
 	ReloadLog() error
-	// TrustChecksums says whether snapshots and payloads are taken whatever their checksum says.
+	// TrustChecksums sets whether snapshots and payloads are accepted even with a wrong checksum.
 	TrustChecksums(on bool)
-	// DelayLog makes every write of the append-only log wait before it.
+	// DelayLog delays every write of the append-only log.
 	DelayLog(d time.Duration)
-	// CountLocks says whether figures and the history of locks are kept.
+	// CountLocks sets whether figures and the history of locks are kept.
 	CountLocks(on bool)
-	// PauseCron says whether what is done once a second is left undone.
+	// PauseCron sets whether the work of every second is left out.
 	PauseCron(on bool)
 
-	// ChangeReplicationID gives the server another name for replicas.
+	// ChangeReplicationID changes the name of the server's history.
 	ChangeReplicationID()
-	// RewriteConfig writes every directive into the configuration file.
+	// RewriteConfig writes every directive to the configuration file.
 	RewriteConfig() error
 	// EachScript calls f with the name and text of each script that EVALSHA knows.
 	EachScript(f func(sha, body string))
@@ -50,30 +50,31 @@ type Target interface {
 	Crash(why string)
 }
 
-// Reload is what DEBUG RELOAD asks for. The zero value saves, forgets all data, and loads it.
+// Reload holds the options of DEBUG RELOAD. The zero value saves, removes all data, and loads it.
 type Reload struct {
-	NoSave  bool // what the file holds already is loaded
-	NoFlush bool // what is in memory stays
-	Merge   bool // a key of the file takes the place of one that is there
+	NoSave  bool // the existing file is loaded
+	NoFlush bool // the data in memory stays
+	Merge   bool // a key of the file replaces an existing key
 }
 
-// call is one DEBUG: its context, the words behind the subcommand, and the server.
+// call is a call of DEBUG: its context, the words after the subcommand, and the server.
 type call struct {
 	*commands.Ctx
 	args [][]byte
 	host Target
 }
 
-// subcommand is one of DEBUG's. They are not subcommands as commands.Row knows them: those of Redis have no
-// rows either, so completion and COMMAND do not show them.
+// subcommand is a subcommand of DEBUG. It has no commands.Row: in Redis it has none either, so completion and
+// COMMAND do not show it.
 type subcommand struct {
 	name        string
-	least, most int // words behind it
+	least, most int // limits of the number of words after it
 	run         func(c *call) error
-	help        []string // as Redis' HELP: the call, then what it does
+	help        []string // as in Redis' HELP: the call, then its effect
 }
 
-// Rows are the commands of this package. hostOf finds the server that runs one, for the client that sent it.
+// Rows returns the commands of this package. hostOf finds the server that runs a command, for the client that
+// sent it.
 func Rows(hostOf func(c *commands.Ctx) Target) []commands.Row {
 	all := subcommands()
 	return []commands.Row{{
@@ -129,11 +130,11 @@ func subcommands() []subcommand {
 	})
 }
 
-// help writes what the subcommands do, as HELP of a container does.
+// help writes the descriptions of the subcommands, in the form of HELP of a container.
 func help(c *call, all []subcommand) {
 	lines := []string{"DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
 	for _, s := range all {
-		if s.help == nil { // named in that of another
+		if s.help == nil { // described together with another subcommand
 			continue
 		}
 		lines = append(lines, s.help[0])
@@ -159,7 +160,7 @@ func logLine(c *call) error {
 	return nil
 }
 
-// sleep holds everything up: that is what it is for.
+// sleep blocks the whole server on purpose.
 func sleep(c *call) error {
 	seconds, _ := resp.ParseFloat(c.args[0])
 	time.Sleep(time.Duration(seconds * float64(time.Second)))

@@ -8,10 +8,10 @@ import (
 	"lockserver/internal/glob"
 )
 
-// shaBytes is how long the name of a script is.
+// shaBytes is the length of a script's name.
 const shaBytes = 40
 
-// scripts writes scripts into the log, each in one line.
+// scripts writes the scripts to the log, each on a line.
 func scripts(c *call) error {
 	name := c.args[0]
 	show := func(sha, body string) { c.host.Log("SCRIPT SHA: " + sha + "\n" + body) }
@@ -32,11 +32,11 @@ func scripts(c *call) error {
 }
 
 const (
-	// matchTrials is how many patterns STRINGMATCH-TEST tries, and matchBytes how long they and the strings
-	// are at most.
+	// matchTrials is the number of patterns that STRINGMATCH-TEST tries. matchBytes limits the length of
+	// patterns and strings.
 	matchTrials = 20_000
 	matchBytes  = 31
-	// matchLetters are what both are made of: few, so that much matches.
+	// matchLetters lists the letters of both: a few letters, so that many match.
 	matchLetters = `ab*?[]^-\`
 )
 

@@ -12,14 +12,14 @@ import (
 
 const errThreshold commands.Error = "ERR argument must be a memory value bigger than 1 and smaller than 4gb"
 
-// maxThreshold is the largest quicklist-packed-threshold that Redis takes.
+// maxThreshold is the largest quicklist-packed-threshold that Redis accepts.
 const maxThreshold = 1<<32 - 1<<20
 
-// structSizes are the sizes in Redis on a 64-bit machine. Clients use them to compute what Redis would take.
+// structSizes lists the sizes in Redis on a 64-bit machine. Clients use them to compute the memory of Redis.
 const structSizes = "bits:64 robj:16 dictentry:24 sdshdr5:1 sdshdr8:3 sdshdr16:5 sdshdr32:9 sdshdr64:17 "
 
-// switches are the subcommands that turn something on or off, or break it. What they turn only in Redis'
-// insides is accepted: the suites that send them go on.
+// switches lists the subcommands that turn a feature on or off, or make it fail. Those that only affect
+// Redis' internals are accepted without effect, so that suites that send them can continue.
 func switches() []subcommand {
 	return []subcommand{
 		{"aof-flush-sleep", 1, 1, delayLog, []string{"AOF-FLUSH-SLEEP <microseconds>", "Waits before each write of the append-only log."}},
@@ -46,12 +46,12 @@ func switches() []subcommand {
 	}
 }
 
-// inside is the help of a subcommand about what only Redis has.
+// inside returns the help of a subcommand that only affects Redis' internals.
 func inside(call string) []string {
 	return []string{call, "About the insides of Redis: accepted."}
 }
 
-// with is a subcommand that turns something on with any number but 0.
+// with returns a subcommand that turns a feature on with any number but 0.
 func with(turn func(h Target, on bool)) func(*call) error {
 	return func(c *call) error {
 		turn(c.host, number(c.args[0]) != 0)
@@ -60,7 +60,7 @@ func with(turn func(h Target, on bool)) func(*call) error {
 	}
 }
 
-// number is the number that a word begins with, as C's atoi reads it; 0 if it begins with none.
+// number returns the number at the beginning of a word, as C's atoi reads it, or 0.
 func number(word []byte) int64 {
 	n, sign := int64(0), int64(1)
 	for i, b := range word {

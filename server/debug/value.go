@@ -36,7 +36,7 @@ func digestValues(c *call) error {
 	return nil
 }
 
-// find is the value of the call's key; looking at it is no use of it.
+// find returns the value of the call's key. That does not count as a use of the key.
 func (c *call) find() (r store.Ref, err error) {
 	if r = c.DB.Peek(c.args[0]); !r.OK() {
 		return r, commands.ErrNoSuchKey
@@ -44,13 +44,13 @@ func (c *call) find() (r store.Ref, err error) {
 	return r, nil
 }
 
-// payloadFrame is what a payload of DUMP has besides the value: its kind, the version, a checksum.
+// payloadFrame is the size of a DUMP payload without the value: its kind, the version, a checksum.
 const payloadFrame = 1 + 2 + 8
 
-// lruClockMask are the bits of Redis' clock of uses, in seconds.
+// lruClockMask masks the bits of Redis' clock of uses, in seconds.
 const lruClockMask = 1<<24 - 1
 
-// object describes a value in the words of Redis. Addresses of values would mean nothing here.
+// object describes a value in the words of Redis. Addresses of values would be meaningless here.
 func object(c *call) error {
 	r, err := c.find()
 	if err != nil {
@@ -69,7 +69,8 @@ func object(c *call) error {
 	return nil
 }
 
-// describeQuicklist is what DEBUG OBJECT says of a list of several nodes. fill is list-max-listpack-size.
+// describeQuicklist returns the text of DEBUG OBJECT for a list of several nodes. fill is
+// list-max-listpack-size.
 func describeQuicklist(l *list.List, fill int) string {
 	bytes := 0
 	l.EachNode(func(b []byte, _ bool) { bytes += len(b) })
@@ -92,7 +93,7 @@ func sizes(c *call) error {
 	return nil
 }
 
-// listpackOf writes a small value's elements into the log; Redis writes them to its standard output.
+// listpackOf writes a small value's elements to the log; Redis writes them to its standard output.
 func listpackOf(c *call) error {
 	r, err := c.find()
 	if err != nil {
@@ -121,7 +122,7 @@ func packed(r store.Ref) (listpack.List, bool) {
 	return nil, false
 }
 
-// quicklistOf writes the nodes of a list into the log; Redis writes them to its standard output.
+// quicklistOf writes the nodes of a list to the log; Redis writes them to its standard output.
 func quicklistOf(c *call) error {
 	r, err := c.find()
 	switch {
@@ -146,7 +147,8 @@ func quicklistOf(c *call) error {
 	return nil
 }
 
-// htStats shows how many keys a database has, in the format of Redis. The tables of Redis have other sizes.
+// htStats replies with the number of keys in a database, in the format of Redis. The tables of Redis have
+// other sizes.
 func htStats(c *call) error {
 	id, ok := decimal.ParseInt(c.args[0])
 	st := c.DB.Store()

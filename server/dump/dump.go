@@ -23,42 +23,42 @@ import (
 	"lockserver/store"
 )
 
-// Transfer is what these commands ask of the server.
+// Transfer is the server, as far as these commands need it.
 type Transfer interface {
 	// Compresses reports whether payloads are compressed (rdbcompression).
 	Compresses() bool
-	// TrustsChecksums reports whether a payload is taken whatever its checksum says.
+	// TrustsChecksums reports whether a payload is accepted even with a wrong checksum.
 	TrustsChecksums() bool
-	// Warn logs what was wrong in a payload and was put right.
+	// Warn logs a fault in a payload that was corrected.
 	Warn(text string)
 	// InCluster reports whether clients find the server as a member of a Redis Cluster.
 	InCluster() bool
-	// State returns what the server keeps for these commands.
+	// State returns the server's state for these commands.
 	State() *State
-	// InGroup reports whether the server is a member of a raft group. Data may be made anew there.
+	// InGroup reports whether the server is a member of a raft group. Data may be replaced there.
 	InGroup() bool
-	// Copied returns the gate of what other servers have. Due returns its position that has to be safe before
-	// the client's data of this moment may leave; 0: none.
+	// Copied returns the gate for the copies on other servers. Due returns its position that must be safe
+	// before the client's present data may be sent; 0: no position.
 	Copied() *gate.Gate
 	Due(c *commands.Ctx) int64
 	// Waiting returns the client of a command that has just begun to wait.
 	Waiting(c *commands.Ctx) Client
 	// Observe is called when State.Watches may have changed.
 	Observe()
-	// Background runs f on a goroutine of its own, for which the end of the server waits. Ending is closed
+	// Background runs f in a goroutine of its own, and the end of the server waits for it. Ending is closed
 	// when the server ends. Do runs f as a unit, outside of any command.
 	Background(f func())
 	Ending() <-chan struct{}
 	Do(f func())
-	// AfterPause puts f off until writes are no longer held; false: they are not held.
+	// AfterPause delays f until writes are no longer held. It returns false if they are not held.
 	AfterPause(f func()) bool
 	// MayRemove reports whether a key may be removed: not on a replica, nor after a failure. Removed
-	// publishes that one was.
+	// publishes a removal.
 	MayRemove() bool
 	Removed(db *store.DB, key []byte)
 }
 
-// Rows are the commands of this package. hostOf finds the server that runs one.
+// Rows returns the commands of this package. hostOf finds the server that runs a command.
 func Rows(hostOf func(c *commands.Ctx) Transfer) []commands.Row {
 	with := func(run func(c *commands.Ctx, host Transfer) error) func(*commands.Ctx) error {
 		return func(c *commands.Ctx) error { return run(c, hostOf(c)) }
@@ -75,13 +75,13 @@ func Rows(hostOf func(c *commands.Ctx) Transfer) []commands.Row {
 	}
 }
 
-// asking makes a row what Redis says of RESTORE-ASKING.
+// asking gives a row the facts of RESTORE-ASKING in Redis.
 func asking(row commands.Row) commands.Row {
 	row.Group, row.SysCmd, row.Flags, row.Cats = commands.Server, true, row.Flags|commands.Asking, row.Cats|commands.CatKeyspace
 	return row
 }
 
-// restoreRow is RESTORE under one of its names.
+// restoreRow returns the row of RESTORE for one of its names.
 func restoreRow(name, since, summary string, run func(*commands.Ctx) error) commands.Row {
 	return commands.Row{Name: name, Group: commands.Generic, Since: since, Flags: commands.Write | commands.DenyOOM, Run: run,
 		Cats:       commands.CatDangerous,
@@ -104,15 +104,15 @@ func dump(c *commands.Ctx, host Transfer) error {
 	return nil
 }
 
-// restoreCall is what RESTORE was asked for.
+// restoreCall holds the parameters of RESTORE.
 type restoreCall struct {
 	key, ttl, payload []byte
 	replace, absolute bool
-	idleS             int64 // -1: not said
-	freq              int64 // -1: not said
+	idleS             int64 // -1: not given
+	freq              int64 // -1: not given
 }
 
-// read checks all options behind the payload; the time to live is checked later, as in Redis. FREQ and
+// read checks all options after the payload; the time to live is checked later, as in Redis. FREQ and
 // IDLETIME exclude each other, and the second of them is the error.
 func (r *restoreCall) read(a *commands.Scanner) {
 	r.key, r.ttl, r.payload = a.Key(), a.Bytes(), a.Bytes()
@@ -137,8 +137,8 @@ func (r *restoreCall) read(a *commands.Scanner) {
 	}
 }
 
-// deadline returns when the key is to die, in milliseconds since 1970; 0: never. One that is too late for the
-// clock has run over into the past, as in Redis.
+// deadline returns when the key expires, in milliseconds since 1970; 0: never. As in Redis a deadline that is
+// too late for the clock overflows into the past.
 func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
 	n, ok := decimal.ParseInt(r.ttl)
 	switch {
@@ -154,15 +154,15 @@ func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
 	return nowMS + n, nil
 }
 
-// idle returns for how many seconds the value counts as unused; -1: not given. As in Redis, the clock for
-// that has 24 bits and overflows, so long times cannot be kept.
+// idle returns the idle time of the value in seconds; -1: not given. As in Redis, the clock for it has 24
+// bits and overflows, so long times cannot be kept.
 func (r *restoreCall) idle(nowS int64) int64 {
 	if r.idleS < 0 {
 		return -1
 	}
 	const most = 1<<24 - 1
 	now := nowS & most
-	at := now - r.idleS*1000/1000 // which runs over, too
+	at := now - r.idleS*1000/1000 // this overflows, too
 	if at < 0 {
 		at += most
 	}
@@ -198,7 +198,7 @@ func restore(c *commands.Ctx, host Transfer) error {
 		return commands.ErrDumpFormat
 	}
 	c.Out.OK()
-	if value == nil || atMS != 0 && !c.DB.Store().Takes(atMS) && c.DB.Store().Past(atMS) { // it has died already
+	if value == nil || atMS != 0 && !c.DB.Store().Takes(atMS) && c.DB.Store().Past(atMS) { // it has expired already
 		if r.replace && c.DB.Delete(r.key) {
 			c.Notify(keyevent.Generic, "del", r.key)
 		}

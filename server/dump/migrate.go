@@ -11,10 +11,10 @@ import (
 	"lockserver/persistence"
 )
 
-// defaultTimeoutMS is the timeout of a MIGRATE that states none, or one below 1.
+// defaultTimeoutMS is the timeout of a MIGRATE with a timeout below 1.
 const defaultTimeoutMS = 1000
 
-// migrateRow is MIGRATE.
+// migrateRow returns the row of MIGRATE.
 func migrateRow(run func(*commands.Ctx) error) commands.Row {
 	const use = commands.RW | commands.Access | commands.Delete
 	return commands.Row{Name: "migrate", Group: commands.Generic, Since: "2.6.0", Flags: commands.Write, Run: run,
@@ -33,7 +33,7 @@ func migrateRow(run func(*commands.Ctx) error) commands.Row {
 			commands.Opt(commands.Key("keys", use).After("KEYS").Shown("key").From("3.0.6").Many().FromEnd())}}
 }
 
-// The words of a call that have a fixed place, and the first option.
+// The positions of words with a fixed place, and of the first option.
 const (
 	migrateHost = iota + 1
 	migratePort
@@ -66,7 +66,7 @@ func migrateKeys(args [][]byte, dst []commands.KeyRef) ([]commands.KeyRef, bool)
 	return append(dst, commands.KeyRef{Pos: migrateKey, Flags: use}), true
 }
 
-// migrateSecrets are the words behind AUTH and AUTH2, up to the first mistake.
+// migrateSecrets finds the words after AUTH and AUTH2, up to the first mistake.
 func migrateSecrets(args [][]byte, dst []int) []int {
 	for i := migrateOptions; i < len(args); i++ {
 		words := 0
@@ -87,19 +87,19 @@ func migrateSecrets(args [][]byte, dst []int) []int {
 	return dst
 }
 
-// migration is one call of MIGRATE: what is sent, and what came of it.
+// migration holds the parameters and the result of a MIGRATE.
 type migration struct {
-	keys [][]byte // those that are sent, in this order
-	copy bool     // they stay here
+	keys [][]byte // the keys that are sent, in this order
+	copy bool     // the keys stay here
 
 	target    target
 	timeoutMS int64 // of each step: to connect, and each read and write
 	db        int64
-	auth      []byte // a command; nil: none
-	restores  []byte // a RESTORE of each key
+	auth      []byte // a command; nil: no login
+	restores  []byte // a RESTORE for each key
 	replace   bool
 
-	// acked says which keys the target has confirmed.
+	// acked says, for each key, whether the target has confirmed it.
 	acked []bool
 	err   error
 }
@@ -154,7 +154,7 @@ options:
 	return nil
 }
 
-// pack makes the commands that the target is sent. Keys that are not there are left out.
+// pack makes the commands for the target. It leaves out missing keys.
 func (m *migration) pack(c *commands.Ctx, host Transfer) {
 	name, present := "RESTORE", m.keys[:0]
 	if host.InCluster() {
@@ -182,7 +182,7 @@ func (m *migration) pack(c *commands.Ctx, host Transfer) {
 	m.acked = make([]bool, len(present))
 }
 
-// migrate reads the keys when it is called. The target is asked without the lock, if the client can wait.
+// migrate reads the keys at once. The target is contacted without the lock, if the client can wait.
 func migrate(c *commands.Ctx, host Transfer) error {
 	m := new(migration)
 	if err := m.read(c.Argv); err != nil {

@@ -9,38 +9,38 @@ import (
 	"lockserver/store"
 )
 
-// MIGRATE sends keys to another server while the client waits. The server goes on meanwhile, so other clients
-// may change the keys: such a key stays here, because the target has an older value.
+// MIGRATE sends keys to another server while the client waits. The server continues meanwhile, so other
+// clients may change the keys: a changed key stays here, because the target has an older value.
 //
-// Keys are sent when a reply about them might leave: in a raft group when a majority has confirmed that this
-// server leads and that the keys are committed; otherwise when as many replicas as min-replicas-ack says have
-// them.
+// Keys are sent when a reply about them might be sent. In a raft group that is when a majority has confirmed
+// that this server leads and that the keys are committed. Otherwise min-replicas-ack replicas must have the
+// keys.
 
-// State is what one server keeps for the commands of this package. The zero value is ready for use. It is
-// only touched under the server's lock, except for Targets, which has its own.
+// State is a server's state for the commands of this package. The zero value is ready for use. It may only be
+// used under the server's lock, except Targets, which has its own lock.
 type State struct {
 	Targets  Targets
 	byKey    map[movingKey][]*move // of all moves
-	warnedMS int64                 // when a command last logged what a payload had wrong
+	warnedMS int64                 // time of the last warning about a payload
 }
 
-// move is a MIGRATE under way.
+// move is a running MIGRATE.
 type move struct {
 	*migration
 	host    Transfer
 	db      *store.DB
-	dbID    int // when it began: SWAPDB changes it
+	dbID    int // database number at the beginning, because SWAPDB changes it
 	client  Client
-	changed map[string]bool // keys that are not any more as they were sent
-	due     int64           // the position that has to be safe before anything is sent; 0: none
-	lostTo  int64           // what had been lost when it began: see gate.Gate
+	changed map[string]bool // keys that have changed since they were sent
+	due     int64           // the position that must be safe before any key is sent; 0: none
+	lostTo  int64           // the lost position at the beginning: see gate.Gate
 }
 
-// Client is the client of a MIGRATE that waits.
+// Client is the client of a waiting MIGRATE.
 type Client interface {
-	// Act runs f. What f changes is a change of this client's.
+	// Act runs f. Changes that f makes count as changes of this client.
 	Act(f func())
-	// Answer ends the client's wait, if that is not over, with the error or with OK.
+	// Answer ends the client's wait, if it has not ended, with the error or with OK.
 	Answer(err error)
 }
 
@@ -50,17 +50,17 @@ type movingKey struct {
 	key string
 }
 
-// Watches reports whether KeyChanged and DatabaseChanged have to be called.
+// Watches reports whether KeyChanged and DatabaseChanged must be called.
 func (st *State) Watches() bool { return len(st.byKey) > 0 }
 
-// KeyChanged records that a key has changed since it was sent.
+// KeyChanged records that a sent key has changed.
 func (st *State) KeyChanged(db int, key []byte) {
 	for _, mv := range st.byKey[movingKey{db, string(key)}] {
 		mv.changed[string(key)] = true
 	}
 }
 
-// DatabaseChanged is KeyChanged for every key of a database.
+// DatabaseChanged calls KeyChanged for every key of a database.
 func (st *State) DatabaseChanged(db int) {
 	for at, moves := range st.byKey {
 		if at.db != db {
@@ -72,8 +72,8 @@ func (st *State) DatabaseChanged(db int) {
 	}
 }
 
-// MayWarn reports whether a warning about a payload may be logged now: one a second at most, because a client
-// decides how many there are.
+// MayWarn reports whether a warning about a payload may be logged now: at most one in a second, because a
+// client determines how many there are.
 func (st *State) MayWarn(nowMS int64) bool {
 	if nowMS-st.warnedMS < 1000 && st.warnedMS <= nowMS {
 		return false
@@ -82,7 +82,7 @@ func (st *State) MayWarn(nowMS int64) bool {
 	return true
 }
 
-// enter watches the keys of a move; leave ends that.
+// enter starts watching the keys of a move; leave ends that.
 func (st *State) enter(mv *move) {
 	if st.byKey == nil {
 		st.byKey = make(map[movingKey][]*move)
@@ -110,10 +110,10 @@ func (st *State) leave(mv *move) {
 	}
 }
 
-// mostHeldMS bounds a MIGRATE for which the server stands still: one of a transaction or a script.
+// mostHeldMS limits a MIGRATE during which the server does nothing else: in a transaction or a script.
 const mostHeldMS = 10_000
 
-// carry sends the keys, removes those that the target has, and replies. The client waits for that if it can.
+// carry sends the keys, removes the keys that the target has, and replies. The client waits for it if it can.
 func (st *State) carry(c *commands.Ctx, host Transfer, m *migration) error {
 	mv := &move{migration: m, host: host, db: c.DB, dbID: c.DB.ID(), changed: map[string]bool{}, lostTo: host.Copied().LostTo()}
 	if !c.MayBlock {
@@ -125,7 +125,7 @@ func (st *State) carry(c *commands.Ctx, host Transfer, m *migration) error {
 		m.send(ctx, &st.Targets)
 		return Reply(c, m.result(st.remove(mv)))
 	}
-	lost := func(c *commands.Ctx) { c.Out.Error(commands.ErrMigrateRead.Error()) } // CLIENT UNBLOCK: the result is not known yet
+	lost := func(c *commands.Ctx) { c.Out.Error(commands.ErrMigrateRead.Error()) } // after CLIENT UNBLOCK the result is not known yet
 	if err := c.Block(commands.Wait{TimedOut: lost, Try: func(*commands.Ctx) (bool, error) { return false, nil }}); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ type proof struct {
 // Release implements gate.Waiter.
 func (p *proof) Release() { close(p.passed) }
 
-// maySend waits until the keys may be sent; false: they may never be, or the server ends.
+// maySend waits until the keys may be sent. It returns false if they never may, or the server ends.
 func (mv *move) maySend() bool {
 	copied, p := mv.host.Copied(), &proof{passed: make(chan struct{})}
 	// plant:migrate-proof
@@ -177,8 +177,8 @@ func (mv *move) maySend() bool {
 	return !copied.Lost(mv.due)
 }
 
-// end removes what has been moved, and answers. While writes are held it waits: a replica may be about to
-// take the server's place.
+// end removes the moved keys, and replies. It waits while writes are held, because a replica may be about to
+// take over.
 func (st *State) end(mv *move) {
 	if !mv.copy && mv.host.AfterPause(func() { st.end(mv) }) {
 		return
@@ -188,15 +188,15 @@ func (st *State) end(mv *move) {
 	mv.client.Answer(mv.result(kept))
 }
 
-// remove removes the keys that the target has, and are as they were sent. kept: some are not, or may not be
-// removed here.
+// remove removes the keys that the target has, and that have not changed since. kept reports whether a key
+// has changed, or may not be removed here.
 func (st *State) remove(mv *move) (kept bool) {
 	if mv.copy {
 		return false
 	}
 	st.leave(mv)
 	mv.host.Observe()
-	anew := mv.host.InGroup() && mv.host.Copied().LostTo() > mv.lostTo // the data was made anew meanwhile
+	anew := mv.host.InGroup() && mv.host.Copied().LostTo() > mv.lostTo // the data was replaced meanwhile
 	for _, key := range mv.moved() {
 		if anew || mv.changed[string(key)] || !mv.host.MayRemove() {
 			kept = true
@@ -207,7 +207,7 @@ func (st *State) remove(mv *move) (kept bool) {
 	return kept
 }
 
-// result is why a MIGRATE has not moved all keys; nil: it has.
+// result returns the reason why a MIGRATE has not moved all keys, or nil.
 func (m *migration) result(kept bool) error {
 	if m.err == nil && kept {
 		return commands.ErrMigrateKept
@@ -215,7 +215,7 @@ func (m *migration) result(kept bool) error {
 	return m.err
 }
 
-// Reply tells a client the result of a MIGRATE.
+// Reply sends the result of a MIGRATE to the client.
 func Reply(c *commands.Ctx, err error) error {
 	if err == nil {
 		c.Out.OK()

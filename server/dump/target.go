@@ -16,16 +16,16 @@ import (
 	"lockserver/internal/resp"
 )
 
-// target is where a MIGRATE goes, in the words of its call.
+// target is the address of a MIGRATE, in the words of its call.
 type target struct{ host, port string }
 
-// Targets are the connections that MIGRATE has made and may use again. Its methods need no lock.
+// Targets holds connections of MIGRATE for reuse. Its methods need no lock.
 type Targets struct {
 	mu   sync.Mutex
 	idle map[target]*targetConn
 }
 
-// Connections that no MIGRATE uses are kept for a while, as in Redis: so many, and so long.
+// The limits of unused connections, as in Redis: their number, and their idle time.
 const (
 	mostIdle = 64
 	idleTTL  = 10 * time.Second
@@ -35,21 +35,21 @@ const (
 type targetConn struct {
 	net.Conn
 	in   *bufio.Reader
-	db   int64 // that is selected; -1: not known
+	db   int64 // the selected database; -1: not known
 	used time.Time
 }
 
-// Len is how many connections are kept.
+// Len returns the number of kept connections.
 func (t *Targets) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.idle)
 }
 
-// Tick is to be called about once a second: it closes what was not used for long.
+// Tick must be called about once a second: it closes connections that were idle for long.
 func (t *Targets) Tick() { t.drop(func(c *targetConn) bool { return time.Since(c.used) > idleTTL }) }
 
-// Close closes all connections that are kept.
+// Close closes all kept connections.
 func (t *Targets) Close() { t.drop(func(*targetConn) bool { return true }) }
 
 func (t *Targets) drop(which func(c *targetConn) bool) {
@@ -63,7 +63,7 @@ func (t *Targets) drop(which func(c *targetConn) bool) {
 	}
 }
 
-// take returns a connection to a target. No other migration uses it until it is given back.
+// take returns a connection to a target. No other migration uses it until giveBack.
 func (t *Targets) take(ctx context.Context, to target, timeout time.Duration) (*targetConn, error) {
 	t.mu.Lock()
 	c := t.idle[to]
@@ -91,7 +91,7 @@ func (t *Targets) giveBack(to target, c *targetConn) {
 		return
 	}
 	if len(t.idle) >= mostIdle {
-		for other, old := range t.idle { // any
+		for other, old := range t.idle { // any other connection
 			delete(t.idle, other)
 			_ = old.Close()
 			break
@@ -104,12 +104,12 @@ func (t *Targets) giveBack(to target, c *targetConn) {
 	t.idle[to] = c
 }
 
-// try sends everything once. again says that the connection broke before the target answered. A kept
+// try sends all commands once. again reports that the connection broke before the target answered. A kept
 // connection may have been closed long ago, so the first failure is tried again.
 func (m *migration) try(ctx context.Context, targets *Targets, first bool) (again bool) {
 	c, err := targets.take(ctx, m.target, m.timeout())
 	switch {
-	case errors.Is(err, syscall.ECONNREFUSED): // Redis finds that out when it writes
+	case errors.Is(err, syscall.ECONNREFUSED): // Redis notices that when it writes
 		m.err = commands.ErrMigrateWrite
 		return first
 	case err != nil:
@@ -128,7 +128,7 @@ func (m *migration) try(ctx context.Context, targets *Targets, first bool) (agai
 	switch {
 	case err == nil:
 		targets.giveBack(m.target, c)
-	case m.err != nil: // the target's own word
+	case m.err != nil: // the target itself replied an error
 		_ = c.Close()
 	default:
 		_ = c.Close()
@@ -142,21 +142,21 @@ func (m *migration) timeout() time.Duration {
 	return time.Duration(min(m.timeoutMS, mostTimeoutMS)) * time.Millisecond
 }
 
-// mostTimeoutMS is the longest timeout that a clock holds: a hundred years.
+// mostTimeoutMS is the longest timeout that a clock can hold: a hundred years.
 const mostTimeoutMS = 100 * 365 * 24 * 3600 * 1000
 
-// timedOut reports whether a step took too long, or all of it was called off.
+// timedOut reports whether a step took too long, or everything was cancelled.
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// prolong gives the next step its time.
+// prolong sets the deadline of the next step.
 func (m *migration) prolong(ctx context.Context, c *targetConn) {
 	_ = c.SetDeadline(time.Now().Add(m.timeout()))
-	if ctx.Err() != nil { // it may have ended before that
+	if ctx.Err() != nil { // it may have ended before
 		_ = c.SetDeadline(time.Unix(1, 0))
 	}
 }
 
-// writeBytes is how much is written in one step.
+// writeBytes is the size of a write.
 const writeBytes = 64 << 10
 
 func (m *migration) write(ctx context.Context, c *targetConn, selects bool) error {
@@ -177,7 +177,7 @@ func (m *migration) write(ctx context.Context, c *targetConn, selects bool) erro
 	return nil
 }
 
-// readReplies reads all replies, and returns how many of them belong to RESTORE. The error is that of the
+// readReplies reads all replies, and returns the number that belong to RESTORE. The error is that of the
 // connection; an error reply of the target is stored in m.err.
 func (m *migration) readReplies(ctx context.Context, c *targetConn, selects bool) (read int, err error) {
 	m.err = nil
@@ -218,10 +218,10 @@ func (m *migration) readReplies(ctx context.Context, c *targetConn, selects bool
 	return len(m.keys), nil
 }
 
-// errNoServer says that the target speaks something else.
+// errNoServer says that the target does not speak the protocol.
 var errNoServer = errors.New("the target does not answer as a server does")
 
-// mostLine bounds a reply line of the target. Redis has the same limit.
+// mostLine limits a reply line of the target. Redis has the same limit.
 const mostLine = 1023
 
 // line reads one reply.

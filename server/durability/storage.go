@@ -146,17 +146,17 @@ func (s *Storage) Reconfigure(next *config.Config, names []string) error {
 // Trusts reports whether files are loaded even with a wrong checksum.
 func (s *Storage) Trusts() bool { return s.trusting }
 
-// Trust decides whether snapshots are loaded whatever their checksum says.
+// Trust sets whether files are loaded even with a wrong checksum.
 func (s *Storage) Trust(on bool) { s.trusting = on }
 
-// DelayWrites makes every write of the log wait before it, so that a test can see what has not been written.
+// DelayWrites delays every write of the log, so that a test can see the state before it.
 func (s *Storage) DelayWrites(d time.Duration) {
 	if s.log != nil {
 		s.log.log.Delay(d)
 	}
 }
 
-// Tick is to be called about once a second: it starts what is due.
+// Tick must be called about once a second: it starts work that is due.
 func (s *Storage) Tick() {
 	s.startScheduled(s.store.NowMS())
 	if s.tokens.due(s.store.NowUS()) {
@@ -164,24 +164,24 @@ func (s *Storage) Tick() {
 	}
 }
 
-// CallOff makes a background save and a rewrite that run end soon, without effect: the server is about to
-// end.
+// CallOff makes a running background save and a running rewrite end soon, without effect, because the server
+// is about to end.
 func (s *Storage) CallOff() {
 	s.snapshots.callOff()
 	s.rewrites.callOff()
 }
 
-// Close takes the log and the directory away from a server in which nothing runs any more. What it returns
-// ends them, and is to be called without the lock; the log is then on disk to its end.
+// Close removes the log and the directory from a server without running work. The caller then calls end
+// without the lock, which closes both; the log is then on disk to its end.
 func (s *Storage) Close() (end func()) {
 	log, own := s.log, s.own
 	s.log, s.own = nil, nil
 	s.releaseLeft()
 	return func() {
 		if log != nil {
-			_ = s.close(log.log) // it has been logged
+			_ = s.close(log.log) // it was logged
 		}
-		if own != nil { // last: another server may begin at once
+		if own != nil { // last, because another server may begin at once
 			_ = own.release()
 		}
 	}
@@ -195,7 +195,7 @@ func (s *Storage) close(log *aof.Log) (err error) {
 	return err
 }
 
-// SetHistory makes units go to a history of replication as well; nil: to none.
+// SetHistory makes units also go to a history of replication; nil: to no history.
 func (s *Storage) SetHistory(history Journal) {
 	s.history = history
 	s.compose()
@@ -204,7 +204,7 @@ func (s *Storage) SetHistory(history Journal) {
 	}
 }
 
-// compose makes units go to all journals.
+// compose sets the journal that receives all units.
 func (s *Storage) compose() {
 	var all journals
 	if s.history != nil {
@@ -226,7 +226,7 @@ func (s *Storage) compose() {
 	}
 }
 
-// journals are several of them.
+// journals is a list of journals that all receive each unit.
 type journals []Journal
 
 // Append implements Journal.
@@ -236,7 +236,7 @@ func (all journals) Append(unit []store.Effect) {
 	}
 }
 
-// keeper is a journal that may keep what it is given, and so gets a copy if others are given it as well.
+// keeper is a journal that may keep its units. It gets a copy if other journals receive the unit, too.
 type keeper struct {
 	Journal
 	copies bool
@@ -250,7 +250,7 @@ func (k keeper) Append(unit []store.Effect) {
 	k.Journal.Append(unit)
 }
 
-// cloneUnit copies a unit, for a journal may keep what it is given.
+// cloneUnit copies a unit, because a journal may keep it.
 func cloneUnit(unit []store.Effect) []store.Effect {
 	own := make([]store.Effect, len(unit))
 	for i, e := range unit {

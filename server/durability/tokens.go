@@ -20,18 +20,18 @@ import (
 // above a limit that a file holds, synced, ahead of use; a start continues above that limit.
 type tokens struct {
 	last  int64
-	limit int64  // every token so far is at most this; what the file says
-	path  string // empty: tokens live as long as the process
+	limit int64  // upper limit of all tokens so far, which the file states
+	path  string // empty: tokens are only kept in memory
 	err   error  // the file could not be written: tokens rely on the clock
-	// underway is a reservation that is being written in the background, nil if none is.
+	// underway is a reservation that is being written in the background, or nil.
 	underway *reservation
 }
 
-// reservation is one write of the file.
+// reservation is a write of the file.
 type reservation struct {
 	limit int64
-	err   error         // valid once done is closed
-	done  chan struct{} // closed when the file has been written, or could not be
+	err   error         // valid after done is closed
+	done  chan struct{} // closed after the file was written, or the write has failed
 }
 
 const (
@@ -39,15 +39,16 @@ const (
 	// decimal number and a newline.
 	tokenFile = "lockserver.token"
 	tokenMode = 0o600
-	// tokenBlockUS is how far ahead of the clock tokens are reserved: one write of the file an hour at most.
+	// tokenBlockUS is how far ahead of the clock tokens are reserved: the file is written at most once an
+	// hour.
 	tokenBlockUS = 3_600_000_000
-	// tokenReserve is the least number of tokens that a reservation adds. It matters while tokens are ahead
-	// of the clock: after a restart, or when the clock was set back.
+	// tokenReserve is the smallest number of tokens that a reservation adds. It matters while tokens are
+	// ahead of the clock: after a restart, or when the clock was set back.
 	tokenReserve = 60_000_000
 )
 
-// readTokenLimit reads the limit that the last run left in a directory; 0: there is none, which is a first
-// start. A damaged file is an error, because going on could give out a token twice.
+// readTokenLimit reads the limit that the last run left in a directory; 0 if there is no file, which means a
+// first start. A damaged file is an error, because starting with it could give out a token twice.
 func readTokenLimit(path string) (int64, error) {
 	b, err := os.ReadFile(path)
 	switch {
@@ -64,11 +65,11 @@ func readTokenLimit(path string) (int64, error) {
 	return n, nil
 }
 
-// keepIn makes a directory hold the limit, from now on and above what is there. undo leaves everything as it
-// was, if no token has been given out since. After an error nothing has changed.
+// keepIn keeps the limit in a directory from now on, above the limit that the directory already has. undo
+// restores the state, if no token has been given out since. After an error nothing has changed.
 func (t *tokens) keepIn(dir string, nowUS int64) (undo func(), err error) {
 	if t.underway != nil {
-		t.finish(t.underway) // in the directory until now
+		t.finish(t.underway) // in the previous directory
 	}
 	path := filepath.Join(dir, tokenFile)
 	found, err := readTokenLimit(path)
@@ -85,37 +86,37 @@ func (t *tokens) keepIn(dir string, nowUS int64) (undo func(), err error) {
 	return func() {
 		*t = before
 		if found > 0 {
-			_ = writeTokenLimit(path, found) // too high does no harm
+			_ = writeTokenLimit(path, found) // a limit that is too high does no harm
 		} else {
 			_ = os.Remove(path)
 		}
 	}, nil
 }
 
-// next returns a token above every one before and above floor.
+// next returns a token above every earlier token and above floor.
 func (t *tokens) next(nowUS, floor int64) int64 {
 	// plant:next-token
 	t.last = max(t.last+1, floor+1, nowUS)
 	if t.last > t.limit && t.path != "" && t.err == nil {
-		t.reserve(nowUS) // after a failure the next try is due's
+		t.reserve(nowUS) // after a failure, due asks for the next attempt
 	}
 	return t.last
 }
 
-// seen makes the next tokens higher than a token in the data. It ignores a floor that LOCK would reject.
+// seen makes the next tokens higher than a token in the data. It ignores a token that LOCK would reject.
 func (t *tokens) seen(nowUS, token int64) {
 	if store.TokenCanRise(nowUS, token) {
 		t.last = max(t.last, token)
 	}
 }
 
-// due reports whether less than half of a reservation is left, so that the next one is made before it is
-// needed. It looks at the time, and at the tokens, which matter while the last token is ahead of the clock.
+// due reports whether less than half of a reservation is left, so that the next reservation is made before it
+// is needed. It compares the time, and the tokens, which matter while the last token is ahead of the clock.
 func (t *tokens) due(nowUS int64) bool {
 	return t.path != "" && t.underway == nil && (t.limit-nowUS < tokenBlockUS/2 || t.limit-t.last < tokenReserve/2)
 }
 
-// plan is the next reservation.
+// plan returns the next reservation.
 func (t *tokens) plan(nowUS int64) *reservation {
 	return &reservation{limit: max(t.last+tokenReserve, nowUS+tokenBlockUS), done: make(chan struct{})}
 }
@@ -128,7 +129,8 @@ func (r *reservation) write(path string) {
 	}
 }
 
-// writeTokenLimit replaces the file: written beside, synced, renamed, directory synced.
+// writeTokenLimit replaces the file: it writes a file beside it, syncs and renames it, and syncs the
+// directory.
 func writeTokenLimit(path string, limit int64) error {
 	return persistence.ReplaceFile(path, tokenMode, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, limit)
@@ -136,8 +138,8 @@ func writeTokenLimit(path string, limit int64) error {
 	})
 }
 
-// reserve raises the limit now. A reservation under way is waited for first: it
-// must not overwrite a later one.
+// reserve raises the limit now. It first waits for a running reservation, which must not overwrite a later
+// one.
 func (t *tokens) reserve(nowUS int64) {
 	if t.underway != nil {
 		t.finish(t.underway)
@@ -161,22 +163,22 @@ func (t *tokens) finish(r *reservation) {
 	}
 }
 
-// NextToken returns a token above every one before, above all that have come into the data, and above floor.
+// NextToken returns a token above every earlier token, above all tokens in the data, and above floor.
 func (s *Storage) NextToken(floor int64) int64 {
 	s.tokens.last = max(s.tokens.last, s.store.HighestToken())
 	return s.tokens.next(s.store.NowUS(), floor)
 }
 
-// TokensArrived reports whether a token has come into the data that is above all that are known here.
+// TokensArrived reports whether the data contains a token above all tokens that are known here.
 func (s *Storage) TokensArrived() bool { return s.store.HighestToken() > s.tokens.last }
 
-// KeepArrived makes the next tokens higher than those that have come into the data, also after a restart. It
-// writes the file at once if the limit in it is below them.
+// KeepArrived makes the next tokens higher than the tokens in the data, also after a restart. It writes the
+// file at once if its limit is too low.
 func (s *Storage) KeepArrived() {
 	t := &s.tokens
 	t.last = max(t.last, s.store.HighestToken())
 	if t.last > t.limit && t.path != "" && t.err == nil {
-		t.reserve(s.store.NowUS()) // after a failure the next try is due's
+		t.reserve(s.store.NowUS()) // after a failure, due asks for the next attempt
 	}
 }
 
@@ -190,7 +192,7 @@ func (s *Storage) reserveTokens() {
 		s.host.Do(func() {
 			known := t.err != nil
 			if t.underway != r {
-				return // finished meanwhile
+				return // it has ended meanwhile
 			}
 			if t.finish(r); t.err != nil && !known {
 				s.logger.Warn("fencing tokens now rely on the clock alone", "cause", t.err)
@@ -199,21 +201,21 @@ func (s *Storage) reserveTokens() {
 	})
 }
 
-// seeTokenLimit makes the next tokens higher than what a snapshot or a log states: it may be all there is of
-// another server's directory. 0: it states nothing.
+// seeTokenLimit makes the next tokens higher than the limit that a snapshot or a log states, because the file
+// may come from another server's directory. 0 means that no limit is stated.
 func (s *Storage) seeTokenLimit(limit int64) {
 	if limit > 0 {
 		s.tokens.seen(s.store.NowUS(), limit)
 	}
 }
 
-// SeeToken makes the next tokens higher than one, if it is one that can be.
+// SeeToken makes the next tokens higher than a token, if the token is valid.
 func (s *Storage) SeeToken(token int64) { s.seeTokenLimit(token) }
 
-// LastToken is the highest token that was given out, or seen, or has come into the data.
+// LastToken returns the highest token that was given out, or seen, or is in the data.
 func (s *Storage) LastToken() int64 { return max(s.tokens.last, s.store.HighestToken()) }
 
-// ForgetTokens makes tokens begin again, if no file keeps how high they were.
+// ForgetTokens makes tokens begin again, if no file keeps their limit.
 func (s *Storage) ForgetTokens() {
 	if s.tokens.path == "" {
 		s.tokens.last = 0
@@ -221,14 +223,14 @@ func (s *Storage) ForgetTokens() {
 	}
 }
 
-// RecordPlace writes the data's place in a replication history to the log.
+// RecordPlace writes the data's position in a replication history to the log.
 func (s *Storage) RecordPlace(at persistence.History) {
 	if s.log != nil {
 		s.log.log.RecordHistory(aof.HistoryPlace(at))
 	}
 }
 
-// startTokens keeps the limit in the directory from now on, if something may be written there.
+// startTokens keeps the limit in the directory from now on, if the server may write there.
 func (s *Storage) startTokens() error {
 	s.KeepArrived()
 	if s.own == nil {

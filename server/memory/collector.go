@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// Collector runs collections of garbage beside what else runs, for scripts that have made much of it.
+// Collector runs garbage collections in the background, for scripts that have made much garbage.
 type Collector struct {
-	wanted  atomic.Int64 // calls of Begin since the last collection began; 0: it has ended
+	wanted  atomic.Int64 // number of calls of Begin since the last collection began; 0: it has ended
 	collect func()
 }
 
-// NewCollector makes a Collector of the process.
+// NewCollector returns the Collector of the process.
 func NewCollector() *Collector { return &Collector{collect: runtime.GC} }
 
-// Begin begins a collection, behind the collection that Begin has begun before. It does not wait.
+// Begin begins a collection, after a running collection of an earlier Begin. It does not wait.
 func (c *Collector) Begin() {
 	if c.wanted.Add(1) > 1 {
 		return

@@ -2,24 +2,24 @@ package memory
 
 import "runtime/metrics"
 
-// Heap is what Go's runtime says of its heap. It is read with runtime/metrics: runtime.ReadMemStats stops the
+// Heap holds the sizes of Go's heap. It is read with runtime/metrics, because runtime.ReadMemStats stops the
 // world, and the caller holds the executor.
 type Heap struct {
-	Allocated   uint64 // bytes: of objects, those included that are garbage and not yet collected
-	Unused      uint64 // bytes: between objects
-	Free        uint64 // bytes: kept for later
-	Released    uint64 // bytes: given back to the system
+	Allocated   uint64 // bytes of objects, including garbage that is not collected yet
+	Unused      uint64 // bytes between objects
+	Free        uint64 // bytes kept for later
+	Released    uint64 // bytes returned to the system
 	Objects     uint64
 	Collections uint64
 }
 
-// Active is what is set aside for objects, in bytes.
+// Active returns the memory reserved for objects, in bytes.
 func (h *Heap) Active() uint64 { return h.Allocated + h.Unused }
 
-// Resident is what the heap takes of the machine's memory, in bytes.
+// Resident returns the heap's part of the machine's memory, in bytes.
 func (h *Heap) Resident() uint64 { return h.Allocated + h.Unused + h.Free }
 
-// ReadHeap asks the runtime.
+// ReadHeap reads the sizes from the runtime.
 func ReadHeap() *Heap {
 	var h Heap
 	figures := [...]struct {

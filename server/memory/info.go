@@ -34,7 +34,7 @@ func (u *Usage) WriteInfo(t *info.Text) {
 	t.Line("mem_not_counted_for_evict", u.Log+u.History)
 	t.Line("mem_replication_backlog", u.History)
 	t.Line("mem_total_replication_buffers", u.History)
-	t.Zeros("mem_clients_slaves") // they have the history, and nothing of their own
+	t.Zeros("mem_clients_slaves") // replicas share the history, and have nothing of their own
 	t.Line("mem_clients_normal", u.Clients)
 	t.Line("mem_cluster_links", 0)
 	t.Line("mem_aof_buffer", u.Log)
@@ -44,7 +44,7 @@ func (u *Usage) WriteInfo(t *info.Text) {
 	t.Line("lazyfreed_objects", u.LazyFreed)
 }
 
-// infoScripts are the lines about scripts and functions.
+// infoScripts writes the lines about scripts and functions.
 func (u *Usage) infoScripts(t *info.Text) {
 	t.Line("used_memory_lua", u.ScriptVM)
 	t.Line("used_memory_vm_eval", u.ScriptVM)
@@ -61,7 +61,7 @@ func (u *Usage) infoScripts(t *info.Text) {
 	t.Line("used_memory_scripts_human", info.Human(uint64(u.code())))
 }
 
-// figures are what the system and the runtime say beside what is counted.
+// figures holds the figures of the system and the runtime, in addition to the counts.
 type figures struct {
 	used, resident uint64
 	heap           *Heap
@@ -71,7 +71,7 @@ func newFigures(u *Usage) figures {
 	return figures{uint64(u.Used()), rusage.ResidentBytes(), ReadHeap()}
 }
 
-// ratio is one size by another, and their difference.
+// ratio is the quotient and the difference of two sizes.
 type ratio struct {
 	name  string
 	by    float64
@@ -82,8 +82,8 @@ func ratioOf(name string, a, b uint64) ratio {
 	return ratio{name, float64(a) / float64(max(1, b)), int64(a) - int64(b)}
 }
 
-// ratios compare what is in use on one level with what that takes on the next: objects, pages of the heap,
-// the heap, the process. The last is from the first to the last.
+// ratios compares the size in use on one level with the size on the next: objects, pages of the heap, the
+// heap, the process. The last ratio is between the first level and the last.
 func (f *figures) ratios() [4]ratio {
 	return [...]ratio{
 		ratioOf("allocator_frag", f.heap.Active(), f.heap.Allocated),

@@ -26,7 +26,7 @@ func memoryRow(on func(h handler) func(c *commands.Ctx) error) commands.Row {
 		}}
 }
 
-// memoryUsage looks at no element, whatever SAMPLES says: every value knows its size.
+// memoryUsage looks at no element, for any SAMPLES: every value knows its size.
 func memoryUsage(c *commands.Ctx) error {
 	a := c.Args()
 	key := a.Key()
@@ -92,7 +92,7 @@ func memoryStats(u *Usage, c *commands.Ctx) error {
 	return nil
 }
 
-// ratioNames are what MEMORY STATS calls the ratios.
+// ratioNames holds the names of the ratios in MEMORY STATS.
 var ratioNames = [...]struct{ ratio, bytes string }{
 	{"allocator-fragmentation.ratio", "allocator-fragmentation.bytes"},
 	{"allocator-rss.ratio", "allocator-rss.bytes"},
@@ -100,7 +100,8 @@ var ratioNames = [...]struct{ ratio, bytes string }{
 	{"fragmentation", "fragmentation.bytes"},
 }
 
-// notableGarbage is how much larger than what is used the heap may be before it is worth a word.
+// notableGarbage is the difference between the heap and the used memory from which on MEMORY DOCTOR mentions
+// it.
 const notableGarbage = 256 << 20
 
 func memoryDoctor(u *Usage, c *commands.Ctx) error {
@@ -123,10 +124,10 @@ func mallocStats(c *commands.Ctx) error {
 	return nil
 }
 
-// Purger gives memory back to the system. The zero value is ready for use.
+// Purger returns memory to the system. The zero value is ready for use.
 type Purger struct{ running atomic.Bool }
 
-// memoryPurge begins to give memory back, which may take a second, and does not wait for it: it has the
+// memoryPurge begins to return memory, which may take a second. It does not wait, because it holds the
 // executor.
 func memoryPurge(u *Usage, c *commands.Ctx) error {
 	if running := &u.Purger.running; running.CompareAndSwap(false, true) {

@@ -1,32 +1,31 @@
-// Package memory reports what the process's memory is used for: INFO's section memory, and MEMORY.
+// Package memory reports how the process's memory is used: INFO's section memory, and MEMORY.
 //
-// It owns what a number is made of (which parts are overhead, which count for maxmemory), how that is shown,
-// and what Go's runtime says of its heap. It must not know a session, an executor or a directive. The owner
-// of a part counts its memory, and the caller passes all counts in a Usage. Nothing here locks; its owner
-// does.
+// It owns the definition of each number (which parts are overhead, which count for maxmemory), how it is
+// shown, and the figures of Go's heap. It must not know a session, an executor or a directive. The owner of a
+// part counts its memory, and the caller passes all counts in a Usage. Nothing here locks; its owner does.
 //
-// To add a part: a field of Parts, which Sum adds up. The owner of the part keeps its count up to date, so
-// that asking costs nothing. To add a line of INFO: in info.go, in Redis' order.
+// To add a part, add a field to Parts, which Sum adds up. The owner of the part keeps its count up to date,
+// so that reading it costs nothing. To add a line of INFO, add it to info.go, in Redis' order.
 package memory
 
 import "lockserver/commands"
 
-// Startup is about what a server without data and clients takes: the table of commands, empty databases and
-// what else is made by the start (used_memory_startup).
+// Startup is about the size of a server without data and clients: the table of commands, empty databases and
+// the other objects of the start (used_memory_startup).
 const Startup = 512 << 10
 
-// Parts is what takes memory besides the data and is bounded by maxmemory, in bytes.
+// Parts holds the sizes of the parts besides the data that count for maxmemory, in bytes.
 type Parts struct {
 	Clients     int // buffers and queued commands
-	PubSub      int // which clients listen to which channels
-	Tracking    int // which clients keep copies of keys
-	ScriptVM    int // the machines that run scripts and functions
+	PubSub      int // subscriptions of clients
+	Tracking    int // keys that clients have copies of
+	ScriptVM    int // the Lua states for scripts and functions
 	FunctionVM  int
-	ScriptCache int // what these have compiled
+	ScriptCache int // their compiled code
 	Libraries   int
 }
 
-// Sum is what the parts take together, with Startup.
+// Sum returns the total of the parts, with Startup.
 func (p *Parts) Sum() int {
 	return Startup + p.Clients + p.PubSub + p.Tracking + p.machines() + p.code()
 }
@@ -35,38 +34,38 @@ func (p *Parts) machines() int { return p.ScriptVM + p.FunctionVM }
 
 func (p *Parts) code() int { return p.ScriptCache + p.Libraries }
 
-// Usage is what takes memory at one moment. Sizes are in bytes.
+// Usage holds the memory sizes of one moment, in bytes.
 type Usage struct {
 	Parts
-	Data int // what the keys take, with their tables
-	// Log is what waits to be written to the log. It is counted, but maxmemory does not bound it: evicting
+	Data int // the keys, with their tables
+	// Log is the size of the output to the log. It is counted, but does not count for maxmemory: evicting
 	// keys would make it grow.
 	Log int
-	// History is what is kept of the history for replicas, and counts in the same way.
+	// History is the kept history for replicas, which is counted in the same way.
 	History   int
-	Keyspaces []Keyspace // of the databases that have keys, in their order
-	Peak      int        // the highest Used that was measured
+	Keyspaces []Keyspace // the databases with keys, in order
+	Peak      int        // the highest measured Used
 
-	Scripts, Functions, FunctionLibraries int   // how many there are
-	LazyFreed                             int64 // objects that were freed beside the commands; none is pending: a collector frees them
+	Scripts, Functions, FunctionLibraries int   // their numbers
+	LazyFreed                             int64 // objects freed in the background; none is pending, because the garbage collector frees them
 
 	MaxBytes int64 // maxmemory
 	Policy   string
-	Full     bool // there is more than maxmemory allows
+	Full     bool // the memory exceeds maxmemory
 
-	Purger *Purger // of the server
+	Purger *Purger // the server's purger
 }
 
-// Keyspace is what one database takes besides names and values.
+// Keyspace holds the sizes of a database's tables.
 type Keyspace struct {
 	DB, Keys        int
 	Main, Deadlines int // the tables of keys, and of their deadlines
 }
 
-// Used is what all takes together (used_memory).
+// Used returns the total (used_memory).
 func (u *Usage) Used() int { return u.Data + u.Sum() + u.Log + u.History }
 
-// Overhead is what is neither a key's name nor its value (used_memory_overhead).
+// Overhead returns the memory that is neither a key's name nor its value (used_memory_overhead).
 func (u *Usage) Overhead() int {
 	n := u.Sum() + u.Log + u.History
 	for _, k := range u.Keyspaces {
@@ -75,18 +74,18 @@ func (u *Usage) Overhead() int {
 	return n
 }
 
-// dataset is what names and values take.
+// dataset returns the memory of names and values.
 func (u *Usage) dataset() int { return u.Used() - u.Overhead() }
 
-// datasetPercent is how much of what has come since the start are names and values.
+// datasetPercent returns the part of names and values in the memory used since the start.
 func (u *Usage) datasetPercent() float64 {
 	return 100 * float64(u.dataset()) / float64(max(1, u.Used()-Startup))
 }
 
-// peak is the most that was used, this moment included.
+// peak returns the highest memory, including this moment.
 func (u *Usage) peak() int { return max(u.Peak, u.Used()) }
 
-// peakPercent is how much of the peak is used.
+// peakPercent returns the present memory in percent of the peak.
 func (u *Usage) peakPercent() float64 { return 100 * float64(u.Used()) / float64(u.peak()) }
 
 func (u *Usage) keys() (n int) {
@@ -99,7 +98,7 @@ func (u *Usage) keys() (n int) {
 // handler is a command of this package.
 type handler func(u *Usage, c *commands.Ctx) error
 
-// Rows are the commands about memory. usageOf finds out what takes memory in the server that runs one.
+// Rows returns the commands about memory. usageOf measures the memory of the server that runs a command.
 func Rows(usageOf func(c *commands.Ctx) *Usage) []commands.Row {
 	return []commands.Row{memoryRow(func(h handler) func(c *commands.Ctx) error {
 		return func(c *commands.Ctx) error { return h(usageOf(c), c) }

@@ -2,18 +2,19 @@ package pubsub
 
 import "lockserver/internal/resp"
 
-// Message is one message as it is sent, encoded when it is first needed.
+// Message is a published message. It is encoded when it is first needed.
 type Message struct {
-	Kind             Kind   // of the name by which its listeners get it
+	Kind             Kind   // kind of the name that the receivers are subscribed to
 	Pattern          []byte // that name, if it is a pattern
 	Channel, Payload []byte
 	encoded          [2][]byte // in version 2 and 3 of the protocol
 }
 
-// words are how messages begin.
+// words holds the first word of messages, by kind.
 var words = [Kinds]string{Channel: "message", Pattern: "pmessage", Shard: "smessage"}
 
-// In returns the bytes for a version of the protocol, which many share: do not write to them.
+// In returns the bytes for a version of the protocol. Many clients share them, so the caller must not write
+// to them.
 func (m *Message) In(proto int) []byte {
 	i := 0
 	if proto >= 3 {

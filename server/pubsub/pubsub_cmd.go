@@ -8,22 +8,22 @@ import (
 
 // Caller is the client that runs a command of this package.
 type Caller[S any] interface {
-	// Registry is the server's. Subscribed is what the client is subscribed to, nil if to nothing.
+	// Registry returns the server's registry. Subscribed returns the client's subscriptions, or nil.
 	Registry() *Registry[S]
 	Subscribed() *Subscriptions[S]
-	// Subscribe makes the client listen to a name. Unsubscribe ends that. Either does nothing if it is so
-	// already.
+	// Subscribe subscribes the client to a name. Unsubscribe ends the subscription. Both do nothing if that
+	// is the state already.
 	Subscribe(kind Kind, name []byte)
 	Unsubscribe(kind Kind, name []byte)
 	// Muted reports whether the client has switched replies off. SendAnyway sends it bytes all the same.
 	Muted() bool
 	SendAnyway(b []byte)
-	// PublishSharded sends a message to all that listen with SSUBSCRIBE, here and on servers with the same
-	// data. It returns how many listen here.
+	// PublishSharded sends a message to all clients that are subscribed with SSUBSCRIBE, here and on servers
+	// with the same data. It returns the number of receivers here.
 	PublishSharded(channel, message []byte) int64
 }
 
-// Rows are the commands of this package. callerOf finds the client that runs one.
+// Rows returns the commands of this package. callerOf finds the client that runs a command.
 func Rows[S any](callerOf func(c *commands.Ctx) Caller[S]) []commands.Row {
 	h := handlers[S]{callerOf}
 	listen := commands.UsesPubSub | commands.WhileSubscribed | commands.NoScript | commands.Loading | commands.Stale
@@ -60,18 +60,18 @@ func Rows[S any](callerOf func(c *commands.Ctx) Caller[S]) []commands.Row {
 	return rows
 }
 
-// handlers are the commands of one kind of server.
+// handlers holds the commands for one type of client.
 type handlers[S any] struct {
 	callerOf func(c *commands.Ctx) Caller[S]
 }
 
-// channelsOf are the words of the commands that listen to channels, or send to one.
+// channelsOf describes the channel arguments of the commands, by name.
 var channelsOf = map[string]commands.Channels{
 	"subscribe": {First: 1, Many: true}, "ssubscribe": {First: 1, Many: true}, "psubscribe": {First: 1, Many: true, Pattern: true},
 	"publish": {First: 1}, "spublish": {First: 1},
 }
 
-// container is PUBSUB, which tells who listens to what.
+// container returns the row of PUBSUB, which lists channels and subscribers.
 func (h handlers[S]) container() commands.Row {
 	ask := commands.UsesPubSub | commands.Loading | commands.Stale
 	row := func(name, since string, run func(*commands.Ctx) error, summary, complexity string, args ...commands.Arg) commands.Row {
@@ -97,7 +97,7 @@ func (h handlers[S]) container() commands.Row {
 func (h handlers[S]) subscribe(kind Kind, word string) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		by := h.callerOf(c)
-		if kind == Shard && !c.MayBlock { // Redis allows only the others in a transaction
+		if kind == Shard && !c.MayBlock { // Redis only allows the other commands in a transaction
 			return commands.ErrSSubscribeDenied
 		}
 		for _, name := range c.Args().Rest() {
@@ -136,8 +136,9 @@ func (h handlers[S]) unsubscribe(kind Kind, word string) func(*commands.Ctx) err
 	}
 }
 
-// confirm confirms to a client that it has subscribed or unsubscribed, with the number of its subscriptions.
-// name is nil if there was nothing. The client gets that even if it has switched replies off, as in Redis.
+// confirm replies that the client has subscribed or unsubscribed, with the number of its subscriptions. name
+// is nil if there was no subscription. As in Redis the client gets this reply even if it has switched replies
+// off.
 func confirm[S any](c *commands.Ctx, by Caller[S], kind Kind, word string, name []byte) {
 	w := c.Out
 	mute, subs := by.Muted(), by.Subscribed()

@@ -1,13 +1,13 @@
-// Package pubsub knows who listens to which channels, patterns and sharded channels, and what a message looks
-// like on the wire.
+// Package pubsub knows which clients are subscribed to which channels, patterns and sharded channels, and the
+// form of a message on the wire.
 //
 // It owns the audience of each name, and the subscriptions of each subscriber in the order in which it made
 // them. It also owns the bytes of a message, which are made once and shared by all subscribers that get it.
-// Its commands see the client that runs one as a Caller. It must not know what a subscriber is, or how it is
-// sent something. Registry is generic, so that no call goes through an interface while a message is spread.
+// Its commands see the calling client as a Caller. It must not know what a subscriber is, or how output is
+// sent to it. Registry is generic, so that no call goes through an interface while a message is distributed.
 // Nothing here locks; its owner does.
 //
-// To add a kind of name that can be subscribed to: a Kind, and the word of its messages.
+// To add a kind of name for subscriptions, add a Kind, and the word of its messages.
 package pubsub
 
 import (
@@ -15,72 +15,72 @@ import (
 	"maps"
 )
 
-// Kind is one of the three name spaces that can be subscribed to.
+// Kind is one of the three name spaces of subscriptions.
 type Kind uint8
 
 const (
-	// Channel is what SUBSCRIBE names.
+	// Channel is the kind of SUBSCRIBE.
 	Channel Kind = iota
-	// Pattern is what PSUBSCRIBE names: of channels.
+	// Pattern is the kind of PSUBSCRIBE: a pattern of channels.
 	Pattern
-	// Shard is what SSUBSCRIBE names.
+	// Shard is the kind of SSUBSCRIBE.
 	Shard
-	// Kinds is how many there are.
+	// Kinds is the number of kinds.
 	Kinds
 )
 
-// Registry is who listens to what. The zero value is ready for use.
+// Registry holds all subscriptions. The zero value is ready for use.
 type Registry[S any] struct {
 	byName      [Kinds]map[string]*Audience[S]
 	patterns    []*Audience[S] // by place
-	subscribers int            // those that are subscribed to anything
-	bytes       int            // of the names, about
+	subscribers int            // number of clients with subscriptions
+	bytes       int            // about the size of the names
 }
 
-// Audience is who listens to one channel or pattern; there is none without a member. It is only changed by
-// its registry.
+// Audience holds the subscribers of a channel or pattern. It is removed with its last member, and only
+// changed by its registry.
 type Audience[S any] struct {
 	Name    string
 	Members []*Subscription[S]
-	place   int // of a pattern: in Registry.patterns
+	place   int // of a pattern: its index in Registry.patterns
 }
 
-// Subscription is one subscriber's to one audience.
+// Subscription is the subscription of one subscriber to one audience.
 type Subscription[S any] struct {
 	Of         S // the subscriber
 	to         *Audience[S]
-	place      int // in to.Members
+	place      int // index in to.Members
 	prev, next *Subscription[S]
 }
 
-// Subscriptions are all that one subscriber is subscribed to. The zero value is nothing.
+// Subscriptions holds the subscriptions of a subscriber. The zero value is empty.
 type Subscriptions[S any] [Kinds]subscribed[S]
 
-// subscribed are the subscriptions of one kind, in the order in which they were made.
+// subscribed holds the subscriptions of one kind, in the order in which they were made.
 type subscribed[S any] struct {
 	byName      map[string]*Subscription[S]
 	first, last *Subscription[S]
 }
 
-// Len returns how many there are of a kind.
+// Len returns the number of subscriptions of a kind.
 func (s *Subscriptions[S]) Len(kind Kind) int { return len(s[kind].byName) }
 
-// Count returns how many channels and patterns there are; sharded channels are counted apart.
+// Count returns the number of channels and patterns, without sharded channels.
 func (s *Subscriptions[S]) Count() int { return s.Len(Channel) + s.Len(Pattern) }
 
-// Empty reports whether there are none.
+// Empty reports whether there are no subscriptions.
 func (s *Subscriptions[S]) Empty() bool { return s.Count()+s.Len(Shard) == 0 }
 
-// Has reports whether there is one of that name.
+// Has reports whether there is a subscription to a name.
 func (s *Subscriptions[S]) Has(kind Kind, name string) bool {
 	_, ok := s[kind].byName[name]
 	return ok
 }
 
-// All are the names of a kind, in no order.
+// All returns the names of a kind, in no order.
 func (s *Subscriptions[S]) All(kind Kind) iter.Seq[string] { return maps.Keys(s[kind].byName) }
 
-// First returns the name that was subscribed to first of those of a kind that are left.
+// First returns the name of the oldest subscription of a kind.
 func (s *Subscriptions[S]) First(kind Kind) (name string, ok bool) {
 	if first := s[kind].first; first != nil {
 		return first.to.Name, true
@@ -88,39 +88,40 @@ func (s *Subscriptions[S]) First(kind Kind) (name string, ok bool) {
 	return "", false
 }
 
-// Audience returns the subscribers of a name, nil if there are none.
+// Audience returns the subscribers of a name, or nil.
 func (r *Registry[S]) Audience(kind Kind, name []byte) *Audience[S] {
 	return r.byName[kind][string(name)]
 }
 
-// Patterns returns the audiences of all patterns, which a message is matched with one after the other. The
-// slice is the registry's.
+// Patterns returns the audiences of all patterns, with which a message is matched one after the other. The
+// slice belongs to the registry.
 func (r *Registry[S]) Patterns() []*Audience[S] { return r.patterns }
 
-// Names returns the names that anyone listens to, in no order.
+// Names returns the names with subscribers, in no order.
 func (r *Registry[S]) Names(kind Kind) iter.Seq[string] { return maps.Keys(r.byName[kind]) }
 
-// Len returns how many names of a kind anyone listens to.
+// Len returns the number of names of a kind with subscribers.
 func (r *Registry[S]) Len(kind Kind) int { return len(r.byName[kind]) }
 
-// Subscribers returns how many listen to anything.
+// Subscribers returns the number of clients with subscriptions.
 func (r *Registry[S]) Subscribers() int { return r.subscribers }
 
-// What a subscription takes, and a name that anyone listens to without its text: the struct, its places in
+// The sizes of a subscription, and of a name with subscribers without its text: the struct, its entries in
 // slices and its cell of a map. TestBytes measures it.
 const (
 	subscriptionBytes = 128
 	audienceBytes     = 144
 )
 
-// Bytes returns about how much memory the names take that anyone listens to; those who listen are counted
-// apart.
+// Bytes returns about the memory of the names with subscribers. The subscriptions are counted for their
+// clients.
 func (r *Registry[S]) Bytes() int { return r.bytes }
 
-// Bytes returns about how much memory one subscriber's subscriptions take, without the names.
+// Bytes returns about the memory of a subscriber's subscriptions, without the names.
 func (s *Subscriptions[S]) Bytes() int { return subscriptionBytes * (s.Count() + s.Len(Shard)) }
 
-// Subscribe makes who listen; subs are its subscriptions. It does nothing if who listens already.
+// Subscribe subscribes who to a name; subs holds its subscriptions. It does nothing if the subscription
+// exists.
 func (r *Registry[S]) Subscribe(who S, subs *Subscriptions[S], kind Kind, name []byte) {
 	own := &subs[kind]
 	if own.byName[string(name)] != nil {
@@ -144,7 +145,7 @@ func (r *Registry[S]) Subscribe(who S, subs *Subscriptions[S], kind Kind, name [
 	own.byName[to.Name] = sub
 }
 
-// join returns the audience of a name, to which a member is about to be added.
+// join returns the audience of a name. The caller adds a member to it.
 func (r *Registry[S]) join(kind Kind, name []byte) *Audience[S] {
 	if to := r.Audience(kind, name); to != nil {
 		return to
@@ -162,7 +163,7 @@ func (r *Registry[S]) join(kind Kind, name []byte) *Audience[S] {
 	return to
 }
 
-// Unsubscribe ends what Subscribe began; it does nothing if there is no such subscription.
+// Unsubscribe ends a subscription. It does nothing if the subscription does not exist.
 func (r *Registry[S]) Unsubscribe(subs *Subscriptions[S], kind Kind, name []byte) {
 	own := &subs[kind]
 	sub := own.byName[string(name)]
@@ -195,7 +196,7 @@ func (r *Registry[S]) UnsubscribeAll(subs *Subscriptions[S]) {
 	}
 }
 
-// leave takes a subscription out of its audience.
+// leave removes a subscription from its audience.
 func (r *Registry[S]) leave(sub *Subscription[S], kind Kind) {
 	to := sub.to
 	last := len(to.Members) - 1

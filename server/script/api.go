@@ -13,8 +13,8 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// The table redis, as scripts, functions and the code that registers functions see it. redis.call and
-// redis.pcall are in call.go, redis.register_function in function_register.go.
+// The table redis of scripts, functions and the code that registers functions. redis.call and redis.pcall are
+// in call.go, redis.register_function in function_register.go.
 
 // The levels of redis.log.
 const (
@@ -31,11 +31,11 @@ const (
 	replReplica = 2
 )
 
-// evalAPI is what a script finds.
+// evalAPI sets the globals of scripts.
 func evalAPI(vm *luaVM, l *lua.LState) {
 	t := vm.callingAPI(l)
 	set := func(name string, f lua.LGFunction) { t.RawSetString(name, l.NewFunction(f)) }
-	set("breakpoint", func(l *lua.LState) int { // there is no debugger to stop in
+	set("breakpoint", func(l *lua.LState) int { // there is no debugger
 		l.Push(lua.LFalse)
 		return 1
 	})
@@ -47,7 +47,7 @@ func evalAPI(vm *luaVM, l *lua.LState) {
 	l.SetGlobal("redis", t)
 }
 
-// callingAPI is the table of one that may call commands.
+// callingAPI returns the table redis for code that may call commands.
 func (vm *luaVM) callingAPI(l *lua.LState) *lua.LTable {
 	t := l.NewTable()
 	vm.commonAPI(l, t)
@@ -70,7 +70,7 @@ func (vm *luaVM) callingAPI(l *lua.LState) *lua.LTable {
 	return t
 }
 
-// commonAPI is what the code of a library finds, too, while it registers its functions.
+// commonAPI sets the functions that the code of a library may also use while it registers its functions.
 func (vm *luaVM) commonAPI(l *lua.LState, t *lua.LTable) {
 	t.RawSetString("log", l.NewFunction(vm.log))
 	for name, n := range map[string]int{"LOG_DEBUG": logDebug, "LOG_VERBOSE": logVerbose, "LOG_NOTICE": logNotice,
@@ -81,18 +81,19 @@ func (vm *luaVM) commonAPI(l *lua.LState, t *lua.LTable) {
 	t.RawSetString("REDIS_VERSION_NUM", lua.LNumber(vm.engine.versionNumber))
 }
 
-// raise ends a function of the table with an error, without a place in the script: that
-// is found where it is caught.
+// raise ends a function of the table with an error, without a position in the script: the code that catches
+// the error adds the position.
 func raise(l *lua.LState, text string) { luavm.Raise(l, plainErrorTable(l, "ERR "+text)) }
 
-// plainErrorTable is an error that no command has made.
+// plainErrorTable returns an error that does not come from a command.
 func plainErrorTable(l *lua.LState, text string) *lua.LTable {
 	t := l.CreateTable(0, 1)
 	t.RawSetString("err", lua.LString(text))
 	return t
 }
 
-// mustRun raises an error unless a script runs that calls name: none does while a library is loaded.
+// mustRun raises an error unless a script is running, which is not so while a library is loaded. name is the
+// called function.
 func (vm *luaVM) mustRun(l *lua.LState, name string) {
 	if run := vm.engine.running; run == nil || run.vm != vm {
 		raise(l, name+" can only be called inside a script invocation")
@@ -112,7 +113,7 @@ func (vm *luaVM) setRESP(l *lua.LState) int {
 	return 0
 }
 
-// setRepl checks its argument and does nothing: what a script changes is always recorded.
+// setRepl checks its argument and has no effect: a script's changes are always recorded.
 func (vm *luaVM) setRepl(l *lua.LState) int {
 	vm.mustRun(l, "redis.set_repl")
 	if l.GetTop() != 1 {
@@ -180,7 +181,7 @@ func sha1Hex(l *lua.LState) int {
 	return 1
 }
 
-// errorReply returns an error; a text of one word has the code ERR.
+// errorReply returns an error; a text of one word gets the code ERR.
 func errorReply(l *lua.LState) int {
 	text, ok := l.Get(1).(lua.LString)
 	if !ok || l.GetTop() != 1 {

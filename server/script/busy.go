@@ -7,11 +7,11 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// yieldEvery is how often a busy script lets others in.
+// yieldEvery is the time between two turns of other clients during a busy script.
 const yieldEvery = time.Millisecond
 
-// hook is called by the Lua state now and then while a script runs; an error ends the script. A script that
-// runs for longer than the limit is busy: from then on the hook lets others in for a moment now and then.
+// hook is called by the Lua state regularly while a script runs; an error ends the script. A script that runs
+// longer than the limit is busy: from then on the hook gives other clients a turn regularly.
 func (vm *luaVM) hook() error {
 	e := vm.engine
 	run := e.running
@@ -35,7 +35,7 @@ func (vm *luaVM) hook() error {
 	} else if now.Sub(run.yielded) < yieldEvery {
 		return nil
 	}
-	run.yielded = now // even if Yield panics: the host hears of the end
+	run.yielded = now // set even if Yield panics: the host must learn of the end
 	failed := e.host.Yield(run.ctx)
 	run.yielded = time.Now()
 	switch {
@@ -48,7 +48,7 @@ func (vm *luaVM) hook() error {
 	return nil
 }
 
-// busy reports whether the run takes too long, and has let others in.
+// busy reports whether the run has exceeded the limit, and has given others a turn.
 func (run *execution) busy() bool { return !run.yielded.IsZero() }
 
 // logBusy logs that a script becomes busy.
@@ -60,13 +60,13 @@ func (e *Engine) logBusy(run *execution, now time.Time) {
 	e.log.Warn("a script runs for long; "+how+" would end it", "script", run.name, "ms", now.Sub(run.started).Milliseconds())
 }
 
-// endBusy is the end of a script that was busy.
+// endBusy ends the state of a busy script.
 func (e *Engine) endBusy(run *execution) {
 	e.host.Idle()
 	e.log.Info("the script that ran for long is over", "script", run.name, "ms", time.Since(run.started).Milliseconds())
 }
 
-// kill is SCRIPT KILL, or FUNCTION KILL.
+// kill runs SCRIPT KILL, or FUNCTION KILL.
 func (e *Engine) kill(c *commands.Ctx, eval bool) error {
 	run := e.running
 	switch {

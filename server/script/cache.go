@@ -8,53 +8,54 @@ import (
 )
 
 const (
-	// maxEvictableScripts and maxEvictableBytes bound the scripts that EVAL caches, as in Redis from version
-	// 7.4 on. The script with the oldest last call goes first. Scripts of SCRIPT LOAD stay.
+	// maxEvictableScripts and maxEvictableBytes limit the scripts that EVAL caches, as in Redis from version
+	// 7.4 on. The script with the oldest last call is removed first. Scripts of SCRIPT LOAD stay.
 	maxEvictableScripts = 500
 	maxEvictableBytes   = 16 << 20
 	// shaBytes is the length of a script's name.
 	shaBytes = 2 * sha1.Size
-	// A compiled script takes so much, and its code about as much again as its text. TestMemory measures it.
+	// About the size of a compiled script; its code is about as large as its text again. TestMemory measures
+	// it.
 	compiledBytes = 640
 )
 
-// scriptBytes is about what a script with so much text takes.
+// scriptBytes returns about the memory of a script with a text of this length.
 func scriptBytes(text int) int { return compiledBytes + 2*text }
 
-// cachedScript is a script that has been compiled.
+// cachedScript is a compiled script.
 type cachedScript struct {
 	sha   string // of its body: 40 hexadecimal digits in lower case
 	body  string
 	flags flagSet
 	code  *luavm.Proto
-	// evictable scripts came with EVAL; they stand in the list of cache, which prev and next link.
+	// evictable scripts came with EVAL; they are in the list of cache, which prev and next link.
 	evictable  bool
 	prev, next *cachedScript
 }
 
-// cache is all scripts that are known, by body for EVAL, which need not hash what it has seen before,
-// and by name for EVALSHA. It is only touched under the host's lock.
+// cache holds all known scripts: by body for EVAL, which need not hash a known body, and by name for EVALSHA.
+// It may only be used under the host's lock.
 type cache struct {
 	byBody, bySHA map[string]*cachedScript
 	// first is the evictable script with the oldest last call.
 	first, last    *cachedScript
 	evictable      int
 	evictableBytes int
-	bytes          int   // of all together, about
-	evicted        int64 // how many have gone because of the bounds
+	bytes          int   // about the memory of all scripts
+	evicted        int64 // number of scripts removed because of the limits
 }
 
 func newCache() cache {
 	return cache{byBody: map[string]*cachedScript{}, bySHA: map[string]*cachedScript{}}
 }
 
-// shaText is the name of a script: its SHA-1 in hexadecimal digits.
+// shaText returns the name of a script: its SHA-1 in hexadecimal digits.
 func shaText(body []byte) string {
 	sum := sha1.Sum(body)
 	return hex.EncodeToString(sum[:])
 }
 
-// find returns the script of a name, in any case of letters, or nil.
+// find returns the script with a name, in any case, or nil.
 func (c *cache) find(sha []byte) *cachedScript {
 	if len(sha) != shaBytes {
 		return nil
@@ -69,7 +70,7 @@ func (c *cache) find(sha []byte) *cachedScript {
 	return c.bySHA[string(lower[:])]
 }
 
-// add keeps a script that was compiled.
+// add adds a compiled script.
 func (c *cache) add(s *cachedScript) {
 	c.byBody[s.body], c.bySHA[s.sha] = s, s
 	c.bytes += scriptBytes(len(s.body))
@@ -95,7 +96,7 @@ func (c *cache) touch(s *cachedScript) {
 	}
 }
 
-// pin makes a script stay.
+// pin protects a script from removal.
 func (c *cache) pin(s *cachedScript) {
 	if s.evictable {
 		c.remove(s)

@@ -8,23 +8,23 @@ import (
 	"lockserver/internal/resp"
 )
 
-// What redis.call and redis.pcall do. A call passes the checks that Redis has for it, which are not
-// those that a client's command passes: a script that has written goes on writing, whatever happens,
-// so that it is never left half done.
+// The functions redis.call and redis.pcall. A call passes the checks that Redis has for it, which differ from
+// those of a client's command: a script that has written may continue to write in any case, so that it never
+// stays half done.
 
-// maxSpareReplyBytes is how large a buffer of replies may be to be kept from call to call.
+// maxSpareReplyBytes is the largest reply buffer that is kept for the next call.
 const maxSpareReplyBytes = 64 << 10
 
-// caller is what a running script calls commands with. Its buffers are used again by every call.
+// caller holds the buffers with which a running script calls commands. Each call reuses them.
 type caller struct {
 	ctx     commands.Ctx
-	out     resp.Writer // the reply of a call; its version is the script's choice
+	out     resp.Writer // the reply of a call; the script chooses its protocol version
 	argv    [][]byte
 	numbers []byte
 	reply   replyReader
 }
 
-// call is redis.call, and redis.pcall unless an error is to be raised.
+// call implements redis.call, and without raise redis.pcall.
 func (vm *luaVM) call(l *lua.LState, raise bool) int {
 	failure := vm.tryCall(l)
 	if failure == nil {
@@ -37,8 +37,8 @@ func (vm *luaVM) call(l *lua.LState, raise bool) int {
 	return 1
 }
 
-// tryCall runs the command that stands on the stack, and pushes its reply unless that is an error, which it
-// returns.
+// tryCall runs the command on the stack, and pushes its reply. It returns an error reply instead of pushing
+// it.
 func (vm *luaVM) tryCall(l *lua.LState) (failure *lua.LTable) {
 	e := vm.engine
 	run := e.running
@@ -92,7 +92,7 @@ func (c *caller) arguments(l *lua.LState) ([][]byte, error) {
 	return c.argv, nil
 }
 
-// callErrorText is an error of a command as a script sees it: one that is a single word has the code ERR.
+// callErrorText returns an error of a command in the form for scripts: a text of one word gets the code ERR.
 func callErrorText(text string) string {
 	for i := range len(text) {
 		if text[i] == ' ' {
@@ -102,7 +102,7 @@ func callErrorText(text string) string {
 	return "ERR " + text
 }
 
-// call runs a command for a script. Its reply is in e.caller.out.
+// call runs a command for a script. The reply is in e.caller.out.
 func (e *Engine) call(run *execution, argv [][]byte) error {
 	c := &e.caller.ctx
 	row := rowOf(c.Table, argv)
@@ -122,8 +122,8 @@ func (e *Engine) call(run *execution, argv [][]byte) error {
 	return err
 }
 
-// admitCall says why a script may not call a command now: Admit, and what its words and its client's rights
-// say.
+// admitCall returns the reason why a script may not call a command now, or nil. It checks Admit, the words,
+// and the client's rights.
 func (e *Engine) admitCall(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
 	switch {
 	case !row.Accepts(len(argv)):
@@ -143,7 +143,7 @@ func (e *Engine) admitCall(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	return e.host.Redirect(c, row, argv)
 }
 
-// rowOf returns the row of a command, nil if there is no such command.
+// rowOf returns the row of a command, or nil.
 func rowOf(table *commands.Table, argv [][]byte) *commands.Row {
 	row := table.Lookup(argv[0])
 	if row != nil && len(argv) > 1 && len(row.Subcommands()) > 0 {

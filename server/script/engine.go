@@ -10,7 +10,7 @@ import (
 	"lockserver/commands"
 )
 
-// Engine is everything about scripts and functions of one server.
+// Engine holds the scripts and functions of one server.
 type Engine struct {
 	host          Caller
 	log           *slog.Logger
@@ -20,33 +20,34 @@ type Engine struct {
 
 	cache     cache
 	libraries libraries
-	scripts   *luaVM      // for EVAL; nil: to be made when it is needed
-	functions *functionVM // nil: to be made when it is needed
+	scripts   *luaVM      // for EVAL; nil: not made yet
+	functions *functionVM // nil: not made yet
 
-	running *execution // the script that runs; nil: none
-	spare   execution  // where running points to
+	running *execution // the running script, or nil
+	spare   execution  // the memory of running
 	caller  caller
-	limitMS int64       // how long a script runs before it is busy; 0: it never is
+	limitMS int64       // the running time after which a script is busy; 0: never
 	stop    atomic.Bool // the server is about to end: a running script ends at once
 }
 
-// Options say what an engine is like.
+// Options configures an engine.
 type Options struct {
 	Host Caller
 	Log  *slog.Logger
 	// Version is the version of Redis that scripts see.
 	Version string
-	// Collect begins a collection, and does not wait for it: a script has made much garbage. It may be nil.
+	// Collect starts a garbage collection without waiting for it, because a script has made much garbage. It
+	// may be nil.
 	Collect func()
 }
 
-// New returns an engine without scripts and libraries. A script may run for any time until SetTimeLimit.
+// New returns an engine without scripts and libraries, and without a time limit until SetTimeLimit.
 func New(o Options) *Engine {
 	return &Engine{host: o.Host, log: o.Log, version: o.Version, versionNumber: versionNumber(o.Version), collect: o.Collect,
 		cache: newCache(), libraries: newLibraries()}
 }
 
-// versionNumber is a version as a number: a byte each for major, minor and patch.
+// versionNumber returns a version as a number: a byte each for major, minor and patch.
 func versionNumber(version string) int {
 	n := 0
 	for part := range strings.SplitSeq(version, ".") {
@@ -56,16 +57,16 @@ func versionNumber(version string) int {
 	return n
 }
 
-// RunsFor reports whether a script or a function is running that was given a word as an argument.
+// RunsFor reports whether a script or function is running that has word as an argument.
 func (e *Engine) RunsFor(word string) bool {
 	return e.running != nil && slices.ContainsFunc(e.running.ctx.Argv[1:], func(arg []byte) bool { return string(arg) == word })
 }
 
-// SetTimeLimit sets how long a script runs before it is busy, and lets others in now and then
-// (busy-reply-threshold); 0: it never is.
+// SetTimeLimit sets the running time after which a script is busy, and gives others a turn regularly
+// (busy-reply-threshold); 0 means never.
 func (e *Engine) SetTimeLimit(ms int64) { e.limitMS = ms }
 
-// BusyError is the reply to other clients while a script is busy; it says how to end the script.
+// BusyError returns the reply to other clients while a script is busy; it says how to end the script.
 func (e *Engine) BusyError() error {
 	if e.running.eval {
 		return commands.ErrBusyScript
@@ -73,14 +74,14 @@ func (e *Engine) BusyError() error {
 	return commands.ErrBusyFunction
 }
 
-// StopUnlessWrote ends the busy script, because the server is about to end. A script that has written goes on
-// to its end, and so does one from the master or a log.
+// StopUnlessWrote ends the busy script, because the server is about to end. A script that has written, or
+// that comes from the master or a log, runs to its end.
 func (e *Engine) StopUnlessWrote() { e.running.stopped = !e.running.wrote && !e.running.obeyed }
 
-// Stop ends the running script at once, and every later one, because the server ends. It needs no lock.
+// Stop ends the running script and every later script at once, because the server ends. It needs no lock.
 func (e *Engine) Stop() { e.stop.Store(true) }
 
-// Admit says whether the running script may call a command, and records that it is going to write.
+// Admit decides whether the running script may call a command, and records that the script writes.
 func (e *Engine) Admit(row *commands.Row) error {
 	if row.Flags&commands.NoScript != 0 {
 		return commands.ErrNoScript
@@ -91,7 +92,7 @@ func (e *Engine) Admit(row *commands.Row) error {
 	return e.admitEffect(row)
 }
 
-// admitStale refuses what the running script may not call while the data may be old.
+// admitStale refuses commands that the running script may not call while the data may be old.
 func (e *Engine) admitStale(row *commands.Row) error {
 	if !row.Flags.Has(commands.Stale) && !e.running.obeyed && e.host.Stale() {
 		return commands.ErrCallStale
@@ -99,13 +100,13 @@ func (e *Engine) admitStale(row *commands.Row) error {
 	return nil
 }
 
-// admitEffect is Admit without the question whether scripts may call the command at all.
+// admitEffect does what Admit does, without checking whether scripts may call the command at all.
 func (e *Engine) admitEffect(row *commands.Row) error {
 	run, flags := e.running, row.Flags
 	switch {
 	case run.readOnly && flags&(commands.Write|commands.MayReplicate) != 0:
 		return commands.ErrCallReadOnly
-	case run.wrote: // it goes on writing, whatever happens, so that it is never left half done
+	case run.wrote: // it may continue to write in any case, so that it never stays half done
 		return nil
 	}
 	if flags&commands.Write != 0 && !run.obeyed {
@@ -120,8 +121,8 @@ func (e *Engine) admitEffect(row *commands.Row) error {
 	return nil
 }
 
-// Flags are the row's, or for a command that runs a script which says with its first line what it does, those
-// that follow from that.
+// Flags returns the row's flags. For a command that runs a script with a first line about itself, it returns
+// the flags that follow from that line.
 func (e *Engine) Flags(row *commands.Row, argv [][]byte) commands.Flags {
 	says := noShebang
 	switch row.Code {
@@ -154,10 +155,10 @@ func (e *Engine) Flags(row *commands.Row, argv [][]byte) commands.Flags {
 	return flags
 }
 
-// Counts are the sizes of what an engine keeps.
+// Counts holds the numbers of scripts, libraries and functions.
 type Counts struct {
 	Scripts, Libraries, Functions int
-	Evicted                       int64 // scripts that were removed because of the bounds
+	Evicted                       int64 // number of scripts removed because of the limits
 }
 
 // Counts returns how many scripts are cached, and how many libraries and functions are loaded.
@@ -180,17 +181,17 @@ func (e *Engine) Script(sha []byte) (body string, ok bool) {
 	return "", false
 }
 
-// ForgetCounts sets what is counted to zero (CONFIG RESETSTAT).
+// ForgetCounts sets the counts to zero (CONFIG RESETSTAT).
 func (e *Engine) ForgetCounts() { e.cache.evicted = 0 }
 
-// Forget forgets all scripts. Libraries are DropLibraries'.
+// Forget removes all scripts. DropLibraries removes the libraries.
 func (e *Engine) Forget() { e.cache, e.scripts = newCache(), nil }
 
-// Libraries returns the code of the libraries: what has to be saved of them.
+// Libraries returns the code of the libraries, for saving them.
 func (e *Engine) Libraries() [][]byte { return e.libraries.codes() }
 
-// LoadLibraries loads the libraries of a file. They were loaded before, so that an error says that the file
-// is damaged, or that one of that name is there, which replace allows.
+// LoadLibraries loads the libraries of a file. They were loaded before, so an error means that the file is
+// damaged, or that a library with the same name exists, which replace allows.
 func (e *Engine) LoadLibraries(sources [][]byte, replace bool) error {
 	for _, source := range sources {
 		if _, err := e.loadLibrary(&e.libraries, source, replace, false); err != nil {
@@ -200,8 +201,7 @@ func (e *Engine) LoadLibraries(sources [][]byte, replace bool) error {
 	return nil
 }
 
-// ReplaceLibraries loads the code of libraries in the place of all that are there. An error has changed
-// nothing.
+// ReplaceLibraries replaces all libraries by the given code. After an error nothing has changed.
 func (e *Engine) ReplaceLibraries(sources [][]byte) error {
 	were, machine := e.libraries, e.functions
 	e.DropLibraries()
@@ -212,5 +212,5 @@ func (e *Engine) ReplaceLibraries(sources [][]byte) error {
 	return err
 }
 
-// DropLibraries forgets all libraries.
+// DropLibraries removes all libraries.
 func (e *Engine) DropLibraries() { e.libraries, e.functions = newLibraries(), nil }

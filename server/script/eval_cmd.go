@@ -8,7 +8,7 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// scriptChunk is what Lua calls a script in messages.
+// scriptChunk is the name of a script in Lua's messages.
 const scriptChunk = "user_script"
 
 func evalRows(on binding) []commands.Row {
@@ -51,8 +51,8 @@ func readArguments(argv [][]byte, notInteger error) (keys, args [][]byte, err er
 	return rest[:n], rest[n:], nil
 }
 
-// show is the beginning of each command that runs a script: monitors see it before what it calls. A script
-// that calls one, through GUARD, is refused.
+// show is the first step of each command that runs a script: it shows the command to monitors before the
+// commands of the script. It refuses a script that GUARD calls inside a script.
 func (e *Engine) show(c *commands.Ctx) error {
 	if e.running != nil {
 		return commands.ErrNoScript
@@ -96,7 +96,7 @@ func (e *Engine) evalSHA(c *commands.Ctx) error {
 	return e.runCached(c, script, keys, args)
 }
 
-// runCached runs a script of the cache.
+// runCached runs a cached script.
 func (e *Engine) runCached(c *commands.Ctx, script *cachedScript, keys, args [][]byte) error {
 	e.cache.touch(script)
 	if e.scripts == nil {

@@ -8,19 +8,19 @@ import (
 	"lockserver/internal/resp"
 )
 
-// flagSet are what a script or function says of itself.
+// flagSet holds the flags that a script or function declares.
 type flagSet uint8
 
 const (
-	noWrites       flagSet = 1 << iota // it only reads, and may call only what does
+	noWrites       flagSet = 1 << iota // it only reads, and may only call commands that read
 	allowOOM                           // it may run, and write, when memory is full
 	allowStale                         // it may run on a replica that has lost its master
 	noCluster                          // for clusters, as allow-cross-slot-keys
 	allowCrossSlot                     //
-	noShebang                          // it says nothing: a script without a first line "#!"
+	noShebang                          // it declares nothing: a script without a first line "#!"
 )
 
-// flagNames are the words for the flags, in the order in which FUNCTION LIST shows them.
+// flagNames holds the words for the flags, in the order of FUNCTION LIST.
 var flagNames = [...]struct {
 	flag flagSet
 	name string
@@ -29,7 +29,7 @@ var flagNames = [...]struct {
 	{noCluster, "no-cluster"}, {allowCrossSlot, "allow-cross-slot-keys"},
 }
 
-// flagOf is the flag for a word.
+// flagOf returns the flag for a word.
 func flagOf(word string) (flag flagSet, ok bool) {
 	for _, f := range flagNames {
 		if f.name == word {
@@ -39,7 +39,7 @@ func flagOf(word string) (flag flagSet, ok bool) {
 	return 0, false
 }
 
-// names lists the flags as FUNCTION LIST shows them.
+// names returns the words for the flags, in the order of FUNCTION LIST.
 func (f flagSet) names() []string {
 	var list []string
 	for _, n := range flagNames {
@@ -50,9 +50,9 @@ func (f flagSet) names() []string {
 	return list
 }
 
-// splitShebang splits source at the end of its first line if that begins with "#!"; code begins with the
-// line break, so that lines are counted as the author does. found is false if there is none, words is
-// nil if it cannot be split into words.
+// splitShebang splits source at the end of its first line if that begins with "#!"; code begins with the line
+// break, so that line numbers are those of the author. found is false if there is no such line, words is nil
+// if it cannot be split into words.
 func splitShebang(source []byte) (words []string, code []byte, found, ended bool) {
 	if !bytes.HasPrefix(source, []byte("#!")) {
 		return nil, source, false, false
@@ -71,7 +71,7 @@ func splitShebang(source []byte) (words []string, code []byte, found, ended bool
 	return words, source[end:], true, true
 }
 
-// readFlags reads the first line of a script, if it is one for us, and returns the code behind it.
+// readFlags reads the first line of a script, if it declares flags, and returns the code after it.
 func readFlags(source []byte) (flags flagSet, code []byte, err error) {
 	words, code, found, ended := splitShebang(source)
 	switch {

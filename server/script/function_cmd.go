@@ -86,7 +86,7 @@ func (e *Engine) functionFlush(c *commands.Ctx) error {
 		return commands.ErrFunctionFlush
 	}
 	if async {
-		c.DB.Store().CountFreedTable(len(e.libraries.functions), 1) // and the engine
+		c.DB.Store().CountFreedTable(len(e.libraries.functions), 1) // the engine, too
 	}
 	e.DropLibraries()
 	librariesChanged(c, []byte("FLUSH"))
@@ -99,7 +99,7 @@ func (e *Engine) functionDump(c *commands.Ctx) error {
 	return nil
 }
 
-// functionRestore loads all libraries of the payload or none.
+// functionRestore loads all libraries of the payload, or none.
 func (e *Engine) functionRestore(c *commands.Ctx) error {
 	a := c.Args()
 	if a.Left() > 2 {
@@ -163,7 +163,7 @@ func (e *Engine) functionList(c *commands.Ctx) error {
 	return nil
 }
 
-// describe writes what FUNCTION LIST says of a library.
+// describe writes a library's entry in FUNCTION LIST.
 func (l *library) describe(c *commands.Ctx, withCode bool) {
 	out := c.Out
 	fields := 3

@@ -9,7 +9,7 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// registerFunction is redis.register_function.
+// registerFunction implements redis.register_function.
 func (vm *luaVM) registerFunction(l *lua.LState) int {
 	if vm.loading == nil {
 		raise(l, "redis.register_function can only be called on FUNCTION LOAD command")
@@ -93,7 +93,7 @@ func namedFunction(l *lua.LState) (f *function, failure string) {
 	return f, failure
 }
 
-// readFunctionFlags reads an array of words, in any case of letters, up to its first nil.
+// readFunctionFlags reads an array of words, in any case, up to its first nil.
 func readFunctionFlags(v lua.LValue) (flags flagSet, failure string) {
 	t, ok := v.(*lua.LTable)
 	if !ok {

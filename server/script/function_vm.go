@@ -2,23 +2,23 @@ package script
 
 import "lockserver/internal/lua"
 
-// The code of a library is run once, to call redis.register_function; what it registers is called later.
-// While it runs it sees nothing but a small table redis: neither commands nor Lua's own functions. What it
-// has defined sees the whole API when it is called, because the environment of the code is a table of its
-// own that looks into one or the other.
+// The code of a library runs once, to call redis.register_function; the registered functions are called
+// later. While it runs it sees only a small table redis: neither commands nor Lua's own functions. The
+// functions that it has defined see the whole API when they are called, because the environment of the code
+// is a table that looks into the one or the other.
 
-// functionVM is the Lua state of functions, with what their code sees.
+// functionVM is the Lua state of functions, with their environment.
 type functionVM struct {
 	*luaVM
-	// environment is the table in which the code of libraries looks for globals. It is empty and looks itself
-	// into the globals, or, while code registers its functions, into restricted.
+	// environment is the table in which the code of libraries looks for globals. It is empty, and passes
+	// look-ups to the globals, or, while code registers its functions, to restricted.
 	environment, lookup *lua.LTable
 	restricted          *lua.LFunction
 }
 
-// newFunctionVM makes one, without any library.
+// newFunctionVM makes a functionVM without libraries.
 func (e *Engine) newFunctionVM() *functionVM {
-	const hidden = "\x00registering" // no script gets hold of it; so it is made read-only as the others are
+	const hidden = "\x00registering" // no script can get hold of it, so it is made read-only like the others
 	m := &functionVM{}
 	m.luaVM = e.newVM(func(vm *luaVM, l *lua.LState) {
 		l.SetGlobal("redis", vm.callingAPI(l))
@@ -45,7 +45,7 @@ func (e *Engine) newFunctionVM() *functionVM {
 	return m
 }
 
-// restrict decides what the code of libraries sees.
+// restrict selects the globals that the code of libraries sees.
 func (m *functionVM) restrict(on bool) {
 	if on {
 		m.lookup.RawSetString("__index", m.restricted)
@@ -54,14 +54,14 @@ func (m *functionVM) restrict(on bool) {
 	}
 }
 
-// errorOnUnknown is the metatable of a table that has what it has.
+// errorOnUnknown returns a metatable that raises an error for missing names.
 func errorOnUnknown(l *lua.LState) *lua.LTable {
 	t := l.NewTable()
 	t.RawSetString("__index", l.NewFunction(unknownGlobal))
 	return t
 }
 
-// unknownGlobal is what reading a name comes to that is not there.
+// unknownGlobal raises the error for reading a missing name.
 func unknownGlobal(l *lua.LState) int {
 	name, _ := luaText(l.Get(2))
 	l.RaiseError("Script attempted to access nonexistent global variable '%s'", untilZero(name))

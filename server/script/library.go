@@ -10,10 +10,10 @@ import (
 	"lockserver/commands"
 )
 
-// engineName is the only engine of functions, as FUNCTION LIST writes it.
+// engineName is the only engine of functions, in the form of FUNCTION LIST.
 const engineName = "LUA"
 
-// library is what one FUNCTION LOAD has loaded.
+// library is the library of a FUNCTION LOAD.
 type library struct {
 	name, code string
 	functions  map[string]*function
@@ -22,17 +22,17 @@ type library struct {
 // function is a function of a library.
 type function struct {
 	name        string
-	description *string // nil: none was given
+	description *string // nil: no description
 	flags       flagSet
 	callback    *lua.LFunction
 }
 
-// libraries are all loaded libraries. The names of libraries are case-sensitive, those of functions are not,
-// as in Redis.
+// libraries holds all loaded libraries. The names of libraries are case-sensitive, the names of functions are
+// not, as in Redis.
 type libraries struct {
 	byName    map[string]*library
 	functions map[string]*function // by name in lower case
-	bytes     int                  // of all together, about
+	bytes     int                  // about the memory of all libraries
 }
 
 func newLibraries() libraries {
@@ -48,7 +48,7 @@ func (ls *libraries) sorted() []*library {
 	return list
 }
 
-// codes returns what has to be saved of the libraries.
+// codes returns the code of the libraries, for saving them.
 func (ls *libraries) codes() [][]byte {
 	var codes [][]byte
 	for _, l := range ls.sorted() {
@@ -57,7 +57,7 @@ func (ls *libraries) codes() [][]byte {
 	return codes
 }
 
-// clone returns a copy that can be changed on trial.
+// clone returns a copy for changes that may be dropped.
 func (ls *libraries) clone() libraries {
 	return libraries{byName: maps.Clone(ls.byName), functions: maps.Clone(ls.functions), bytes: ls.bytes}
 }
@@ -78,7 +78,7 @@ func (ls *libraries) unlink(l *library) {
 	}
 }
 
-// collision returns the name of a function of l that there is already, or "".
+// collision returns the name of a function in l that already exists, or "".
 func (ls *libraries) collision(l *library) string {
 	for _, name := range slices.Sorted(maps.Keys(l.functions)) {
 		if ls.functions[strings.ToLower(name)] != nil {
@@ -88,15 +88,15 @@ func (ls *libraries) collision(l *library) string {
 	return ""
 }
 
-// find returns a function by its name, in any case of letters, or nil.
+// find returns a function by its name, in any case, or nil.
 func (ls *libraries) find(name []byte) *function {
-	if f := ls.functions[string(name)]; f != nil { // as most names are written
+	if f := ls.functions[string(name)]; f != nil { // the usual form of a name
 		return f
 	}
 	return ls.functions[strings.ToLower(string(name))]
 }
 
-// join adds all libraries of another set. After an error ls is not to be used.
+// join adds all libraries of another set. After an error ls must not be used.
 func (ls *libraries) join(other *libraries, replace bool) error {
 	for _, l := range other.sorted() {
 		old := ls.byName[l.name]

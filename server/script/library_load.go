@@ -9,13 +9,13 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// libraryChunk is what Lua calls a library's code in messages.
+// libraryChunk is the name of a library's code in Lua's messages.
 const libraryChunk = "user_function"
 
-// libraryHead is what the first line of a library says.
+// libraryHead is the first line of a library.
 type libraryHead struct{ engine, name string }
 
-// readLibraryHead reads the first line of a library, and returns the code behind it.
+// readLibraryHead reads the first line of a library, and returns the code after it.
 func readLibraryHead(source []byte) (head libraryHead, code []byte, err error) {
 	words, code, found, ended := splitShebang(source)
 	switch {
@@ -52,14 +52,14 @@ func validFunctionName(name string) bool {
 	return name != ""
 }
 
-// loadTimeout bounds how long the code of a library may run to register its functions, as in Redis.
+// loadTimeout limits the time for the code of a library to register its functions, as in Redis.
 const loadTimeout = 500 * time.Millisecond
 
-// libraryLoad is a library while its code is being run.
+// libraryLoad is a library while its code is running.
 type libraryLoad struct {
 	library *library
 	started time.Time
-	bounded bool // not at start, from a file
+	bounded bool // the time limit applies: not for a file at the start
 }
 
 func (l *libraryLoad) checkTime() error {
@@ -69,7 +69,7 @@ func (l *libraryLoad) checkTime() error {
 	return nil
 }
 
-// loadLibrary adds a library to ls, which may be a copy on trial. bounded: its code must not take long.
+// loadLibrary adds a library to ls, which may be a copy. bounded applies the time limit to its code.
 func (e *Engine) loadLibrary(ls *libraries, source []byte, replace, bounded bool) (*library, error) {
 	head, code, err := readLibraryHead(source)
 	switch {

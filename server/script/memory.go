@@ -1,12 +1,12 @@
 package script
 
-// Memory is about how many bytes an engine takes.
+// Memory holds about the sizes of an engine's parts, in bytes.
 type Memory struct{ Machine, FunctionMachine, Scripts, Libraries int }
 
-// machineBytes is about what a machine takes that has its libraries and nothing else. TestMemory measures it.
+// machineBytes is about the size of a Lua state with only its libraries. TestMemory measures it.
 const machineBytes = 46 << 10
 
-// Memory returns what the machines take, without the values of scripts, and what is compiled.
+// Memory returns the sizes of the Lua states, without the values of scripts, and of compiled code.
 func (e *Engine) Memory() Memory {
 	m := Memory{Scripts: e.cache.bytes, Libraries: e.libraries.bytes}
 	if e.scripts != nil {

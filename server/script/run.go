@@ -11,32 +11,32 @@ import (
 	"lockserver/internal/resp"
 )
 
-// execution is one run of a script or a function.
+// execution is a run of a script or a function.
 type execution struct {
 	vm       *luaVM
-	ctx      *commands.Ctx // of the command that runs it
+	ctx      *commands.Ctx // of the command that runs the script
 	name     string        // the script's SHA-1, or the function's name
-	eval     bool          // a script and not a function
+	eval     bool          // it is a script, not a function
 	readOnly bool
 	allowOOM bool
-	full     bool // memory was full at the start
-	wrote    bool // a command that writes was called
-	obeyed   bool // the master or a log has sent it
+	full     bool // memory was full at the beginning
+	wrote    bool // it has called a command that writes
+	obeyed   bool // the master or a log sent it
 
 	started time.Time // when the hook was first called, a moment after the beginning
-	yielded time.Time // when others last had their turn; zero: it is not busy
-	killed  bool      // SCRIPT KILL or FUNCTION KILL
-	stopped bool      // StopUnlessWrote
-	// killedAt is where the script was when it noticed.
+	yielded time.Time // the last turn of other clients; zero: it is not busy
+	killed  bool      // ended by SCRIPT KILL or FUNCTION KILL
+	stopped bool      // ended by StopUnlessWrote
+	// killedAt is the position of the script at that time.
 	killedAt struct {
 		source string
 		line   int
 	}
-	// fatal ends the script, which cannot prevent it.
+	// fatal ends the script. The script cannot prevent it.
 	fatal error
 }
 
-// invocation is what EVAL and FCALL ask for.
+// invocation holds the parameters of EVAL and FCALL.
 type invocation struct {
 	vm       *luaVM
 	name     string
@@ -45,14 +45,14 @@ type invocation struct {
 	readOnly bool // an _RO command
 }
 
-// run makes a script or function, which do starts, the one that runs, and writes what it returns.
+// run makes the script or function that do starts the running one, and writes its result.
 func (e *Engine) run(c *commands.Ctx, inv invocation, do func(vm *luaVM) (lua.Value, error)) error {
 	run, err := e.begin(c, inv)
 	if err != nil {
 		return err
 	}
 	returned := false
-	defer func() { // a panic of the Lua state passes, too
+	defer func() { // a panic of the Lua state passes through
 		e.end(run)
 		if !returned || !inv.vm.state.Usable() {
 			e.replaceVM(inv.vm)
@@ -74,7 +74,7 @@ func (e *Engine) run(c *commands.Ctx, inv invocation, do func(vm *luaVM) (lua.Va
 	return nil
 }
 
-// begin checks whether the script may run, and makes it the one that does.
+// begin checks whether the script may run, and makes it the running script.
 func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
 	obeyed := e.host.Obeys(c)
 	full := !obeyed && e.host.Full()
@@ -96,8 +96,8 @@ func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
 	return run, nil
 }
 
-// mayBegin is what speaks against a script before it runs. Most of it is about a script that says with its
-// first line what it does: each call of another one is checked.
+// mayBegin returns the reason against a script before it runs, or nil. Most of it concerns scripts that
+// declare flags in their first line: for other scripts each call is checked.
 func (e *Engine) mayBegin(c *commands.Ctx, inv invocation, full bool) error {
 	stale := e.host.Stale()
 	switch {
@@ -127,7 +127,7 @@ func (e *Engine) mayBegin(c *commands.Ctx, inv invocation, full bool) error {
 	return nil
 }
 
-// end is the end of a script, however it came.
+// end ends a script, for any reason.
 func (e *Engine) end(run *execution) {
 	c := run.ctx
 	e.running, run.ctx = nil, nil
@@ -137,8 +137,8 @@ func (e *Engine) end(run *execution) {
 	e.host.End(c, run.stopped || e.stop.Load())
 }
 
-// failureOf is what the client sees of a script that failed. counted says that the error is that of a call,
-// for which it was counted.
+// failureOf returns the error of a failed script for the client. counted says that it is the error of a call,
+// and was counted for the call.
 func failureOf(run *execution, err error) (failure error, counted bool) {
 	var failed *luavm.Error
 	if !errors.As(err, &failed) {
@@ -151,7 +151,7 @@ func failureOf(run *execution, err error) (failure error, counted bool) {
 	return commands.ErrScriptFailed(failureText(failed.Value), run.name, failed.Source, failed.Line), table != nil && isCounted(table)
 }
 
-// failureText is the message in what a script has raised.
+// failureText returns the message of a raised value.
 func failureText(v lua.LValue) string {
 	if t, ok := v.(*lua.LTable); ok {
 		if text, ok := luaText(t.RawGetString("err")); ok {

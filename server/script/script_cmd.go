@@ -5,7 +5,7 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// asyncOrSync is an option that changes nothing here: nothing takes long.
+// asyncOrSync is an option that has no effect, because nothing takes long.
 func asyncOrSync(since string) commands.Arg {
 	return commands.Opt(commands.OneOf("flush-type", commands.Flag("ASYNC"), commands.Flag("SYNC"))).From(since)
 }
@@ -33,7 +33,7 @@ func scriptRow(on binding) commands.Row {
 		}}
 }
 
-// compile makes a script known; evictable says that it came with EVAL.
+// compile compiles and caches a script; evictable says that it came with EVAL.
 func (e *Engine) compile(body []byte, evictable bool) (*cachedScript, error) {
 	flags, code, err := readFlags(body)
 	if err != nil {
@@ -91,8 +91,8 @@ func (e *Engine) scriptFlush(c *commands.Ctx) error {
 	return nil
 }
 
-// flushMode reads how a table is to be given up; not ok: that is neither SYNC nor ASYNC. The collector frees
-// all of them beside the commands, so it only decides what is counted.
+// flushMode reads the mode of a flush; ok is false if it is neither SYNC nor ASYNC. The garbage collector
+// frees the memory in both modes, so the mode only affects counts.
 func flushMode(c *commands.Ctx) (async, ok bool) {
 	a := c.Args()
 	switch {
@@ -106,7 +106,7 @@ func flushMode(c *commands.Ctx) (async, ok bool) {
 	return false, a.IsNext("SYNC")
 }
 
-// scriptDebug refuses what it cannot do, and agrees to what changes nothing.
+// scriptDebug refuses modes that it does not have, and accepts modes that change nothing.
 func (*Engine) scriptDebug(c *commands.Ctx) error {
 	a := c.Args()
 	switch {

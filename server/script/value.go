@@ -14,18 +14,17 @@ import (
 	"lockserver/internal/resp"
 )
 
-// How values cross between Redis and Lua, by the rules of Redis. A reply is read from the bytes that the
-// command has written, in the version of the protocol that the script has chosen (redis.setresp); what a
-// script returns is written in the client's.
+// The conversion of values between Redis and Lua, by the rules of Redis. A reply is read from the bytes that
+// the command has written, in the protocol version that the script has chosen (redis.setresp). A script's
+// result is written in the client's version.
 
-// replyReader turns a reply, which the server itself has written and which is
-// therefore whole, into Lua's values.
+// replyReader converts a reply to Lua's values. The server itself has written the reply, so it is complete.
 type replyReader struct {
 	state *lua.LState
 	buf   []byte
 }
 
-// line takes the next line without its end.
+// line returns the next line without its end.
 func (r *replyReader) line() []byte {
 	end := bytes.IndexByte(r.buf, '\r')
 	line := r.buf[:end]
@@ -33,7 +32,7 @@ func (r *replyReader) line() []byte {
 	return line
 }
 
-// count takes the number in the rest of the line.
+// count returns the number in the rest of the line.
 func (r *replyReader) count() int {
 	n, i := 0, 0
 	negative := r.buf[0] == '-'
@@ -50,14 +49,14 @@ func (r *replyReader) count() int {
 	return n
 }
 
-// text takes n bytes and the line end behind them. It copies: the buffer is used again.
+// text returns n bytes and skips the line end after them. It copies, because the buffer is reused.
 func (r *replyReader) text(n int) string {
 	s := string(r.buf[:n])
 	r.buf = r.buf[n+2:]
 	return s
 }
 
-// value takes the next value. What is absent is false in version 2 and nil in version 3.
+// value returns the next value. A missing value is false in version 2 and nil in version 3.
 func (r *replyReader) value() lua.Value {
 	kind := r.buf[0]
 	r.buf = r.buf[1:]
@@ -91,7 +90,7 @@ func (r *replyReader) value() lua.Value {
 		return r.pairs()
 	case '~':
 		return r.set()
-	case '|': // attributes say something of the value behind them, which is the reply
+	case '|': // attributes describe the value after them, which is the reply
 		for range 2 * r.count() {
 			r.value()
 		}
@@ -118,9 +117,8 @@ func (r *replyReader) array() lua.Value {
 	return lua.Table(t)
 }
 
-// pairs takes a map: {map = {key = value, ...}}. A key that Lua cannot have, which no
-// command writes, is left out. The table grows as it does in Redis, so that a loop over it has
-// the same order.
+// pairs returns a map: {map = {key = value, ...}}. It leaves out a key that Lua cannot have, which no command
+// writes. The table grows as it does in Redis, so that a loop over it has the same order.
 func (r *replyReader) pairs() lua.Value {
 	n := r.count()
 	inner := r.state.CreateTable(0, 0)
@@ -133,7 +131,7 @@ func (r *replyReader) pairs() lua.Value {
 	return r.single("map", lua.Table(inner))
 }
 
-// set takes a set: {set = {member = true, ...}}.
+// set returns a set: {set = {member = true, ...}}.
 func (r *replyReader) set() lua.Value {
 	n := r.count()
 	inner := r.state.CreateTable(0, 0)
@@ -153,13 +151,13 @@ func (r *replyReader) verbatim() lua.Value {
 	return r.single("verbatim_string", lua.Table(inner))
 }
 
-// failure is an error as a script sees it.
+// failure returns an error in the form for scripts.
 func (r *replyReader) failure(text string) *lua.LTable { return errorTable(r.state, text) }
 
-// countedField is the field of an error by which Redis knows one that was counted already.
+// countedField is the field of an error that says that it was counted already, as in Redis.
 const countedField = "ignore_error_stats_update"
 
-// errorTable is the error of a call as a script sees it; text begins with its code word.
+// errorTable returns the error of a call in the form for scripts; text begins with its code word.
 func errorTable(state *lua.LState, text string) *lua.LTable {
 	t := state.CreateTable(0, 3)
 	t.RawSetString("err", lua.LString(text))
@@ -167,24 +165,24 @@ func errorTable(state *lua.LState, text string) *lua.LTable {
 	return t
 }
 
-// isCounted reports whether an error is that of a call, and so has been counted already.
+// isCounted reports whether an error is the error of a call, and was therefore counted.
 func isCounted(failure *lua.LTable) bool { return failure.RawGetString(countedField) == lua.LTrue }
 
-// deepestReply is how deep a value that a script returns may be nested, in places on the Lua stack of Redis.
-// An array takes one place, a map or a set three, and the key of a map one more.
+// deepestReply limits the nesting of a value that a script returns, in places on the Lua stack of Redis. An
+// array takes one place, a map or a set three, and the key of a map one more.
 const deepestReply = 7994
 
-// replyWriter writes what a script returned.
+// replyWriter writes the result of a script.
 type replyWriter struct {
 	out   *resp.Writer
-	proto int // the version of the protocol that the script has chosen; it decides what true and false become
+	proto int // the protocol version that the script has chosen; it decides how true and false are written
 	host  Caller
 	row   *commands.Row // of the command that ran the script
-	// failed says that the row's command counts as failed already.
+	// failed says that the row's command already counts as failed.
 	failed bool
 }
 
-// error writes an error; counted says that it is that of a call, and so has been counted already.
+// error writes an error. counted says that it is the error of a call, and was therefore counted.
 func (w *replyWriter) error(text string, counted bool) {
 	w.out.Error(text)
 	if !counted {
@@ -196,7 +194,7 @@ func (w *replyWriter) error(text string, counted bool) {
 	w.failed = w.failed || !counted
 }
 
-// value writes a value at a depth.
+// value writes a value at a nesting depth.
 func (w *replyWriter) value(v lua.Value, depth int) {
 	out, proto := w.out, w.proto
 	if depth > deepestReply {
@@ -226,8 +224,8 @@ func (w *replyWriter) value(v lua.Value, depth int) {
 	}
 }
 
-// truncate is C's conversion of a double to a long long: towards zero, and the
-// smallest one for what has no place.
+// truncate converts a double as C does to a long long: towards zero, and numbers out of range become the
+// smallest.
 func truncate(f float64) int64 {
 	if f >= -1<<63 && f < 1<<63 {
 		return int64(f)
@@ -235,7 +233,7 @@ func truncate(f float64) int64 {
 	return math.MinInt64
 }
 
-// table writes a table: one of those that stand for another type, or an array up to its first nil.
+// table writes a table: one that represents another type, or an array up to its first nil.
 func (w *replyWriter) table(t *lua.LTable, depth int) {
 	out := w.out
 	if text, ok := t.Field("err").AsString(); ok {
@@ -295,7 +293,7 @@ func (w *replyWriter) table(t *lua.LTable, depth int) {
 	out.SetArray(d, n)
 }
 
-// untilZero cuts a text where C would see its end.
+// untilZero cuts a text at its first zero byte, as C does.
 func untilZero(s string) string {
 	for i := range len(s) {
 		if s[i] == 0 {
@@ -305,7 +303,7 @@ func untilZero(s string) string {
 	return s
 }
 
-// oneLine makes spaces of line breaks.
+// oneLine replaces line breaks by spaces.
 func oneLine(s string) string {
 	if !bytes.ContainsAny(viewText(s), "\r\n") {
 		return s
@@ -319,11 +317,11 @@ func oneLine(s string) string {
 	return string(b)
 }
 
-// viewText returns the bytes of a text, an argument of a command that a script calls. They must not be
+// viewText returns the bytes of a text without a copy, as an argument of a called command. They must not be
 // changed.
 func viewText(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// appendNumber appends a number as a command gets it from a script: as an integer where it is one, also -0.
+// appendNumber appends a number in the form of a command's argument: an integer if it is integral, even -0.
 func appendNumber(dst []byte, f float64) []byte {
 	if n, ok := decimal.WholeNumber(f); ok {
 		return strconv.AppendInt(dst, n, 10)
@@ -334,7 +332,7 @@ func appendNumber(dst []byte, f float64) []byte {
 	return resp.AppendDouble(dst, f)
 }
 
-// luaText is a value that Lua takes for a string: one, or a number.
+// luaText returns the text of a string or a number.
 func luaText(v lua.LValue) (string, bool) {
 	switch v := v.(type) {
 	case lua.LString:
@@ -345,7 +343,7 @@ func luaText(v lua.LValue) (string, bool) {
 	return "", false
 }
 
-// luaNumber is a value that Lua takes for a number: one, or a string that spells one; 0 for any other.
+// luaNumber returns a number, or the number that a string spells; 0 for any other value.
 func luaNumber(v lua.LValue) (float64, bool) {
 	switch v := v.(type) {
 	case lua.LString:

@@ -9,14 +9,15 @@ import (
 	"lockserver/internal/rusage"
 )
 
-// memoryBytes is about how much a script may hold at a time. Redis has no bound but the memory of its host.
+// memoryBytes is about the limit of memory that a script may hold. In Redis only the memory of the host is
+// the limit.
 const memoryBytes = 256 << 20
 
-// luaVM is a Lua state with the table redis in it.
+// luaVM is a Lua state with the table redis.
 type luaVM struct {
 	engine *Engine
 	state  *luavm.State
-	// loading is the library that FUNCTION LOAD is running the code of, nil at other times.
+	// loading is the library of a running FUNCTION LOAD, or nil.
 	loading *libraryLoad
 }
 
@@ -33,8 +34,8 @@ func (e *Engine) newVM(api func(vm *luaVM, l *lua.LState)) *luaVM {
 	return vm
 }
 
-// replaceVM replaces a Lua state that has failed inside. Libraries are loaded again, so the state that they
-// kept is lost.
+// replaceVM replaces a Lua state after an internal failure. Libraries are loaded again, so the state that
+// they kept is lost.
 func (e *Engine) replaceVM(vm *luaVM) {
 	e.log.Error("the Lua state that runs scripts has failed inside; a new one takes its place")
 	if vm == e.scripts {
@@ -50,7 +51,7 @@ func (e *Engine) replaceVM(vm *luaVM) {
 	}
 }
 
-// processTime is the clock that scripts see as os.clock: the processor time of the whole server.
+// processTime is the clock of os.clock in scripts: the processor time of the whole server.
 func processTime() time.Duration {
 	user, sys := rusage.CPU()
 	return time.Duration((user + sys) * float64(time.Second))

@@ -1,18 +1,18 @@
-// Package standalone answers the commands about what no server has here: modules.
+// Package standalone has the commands for a feature that no server here has: modules.
 //
-// It owns these answers and nothing else: it must not know anything of the server. A client asks some of the
-// commands when it connects, to find out what the server is. Clusters, which a server may be part of, are
-// package topology's.
+// It owns only their replies: it must not know anything of the server. A client sends some of the commands
+// when it connects, to find out what the server is. Clusters, which a server may be part of, belong to
+// package topology.
 //
-// To add a command: its row.
+// To add a command, add its row.
 package standalone
 
 import "lockserver/commands"
 
-// Rows are the commands of this package.
+// Rows returns the commands of this package.
 func Rows() []commands.Row { return moduleRows() }
 
-// moduleRows are about modules.
+// moduleRows returns the commands about modules.
 func moduleRows() []commands.Row {
 	return []commands.Row{
 		{Name: "module", Group: commands.Server, Since: "4.0.0", HelpSince: "5.0.0", Summary: "Commands about modules. This server has none.",

@@ -9,38 +9,38 @@ import (
 	"lockserver/commands"
 )
 
-// Command has the counts of one command. Calls, refusals and failures are counted exactly. Two reads of the
-// clock for each call would cost more than a short command does. So beyond its first calls only some are
-// timed. They are chosen at random, and each stands for the calls since the one before it.
+// Command holds the counts of one command. Calls, refusals and failures are counted exactly. Two reads of the
+// clock for each call would cost more than a short command. So after its first calls only some calls are
+// timed. They are chosen at random, and each represents the calls since the timed call before it.
 type Command struct {
-	Calls    int64 // those that have run
-	Rejected int64 // those that were refused before
-	Failed   int64 // those that ran and replied with an error
-	ns       int64 // what the calls took, as far as they are timed
-	timed    int64 // of how many calls
-	next     int64 // the call that is timed next
+	Calls    int64 // calls that have run
+	Rejected int64 // calls that were refused
+	Failed   int64 // calls that ran and replied with an error
+	ns       int64 // total time of the timed calls
+	timed    int64 // number of calls that ns represents
+	next     int64 // number of the next call to be timed
 	times    *Spread
 }
 
 const (
-	// exactCalls is how many calls of a command are all timed.
+	// exactCalls is the number of first calls that are all timed.
 	exactCalls = 256
-	// meanGap is how many calls are between two that are timed, on average.
+	// meanGap is the average number of calls between two timed calls.
 	meanGap = 32
 )
 
-// Called counts a call and reports whether it is to be timed.
+// Called counts a call and reports whether it must be timed.
 func (c *Command) Called() bool {
 	c.Calls++
 	return c.Calls >= c.next
 }
 
-// Uncalled takes a call back if Took is not called for it: the call goes on later.
+// Uncalled takes back the count of a call that continues later: Took is not called for it.
 func (c *Command) Uncalled() { c.Calls-- }
 
-// Took records how long the last call took. It stands for all calls since the one before.
+// Took records the time of the last call. It represents all calls since the timed call before it.
 func (c *Command) Took(d time.Duration) {
-	weight := c.Calls - c.timed // none for a call around another of the same command, which was timed before
+	weight := c.Calls - c.timed // 0 for a call around another call of the same command, which was timed before
 	c.timed = c.Calls
 	c.ns += int64(d) * weight
 	if c.times == nil {
@@ -61,24 +61,24 @@ func (c *Command) US() int64 {
 	return int64(float64(c.ns) * (float64(c.Calls) / float64(c.timed)) / 1000)
 }
 
-// Times is how the calls are spread over time; nil: none was timed.
+// Times returns the distribution of the running times; nil if no call was timed.
 func (c *Command) Times() *Spread { return c.times }
 
-// fineBits are the bits of a time below its highest that tell buckets apart: a bucket is an eighth of its
-// time wide at most.
+// fineBits is the number of bits below a time's highest bit that select its bucket: a bucket is at most an
+// eighth of its time wide.
 const fineBits = 3
 
-// coarse is how many powers of two have buckets: the longest time is a second, and all that is longer counts
-// as that.
+// coarse is the number of powers of two with buckets: the longest time is a second, and longer times count as
+// a second.
 const coarse = 30
 
-// Spread is how calls are spread over time.
+// Spread is the distribution of running times.
 type Spread struct {
 	Calls   int64
 	buckets [coarse << fineBits]int64
 }
 
-// bucket is the place of a time.
+// bucket returns the index of a time's bucket.
 func bucket(ns int64) int {
 	ns = max(ns, 1)
 	high := bits.Len64(uint64(ns)) - 1
@@ -88,7 +88,7 @@ func bucket(ns int64) int {
 	return high<<fineBits | int(uint64(ns)<<fineBits>>high)&(1<<fineBits-1)
 }
 
-// end is the longest time of a bucket.
+// end returns the longest time of a bucket.
 func end(i int) int64 {
 	high, fine := i>>fineBits, int64(i&(1<<fineBits-1))
 	return ((1<<fineBits+fine+1)<<high - 1) >> fineBits
@@ -99,7 +99,7 @@ func (s *Spread) add(d time.Duration, calls int64) {
 	s.buckets[bucket(int64(d))] += calls
 }
 
-// Percentile returns a time that so many of a hundred calls did not exceed, in microseconds.
+// Percentile returns a time that p percent of the calls did not exceed, in microseconds.
 func (s *Spread) Percentile(p float64) float64 {
 	wanted := max(int64(float64(s.Calls)*p/100+0.5), 1)
 	sum := int64(0)
@@ -111,10 +111,10 @@ func (s *Spread) Percentile(p float64) float64 {
 	return 0
 }
 
-// Step is a time, and how many calls did not exceed it.
+// Step is a time, and the number of calls that did not exceed it.
 type Step struct{ US, Calls int64 }
 
-// Steps groups the calls by powers of two, from 1,024 ns on, without the steps that add none. The times are
+// Steps groups the calls by powers of two, from 1,024 ns on, without steps that add no calls. The times are
 // written as in Redis: its groups end a hundredth above a power of two.
 func (s *Spread) Steps() (steps []Step) {
 	const first, hundredth = 10, 7
@@ -136,33 +136,33 @@ func (s *Spread) Steps() (steps []Step) {
 	return steps
 }
 
-// How long commands take. Reading the clock for each short command of a pipeline would be a good part of its
-// cost. So each command is measured separately only if that is needed: for LATENCY, or with
+// The running times of commands. Reading the clock for each short command of a pipeline would be a large part
+// of its cost. So each command is only measured separately if that is needed: for LATENCY, or with
 // slowlog-log-slower-than below a millisecond. Otherwise commands that take longer with more data are
-// measured one by one, and those of constant time together, a batch at a time. The batch's start is known
-// anyway, so that is one more read of the clock for all of them. If they took long together, it was most
-// likely the one with the most data, and that one is held responsible.
+// measured one by one, and commands of constant time together, a batch at a time. The batch's start is known
+// anyway, so that is one more read of the clock for all of them. If they took long together, the cause is
+// most likely the command with the most data, so the time counts for that command.
 
-// exactBelowUS is the slowlog-log-slower-than below which every command is measured for itself.
+// exactBelowUS is the value of slowlog-log-slower-than below which every command is measured separately.
 const exactBelowUS = 1000
 
-// Gauge says which commands are measured, and how. Only one goroutine may use it at a time.
+// Gauge decides which commands are measured, and how. Only one goroutine may use it at a time.
 type Gauge struct {
-	Timing     *Timing // of the table; it must be set before Configure
-	Timed      []bool  // by commands.Row.Index(): the command is measured for itself. Only to be read
+	Timing     *Timing // timing of the table; it must be set before Configure
+	Timed      []bool  // by commands.Row.Index(): the command is measured separately. Read-only
 	SlowUS     int64   // slowlog-log-slower-than; math.MaxInt64: never
-	Together   bool    // commands that are not timed are measured a batch at a time
-	MeasuredUS int64   // of this batch: what the timed commands took
-	LongestUS  int64   // of this batch: what Longest took, the timed command that took longest
+	Together   bool    // commands that are not timed are measured in batches
+	MeasuredUS int64   // total time of the timed commands in this batch
+	LongestUS  int64   // time of Longest, the timed command of this batch that took longest
 	Longest    *commands.Row
 
-	RequestBytes int // from how many on the log of large requests keeps one; math.MaxInt: never
-	ReplyBytes   int // the same of replies
+	RequestBytes int // smallest request that the log of large requests keeps; math.MaxInt: none
+	ReplyBytes   int // the same for replies
 
-	LockWaitUS int64 // from how long on the log of waits for locks keeps one; math.MaxInt64: never
+	LockWaitUS int64 // shortest wait that the log of waits for locks keeps; math.MaxInt64: none
 }
 
-// ConfigureLogs follows the directives about the logs of large requests and replies, and of long waits.
+// ConfigureLogs applies the directives about the logs of large requests and replies, and of long waits.
 func (g *Gauge) ConfigureLogs(requestBytes, replyBytes, lockWaitUS int64) {
 	g.RequestBytes, g.ReplyBytes, g.LockWaitUS = math.MaxInt, math.MaxInt, math.MaxInt64
 	if lockWaitUS >= 0 {
@@ -176,11 +176,11 @@ func (g *Gauge) ConfigureLogs(requestBytes, replyBytes, lockWaitUS int64) {
 	}
 }
 
-// Timing says which commands of a table are measured for themselves, in each of the ways of Gauge. It never
-// changes: all servers with that table have one.
+// Timing says which commands of a table are measured separately, for each mode of Gauge. It never changes, so
+// all servers with the same table share it.
 type Timing struct{ long, all []bool }
 
-// NewTiming looks at the rows of a table.
+// NewTiming returns the Timing of a table.
 func NewTiming(table *commands.Table) *Timing {
 	t := &Timing{make([]bool, table.Size()), make([]bool, table.Size())}
 	for _, row := range table.Rows() {
@@ -195,7 +195,7 @@ func NewTiming(table *commands.Table) *Timing {
 	return t
 }
 
-// Configure follows the directives.
+// Configure applies the directives.
 func (g *Gauge) Configure(slowUS, latencyMS int64) {
 	t := g.Timing
 	g.SlowUS = slowUS
@@ -210,7 +210,7 @@ func (g *Gauge) Configure(slowUS, latencyMS int64) {
 	}
 }
 
-// isShort reports whether a command takes about the same time whatever the data are.
+// isShort reports whether the time of a command hardly depends on the data.
 func isShort(row *commands.Row) bool {
 	return row.Flags.Has(commands.Fast) || row.Complexity == "O(1)" && !row.Flags.Has(commands.Admin)
 }
@@ -218,7 +218,7 @@ func isShort(row *commands.Row) bool {
 // BeginBatch begins to measure commands together.
 func (g *Gauge) BeginBatch() { g.MeasuredUS, g.LongestUS, g.Longest = 0, 0, nil }
 
-// Took records what a timed command took.
+// Took records the time of a timed command.
 func (g *Gauge) Took(row *commands.Row, us int64) {
 	g.MeasuredUS += us
 	if us > g.LongestUS {
@@ -226,7 +226,8 @@ func (g *Gauge) Took(row *commands.Row, us int64) {
 	}
 }
 
-// Of are the counts of a command. Servers for tests, which may be many, end before they have any.
+// Of returns the counts of a command. They are allocated late, because servers for tests may end without a
+// count.
 func (b *Book) Of(row *commands.Row) *Command {
 	if b.commands == nil {
 		b.commands = make([]Command, b.Size)

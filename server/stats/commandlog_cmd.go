@@ -6,9 +6,9 @@ import (
 	"lockserver/commands"
 )
 
-// commandlogRow is COMMANDLOG, from Valkey 8.1: the slow log, which SLOWLOG shows as well, and the logs of
-// large requests and replies. The log of long waits for locks is our own. A wait does not delay other
-// clients, so it has no place in the slow log.
+// commandlogRow returns the row of COMMANDLOG, from Valkey 8.1: the slow log, which SLOWLOG also shows, and
+// the logs of large requests and replies. The log of long waits for locks is our own. A wait does not delay
+// other clients, so it does not belong in the slow log.
 func commandlogRow(on binding) commands.Row {
 	admin := commands.Admin | commands.Loading | commands.Stale
 	kind := commands.Str("type")

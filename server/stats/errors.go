@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// mostCodes is how many codes of errors are counted separately, as in Redis: scripts make their own.
+// mostCodes limits the error codes that are counted separately, as in Redis, because scripts make their own
+// codes.
 const mostCodes = 128
 
-// longestCode is the highest position in a reply of the blank that ends its code. A reply without one counts
-// as ERR.
+// longestCode is the highest position in a reply of the blank that ends its code. A reply without such a
+// blank counts as ERR.
 const longestCode = 30
 
-// Errors counts the error replies by their first word. The zero value is ready for use.
+// Errors counts error replies by their first word. The zero value is ready for use.
 type Errors struct {
-	Total    int64 // all of them
+	Total    int64 // all replies
 	byCode   map[string]int64
 	disabled bool // there were too many codes
 }
@@ -43,8 +44,8 @@ func (e *Errors) Count(text string) {
 	e.byCode[code]++
 }
 
-// Codes are the codes that were counted, sorted.
+// Codes returns the counted codes, sorted.
 func (e *Errors) Codes() []string { return slices.Sorted(maps.Keys(e.byCode)) }
 
-// Of returns how many replies had a code.
+// Of returns the number of replies with a code.
 func (e *Errors) Of(code string) int64 { return e.byCode[code] }

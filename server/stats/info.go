@@ -8,7 +8,7 @@ import (
 	"lockserver/server/info"
 )
 
-// What INFO shows of the calls of commands, of errors, and of times.
+// The sections of INFO about calls of commands, errors, and times.
 
 // eachCommand calls fn for each command that was called, or refused.
 func (b *Book) eachCommand(table *commands.Table, fn func(row *commands.Row, of *Command)) {
@@ -37,10 +37,10 @@ func (b *Book) InfoErrors(t *info.Text) {
 	}
 }
 
-// Percentile is a percentile that INFO tells.
+// Percentile is a percentile that INFO shows.
 type Percentile struct {
 	Of   float64
-	Text string // as INFO writes it
+	Text string // in the form of INFO
 }
 
 // InfoLatencies writes the section about times.

@@ -5,29 +5,30 @@ import (
 	"slices"
 )
 
-// mostSamples is how many samples of an event are kept, as Redis.
+// mostSamples limits the samples of an event, as in Redis.
 const mostSamples = 160
 
-// Events are kinds of things that took long, by name.
+// Events holds the kinds of slow events by name.
 type Events struct {
-	// ThresholdMS is the time from which on something took long; 0: nothing does.
+	// ThresholdMS is the shortest time that is recorded; 0: nothing is recorded.
 	ThresholdMS int64
 	byName      map[string]*Event
 }
 
-// Event is one kind, with its last samples, oldest first; of a second the worst one.
+// Event is a kind of slow event with its last samples, the oldest first. It keeps the worst sample of each
+// second.
 type Event struct {
 	Samples []Sample // at least one
-	WorstMS int64    // ever
+	WorstMS int64    // the longest ever
 }
 
-// Sample is one thing that took long.
+// Sample is a slow event.
 type Sample struct{ AtS, MS int64 }
 
-// Wanted reports whether any events are kept.
+// Wanted reports whether events are recorded.
 func (l *Events) Wanted() bool { return l.ThresholdMS > 0 }
 
-// Add keeps a sample, if it took long.
+// Add records a sample, if it is long enough.
 func (l *Events) Add(name string, atS, ms int64) {
 	if !l.Wanted() || ms < l.ThresholdMS {
 		return
@@ -50,13 +51,14 @@ func (l *Events) Add(name string, atS, ms int64) {
 	}
 }
 
-// Of returns an event; nil: nothing of that name took long.
+// Of returns an event, or nil.
 func (l *Events) Of(name string) *Event { return l.byName[name] }
 
-// Names are the names of all events, sorted.
+// Names returns the names of all events, sorted.
 func (l *Events) Names() []string { return slices.Sorted(maps.Keys(l.byName)) }
 
-// Reset forgets the events of these names, or all if there is no name, and returns how many it had of them.
+// Reset removes the events with these names, or all events if there is no name. It returns the number of
+// removed events.
 func (l *Events) Reset(names ...string) int {
 	before := len(l.byName)
 	if len(names) == 0 {
@@ -68,13 +70,13 @@ func (l *Events) Reset(names ...string) int {
 	return before - len(l.byName)
 }
 
-// Figures are what there is to say about the samples of an event.
+// Figures summarizes the samples of an event.
 type Figures struct {
 	Least, Most, Sum, Average, Deviation int64 // ms; Deviation: the mean distance from the average
 	SpanS                                int64 // from the first sample to now
 }
 
-// Figures sums the samples up.
+// Figures computes the figures of the samples.
 func (e *Event) Figures(nowS int64) (f Figures) {
 	n := int64(len(e.Samples))
 	f.Least, f.Most = e.Samples[0].MS, e.Samples[0].MS

@@ -72,8 +72,8 @@ func (b *Book) latencyReset(c *commands.Ctx) error {
 	return nil
 }
 
-// graphRows is how many lines high the bars of LATENCY GRAPH are, graphColumns how many
-// of the latest samples there are.
+// graphRows is the height of the bars of LATENCY GRAPH in lines, graphColumns the number of the latest
+// samples in it.
 const (
 	graphRows    = 4
 	graphColumns = 72
@@ -109,7 +109,7 @@ func (b *Book) latencyGraph(c *commands.Ctx) error {
 	return nil
 }
 
-// writeAges writes how long ago each sample was, downwards: "15s", "3m".
+// writeAges writes the age of each sample, from top to bottom: "15s", "3m".
 func writeAges(b *strings.Builder, samples []Sample, nowS int64) {
 	longest := 0
 	ages := make([]string, len(samples))
@@ -142,7 +142,7 @@ func age(s int64) string {
 	}
 }
 
-// advice says what to do about an event.
+// advice holds the advice about each event.
 var advice = map[string]string{
 	"command": "SLOWLOG GET shows the commands; those that go through much data at once (KEYS, SMEMBERS, LRANGE 0 -1, " +
 		"large scripts) can be split up.",
@@ -177,8 +177,8 @@ func (b *Book) latencyDoctor(c *commands.Ctx) error {
 	return nil
 }
 
-// latencyHistogram leaves out commands that do not exist or were never measured; a
-// container stands for its subcommands.
+// latencyHistogram leaves out commands that do not exist or were never measured. A container means its
+// subcommands.
 func (b *Book) latencyHistogram(c *commands.Ctx) error {
 	var rows []*commands.Row
 	add := func(row *commands.Row) {

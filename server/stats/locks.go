@@ -6,18 +6,18 @@ import (
 	"lockserver/internal/histogram"
 )
 
-// Locks is what has happened to the locks of one database.
+// Locks counts events of the locks of one database.
 type Locks struct {
 	Handoffs    int64 // locks that were granted to waiters
 	Deadlocks   int64 // waits that were refused because they closed a deadlock cycle
-	StaleTokens int64 // commands with a token that was not, or no longer, that of the lock
+	StaleTokens int64 // commands with a token that is not the token of the lock
 	Waits       Waits
 }
 
-// Waits is how long clients have waited for locks, however their waits ended.
+// Waits counts waits for locks by their length, with any result.
 type Waits struct {
 	histogram.Histogram
-	spread *Spread // in microseconds instead of nanoseconds: it reaches 18 minutes; nil: there was none
+	spread *Spread // in microseconds instead of nanoseconds: it reaches 18 minutes; nil: no wait
 }
 
 // Add counts a wait.
@@ -29,8 +29,8 @@ func (w *Waits) Add(us int64) {
 	w.spread.add(time.Duration(us), 1)
 }
 
-// Percentile returns a time in microseconds that so many of a hundred waits did not exceed, to an eighth of
-// itself; 0: there was no wait.
+// Percentile returns a time in microseconds that p percent of the waits did not exceed, with an error of an
+// eighth; 0: there was no wait.
 func (w *Waits) Percentile(p float64) int64 {
 	if w.spread == nil {
 		return 0
@@ -38,7 +38,7 @@ func (w *Waits) Percentile(p float64) int64 {
 	return min(int64(w.spread.Percentile(p)*1000), w.MaxUS)
 }
 
-// merge adds what others have counted; w has a spread of its own.
+// merge adds the counts of another Waits; w gets a spread of its own.
 func (w *Waits) merge(o *Waits) {
 	w.Histogram.Merge(&o.Histogram)
 	if o.spread == nil {
@@ -53,7 +53,7 @@ func (w *Waits) merge(o *Waits) {
 	}
 }
 
-// LocksOf is what is counted of the locks of a database.
+// LocksOf returns the counts for the locks of a database.
 func (b *Book) LocksOf(db int) *Locks {
 	if b.locks == nil {
 		b.locks = make(map[int]*Locks)
@@ -66,17 +66,17 @@ func (b *Book) LocksOf(db int) *Locks {
 	return l
 }
 
-// LockFigures are the figures about the locks of a database, or of several.
+// LockFigures holds the figures about the locks of a database, or of several.
 type LockFigures struct {
-	Held    int64 // as LOCK.LIST lists them
+	Held    int64 // as in LOCK.LIST
 	Waiting int64
 	Expired int64 // locks with a lease that ended while they were held
-	// Latches is how many latches clients wait for, and LatchWaiters how many clients wait for one.
+	// Latches is the number of latches with waiting clients, and LatchWaiters the number of these clients.
 	Latches, LatchWaiters int64
 	Locks
 }
 
-// NewLockFigures adds what is counted of a database to how its locks stand. The result is a copy.
+// NewLockFigures combines the counts of a database with the present state of its locks. The result is a copy.
 func (b *Book) NewLockFigures(db int, held, waiting, expired int64) LockFigures {
 	f := LockFigures{Held: held, Waiting: waiting, Expired: expired}
 	if l := b.locks[db]; l != nil {
@@ -85,7 +85,7 @@ func (b *Book) NewLockFigures(db int, held, waiting, expired int64) LockFigures 
 	return f
 }
 
-// Any reports whether there is anything to tell.
+// Any reports whether any figure is not 0.
 func (f *LockFigures) Any() bool {
 	return f.Held|f.Waiting|f.Expired|f.LatchWaiters|f.Handoffs|f.Deadlocks|f.StaleTokens|f.Waits.Count != 0
 }

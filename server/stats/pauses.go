@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Pauses tells how long the collector of Go has stopped the whole process. The zero value is ready for use.
+// Pauses measures how long Go's garbage collector has stopped the whole process. The zero value is ready for
+// use.
 type Pauses struct {
 	Read  func(*debug.GCStats) // nil: debug.ReadGCStats
-	stats debug.GCStats        // its slices are used again
-	seen  int64                // how many collections there were at the last look
+	stats debug.GCStats        // its slices are reused
+	seen  int64                // number of collections at the last look
 	began bool
 }
 
-// Longest returns the longest stop since the last call, 0 the first time. A stop is that of one collection:
-// both of its halts together.
+// Longest returns the longest stop since the last call, 0 at the first call. A stop is the sum of the two
+// halts of one collection.
 func (p *Pauses) Longest() time.Duration {
 	if p.Read != nil {
 		p.Read(&p.stats)
@@ -30,14 +31,14 @@ func (p *Pauses) Longest() time.Duration {
 	}
 	p.seen = p.stats.NumGC
 	var longest time.Duration
-	for _, pause := range p.stats.Pause[:fresh] { // the latest first
+	for _, pause := range p.stats.Pause[:fresh] { // the latest comes first
 		longest = max(longest, pause)
 	}
 	return longest
 }
 
-// collected reports whether a collection has ended since the last look. It costs a small part of ReadGCStats,
-// which copies and sorts the times of hundreds.
+// collected reports whether a garbage collection has ended since the last look. It costs a small part of
+// ReadGCStats, which copies and sorts hundreds of times.
 func (p *Pauses) collected() bool {
 	cycles := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(cycles)

@@ -5,30 +5,29 @@ import (
 	"slices"
 )
 
-// mostArgs and mostBytes are how many words of a command the slow log keeps, and how many bytes of a word,
-// as Redis.
+// mostArgs and mostBytes limit the words of a command in the slow log, and the bytes of a word, as in Redis.
 const (
 	mostArgs  = 32
 	mostBytes = 128
 )
 
-// SlowLog has the last commands that took long, or had a large request or reply.
+// SlowLog holds the last commands that took long, or had a large request or reply.
 type SlowLog struct {
-	Most    int64       // entries that are kept
+	Most    int64       // limit of entries
 	entries []SlowEntry // oldest first
 	nextID  int64
 }
 
-// SlowEntry is one command of such a log.
+// SlowEntry is a command in such a log.
 type SlowEntry struct {
 	ID, AtS    int64
-	Figure     int64    // for how many microseconds it ran, or how many bytes its request or reply had
-	Args       [][]byte // its beginning
-	Addr, Name string   // of its client
+	Figure     int64    // its running time in microseconds, or the size of its request or reply
+	Args       [][]byte // the beginning of the command
+	Addr, Name string   // of the client
 }
 
-// Add keeps a command. It copies the beginning, and sets the ID. If there are more than Most entries, the
-// oldest go. If Most is 0 nothing is kept, and what is there stays, as in Redis.
+// Add adds a command. It copies the beginning, and sets the ID. If there are more than Most entries, the
+// oldest are removed. If Most is 0, nothing is added or removed, as in Redis.
 func (l *SlowLog) Add(e SlowEntry) {
 	if l.Most == 0 {
 		return
@@ -42,16 +41,16 @@ func (l *SlowLog) Add(e SlowEntry) {
 	}
 }
 
-// Len is how many commands are kept.
+// Len returns the number of entries.
 func (l *SlowLog) Len() int { return len(l.entries) }
 
 // Latest returns the i-th entry from the newest, 0..Len-1.
 func (l *SlowLog) Latest(i int) *SlowEntry { return &l.entries[len(l.entries)-1-i] }
 
-// Reset forgets all entries; IDs go on.
+// Reset removes all entries; IDs continue.
 func (l *SlowLog) Reset() { l.entries = nil }
 
-// shorten copies the beginning of a command, and says how much is missing.
+// shorten copies the beginning of a command, with a word about the missing part.
 func shorten(args [][]byte) [][]byte {
 	n := min(len(args), mostArgs)
 	short := make([][]byte, n)

@@ -2,7 +2,7 @@ package stats
 
 import "lockserver/commands"
 
-// slowlogDefault is how many entries SLOWLOG GET returns by default.
+// slowlogDefault is the number of entries that SLOWLOG GET returns by default.
 const slowlogDefault = 10
 
 func slowlogRow(on binding) commands.Row {
@@ -42,7 +42,7 @@ func (b *Book) slowlogGet(c *commands.Ctx) error {
 	return nil
 }
 
-// write replies the latest entries, so many or, if that is -1, all.
+// write replies with the latest count entries; -1 means all.
 func (l *SlowLog) write(c *commands.Ctx, count int64) {
 	n := l.Len()
 	if count >= 0 {

@@ -12,33 +12,33 @@ import (
 	"lockserver/commands"
 )
 
-// ChaosKinds are the kinds of faults that chaos draws, by their words.
+// ChaosKinds holds the kinds of faults that chaos draws, by their words.
 var ChaosKinds = map[string]Kind{
 	"dropbefore": DropBefore, "dropafter": DropAfter, "delay": Delay, "expire": Expire, "failover": Failover, "restart": Restart,
 }
 
-// defaultDelayMS bounds the delays that chaos draws, unless MAXDELAY does.
+// defaultDelayMS is the default of MAXDELAY, the longest delay that chaos draws.
 const defaultDelayMS = 1000
 
-// Draws say what chaos draws from a seed.
+// Draws configures the faults that chaos draws from a seed.
 type Draws struct {
 	Seed       uint64
-	Rate       float64 // the probability that a call is struck, from 0 to 1
+	Rate       float64 // the probability that a call gets a fault, from 0 to 1
 	Kinds      []Kind  // at least one
 	MaxDelayMS int64   // the longest delay, at least 1
 }
 
-// Strike is a fault that chaos has for one call of a command.
+// Strike is a fault of chaos for one call of a command.
 type Strike struct {
 	Command string // its full name
-	Call    int64  // which call of that command, from 1
+	Call    int64  // number of the call of that command, from 1
 	Kind    Kind
-	DelayMS int64  // of Delay
-	Key     string // of Expire: the lock that ends; empty before the server has drawn one
-	Pick    uint64 // of Expire: the number by which the server draws a lock
+	DelayMS int64  // for Delay
+	Key     string // for Expire: the lock that expires; empty before the server has drawn a lock
+	Pick    uint64 // for Expire: the number by which the server draws a lock
 }
 
-// String is the form of TEST.CHAOS LIST and REPLAY, as "get#2:expire:door" and "lock#1:delay:250".
+// String returns the form of TEST.CHAOS LIST and REPLAY, as "get#2:expire:door" and "lock#1:delay:250".
 func (s Strike) String() string {
 	text := fmt.Sprintf("%s#%d:%s", s.Command, s.Call, strings.ToLower(kinds[s.Kind]))
 	switch s.Kind {
@@ -50,7 +50,7 @@ func (s Strike) String() string {
 	return text
 }
 
-// ParseStrike reads the form that String writes.
+// ParseStrike parses the form that String writes.
 func ParseStrike(text string) (s Strike, ok bool) {
 	call, fault, _ := strings.Cut(text, ":")
 	word, value, hasValue := strings.Cut(fault, ":")
@@ -71,31 +71,31 @@ func ParseStrike(text string) (s Strike, ok bool) {
 	return s, !hasValue
 }
 
-// Chaos strikes commands with faults that a seed decides. Whether a call is struck depends on the seed, the
-// command and the number of the call of that command, and on nothing else. So the same program meets the same
-// faults again, even if its connections take turns in another order. Its zero value strikes nothing. Its
-// methods may be called at any time, on any goroutine.
+// Chaos causes faults in commands, drawn from a seed. The fault of a call depends only on the seed, the
+// command and the number of the call of that command. So the same program meets the same faults again, even
+// if its connections take turns in another order. The zero value causes no faults. Its methods may be called
+// at any time, on any goroutine.
 type Chaos struct {
 	on     atomic.Bool
 	mu     sync.Mutex
-	exempt int64 // the client that began it; it is never struck
+	exempt int64 // the client that began it, which gets no faults
 	draws  Draws
-	plan   map[string]Strike // of Replay, by command and call; nil: faults are drawn
-	calls  map[string]int64  // by command
+	plan   map[string]Strike // for Replay, by command and call; nil: faults are drawn
+	calls  map[string]int64  // number of calls, by command
 	struck []Strike
 }
 
-// On reports whether commands are struck.
+// On reports whether faults are caused.
 func (c *Chaos) On() bool { return c != nil && c.on.Load() }
 
-// Begin strikes commands of all clients but one from now on.
+// Begin causes faults in commands of all clients but exempt from now on.
 func (c *Chaos) Begin(exempt int64, draws Draws) {
 	draws.Kinds = slices.Clone(draws.Kinds)
-	slices.Sort(draws.Kinds) // their order decides nothing
+	slices.Sort(draws.Kinds) // the result does not depend on their order
 	c.begin(func() { c.exempt, c.draws = exempt, draws })
 }
 
-// Replay strikes exactly these calls from now on. Calls are counted anew.
+// Replay causes exactly these faults from now on. Calls are counted from 1 again.
 func (c *Chaos) Replay(exempt int64, strikes []Strike) {
 	c.begin(func() {
 		c.exempt, c.plan = exempt, make(map[string]Strike)
@@ -115,10 +115,10 @@ func (c *Chaos) begin(set func()) {
 	c.on.Store(true)
 }
 
-// End strikes nothing any more. What has been struck stays listed.
+// End stops the faults. The list of faults so far stays.
 func (c *Chaos) End() { c.on.Store(false) }
 
-// Forget is End, and nothing is listed.
+// Forget does what End does, and clears the list.
 func (c *Chaos) Forget() {
 	c.End()
 	c.mu.Lock()
@@ -126,20 +126,20 @@ func (c *Chaos) Forget() {
 	c.mu.Unlock()
 }
 
-// Exempt reports whether a client is never struck.
+// Exempt reports whether a client gets no faults.
 func (c *Chaos) Exempt(client int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.exempt == client
 }
 
-// Draw counts the call of a command and returns the fault that strikes it; ok: there is one.
+// Draw counts the call of a command and returns its fault; ok is false if the call gets no fault.
 func (c *Chaos) Draw(call *Call) (s Strike, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch call.Group {
 	case commands.Connection, commands.Server, commands.Cluster, commands.Sentinel:
-		return s, false // what a library sends on its own
+		return s, false // commands that client libraries send by themselves
 	}
 	if !c.on.Load() || call.Client == c.exempt {
 		return s, false
@@ -173,14 +173,14 @@ func (c *Chaos) Draw(call *Call) (s Strike, ok bool) {
 	return s, true
 }
 
-// Record keeps a fault that has struck.
+// Record adds a fault to the list.
 func (c *Chaos) Record(s Strike) {
 	c.mu.Lock()
 	c.struck = append(c.struck, s)
 	c.mu.Unlock()
 }
 
-// Struck returns the faults that have struck since Begin or Replay, in order.
+// Struck returns the faults since Begin or Replay, in order.
 func (c *Chaos) Struck() []Strike {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"lockserver/commands"
 )
 
-// TEST.CHAOS: faults that a seed decides.
+// TEST.CHAOS: faults drawn from a seed.
 
-// chaosRow is the row of TEST.CHAOS; row makes one of its subcommands.
+// chaosRow returns the row of TEST.CHAOS; row makes a subcommand.
 func chaosRow(row func(name, summary string, run func(h Controls, c *commands.Ctx) error, args ...commands.Arg) commands.Row) commands.Row {
 	return commands.Row{Name: "test.chaos", Group: commands.Server, Since: "0.1.0", Summary: "Faults that a seed decides.",
 		Complexity: "Depends on the subcommand.", Sub: []commands.Row{
@@ -30,7 +30,7 @@ const (
 	errStrike   commands.Error = "ERR a strike is command#call:kind, with the milliseconds of delay and the key of expire: lock#1:delay:250"
 )
 
-// defaultKinds are drawn without KINDS.
+// defaultKinds returns the kinds that are drawn without KINDS.
 func defaultKinds(h Controls) []Kind {
 	list := []Kind{DropBefore, DropAfter, Delay, Expire, Restart}
 	if h.IsGroup() {
@@ -78,7 +78,7 @@ func chaosSeed(h Controls, c *commands.Ctx) error {
 	return nil
 }
 
-// readKinds reads words with commas between them.
+// readKinds reads words separated by commas.
 func readKinds(h Controls, words string) (kinds []Kind, err error) {
 	for word := range strings.SplitSeq(strings.ToLower(words), ",") {
 		kind, ok := ChaosKinds[word]

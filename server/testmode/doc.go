@@ -1,10 +1,11 @@
-// Package testmode is what a server does for tests of programs that use it (test-mode yes): a clock that the
-// test owns, faults on its connections, and chance that repeats. Without it its commands do not exist.
+// Package testmode is the part of a server for tests of programs that use it (test-mode yes): a clock that
+// the test owns, faults on its connections, and repeatable random numbers. Without test mode its commands do
+// not exist.
 //
-// It owns the commands TEST.*, which faults exist, which of them strikes next, and which ones a seed draws
+// It owns the commands TEST.*, the faults, the choice of the next fault, and the faults that a seed draws
 // (Chaos). It also owns the rules against test mode. It must not know the server: the clock is that of
-// package clock, and server/testmode.go does what a fault is to do.
+// package clock, and server/testmode.go carries out a fault.
 //
-// To add a command: its row in rows.go. To add a fault: its Kind, its word in kinds, and what the server
-// does.
+// To add a command, add its row to rows.go. To add a fault, add its Kind, its word in kinds, and its effect
+// in the server.
 package testmode

@@ -10,41 +10,41 @@ import (
 	"lockserver/internal/glob"
 )
 
-// Kind is what a fault does to a command.
+// Kind is the effect of a fault on a command.
 type Kind uint8
 
 // The kinds.
 const (
-	Error      Kind = iota // it is not run, and answered with an error
-	Delay                  // it is run, and its reply comes later
-	DropBefore             // it is not run, and the connection is closed
-	DropAfter              // it is run, and the connection is closed before its reply
-	Close                  // it is run and answered, and the connection is closed
-	// The rest are for Chaos alone.
-	Expire   // a lock's lease ends just before it is run
-	Failover // the next member leads, and the connection to the old leader is lost before it is run
-	Restart  // every connection is lost before it is run, and the scripts
+	Error      Kind = iota // it does not run, and gets an error reply
+	Delay                  // it runs, and its reply is delayed
+	DropBefore             // it does not run, and the connection is closed
+	DropAfter              // it runs, and the connection is closed before its reply
+	Close                  // it runs and gets its reply, and then the connection is closed
+	// The other kinds are only for Chaos.
+	Expire   // a lock's lease ends just before it runs
+	Failover // the next member leads, and the connection to the old leader is lost before it runs
+	Restart  // every connection and the scripts are lost before it runs
 )
 
-// single is the last kind that TEST.FAULT ADD knows.
+// single is the last kind that TEST.FAULT ADD accepts.
 const single = Close
 
-// kinds are the words of TEST.FAULT ADD and of TEST.CHAOS.
+// kinds holds the words of TEST.FAULT ADD and of TEST.CHAOS.
 var kinds = [...]string{Error: "ERROR", Delay: "DELAY", DropBefore: "DROPBEFORE", DropAfter: "DROPAFTER", Close: "CLOSE",
 	Expire: "EXPIRE", Failover: "FAILOVER", Restart: "RESTART"}
 
-// Fault is one that is to strike. Its zero value answers every command with an empty error.
+// Fault is a fault for future commands. The zero value gives every command an error with an empty text.
 type Fault struct {
 	Kind    Kind
-	Text    string // of Error
-	DelayMS int64  // of Delay
-	// Command, if not empty, is the only one that it strikes, "client|list" a subcommand; Key a pattern that
-	// one of its keys fits; Client the only connection, by its id.
+	Text    string // for Error
+	DelayMS int64  // for Delay
+	// Command, if not empty, limits the fault to a command or subcommand ("client|list"). Key limits it to
+	// commands with a key that matches the pattern, Client to a connection by its ID.
 	Command string
 	Key     string
 	Client  int64
-	Times   int64 // how often it still strikes; 0: without end
-	Skip    int64 // how many matching commands pass before it strikes
+	Times   int64 // how often it will still strike; 0: no limit
+	Skip    int64 // number of matching commands before it strikes
 	Struck  int64 // how often it has struck
 }
 
@@ -56,7 +56,7 @@ type Call struct {
 	Keys    func() [][]byte
 }
 
-// fits reports whether a fault is for a command.
+// fits reports whether a fault matches a command.
 func (f *Fault) fits(c *Call) bool {
 	if f.Client != 0 && f.Client != c.Client || f.Command != "" && !ascii.EqualFold([]byte(f.Command), c.Command) {
 		return false
@@ -64,24 +64,24 @@ func (f *Fault) fits(c *Call) bool {
 	return f.Key == "" || slices.ContainsFunc(c.Keys(), func(key []byte) bool { return glob.Match([]byte(f.Key), key, false) })
 }
 
-// Faults are those of a server. Its methods may be called at any time, on any goroutine.
+// Faults holds the faults of a server. Its methods may be called at any time, on any goroutine.
 type Faults struct {
 	mu     sync.Mutex
 	list   []entry // in the order in which they were added
 	lastID int64
-	some   atomic.Bool // there are any
+	some   atomic.Bool // the list is not empty
 }
 
 type entry struct {
 	id    int64
 	fault Fault
-	over  bool // it strikes no more
+	over  bool // it will not strike any more
 }
 
 // Some reports whether there are faults.
 func (l *Faults) Some() bool { return l != nil && l.some.Load() }
 
-// Add adds one, and returns its number.
+// Add adds a fault, and returns its number.
 func (l *Faults) Add(f Fault) (id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +92,7 @@ func (l *Faults) Add(f Fault) (id int64) {
 	return l.lastID
 }
 
-// Remove takes one away, and reports whether it was there.
+// Remove removes a fault, and reports whether it existed.
 func (l *Faults) Remove(id int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *Faults) Remove(id int64) bool {
 	return len(l.list) < before
 }
 
-// Clear takes all away, and returns how many they were.
+// Clear removes all faults, and returns their number.
 func (l *Faults) Clear() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *Faults) Clear() int64 {
 	return n
 }
 
-// Forget is Clear, and makes numbers begin again.
+// Forget does what Clear does, and restarts the numbers.
 func (l *Faults) Forget() {
 	l.Clear()
 	l.mu.Lock()
@@ -120,7 +120,7 @@ func (l *Faults) Forget() {
 	l.mu.Unlock()
 }
 
-// Each visits all with their numbers, those that strike no more, too.
+// Each visits all faults with their numbers, including finished faults.
 func (l *Faults) Each(visit func(id int64, f Fault)) {
 	l.mu.Lock()
 	list := slices.Clone(l.list)
@@ -130,7 +130,7 @@ func (l *Faults) Each(visit func(id int64, f Fault)) {
 	}
 }
 
-// Strike returns the fault that strikes a command, the first that fits it; ok: there is one.
+// Strike returns the first fault that matches a command; ok is false if none matches.
 func (l *Faults) Strike(c *Call) (f Fault, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

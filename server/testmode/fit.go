@@ -17,7 +17,7 @@ const (
 	Sentinel   = "sentinel"
 )
 
-// Alone says what a configuration without test mode asks of it.
+// Alone returns an error for directives that require test mode, in a configuration without it.
 func Alone(c *config.Config) error {
 	if c.TestTopology != Standalone {
 		return errors.New("test-topology needs test-mode yes")
@@ -25,7 +25,7 @@ func Alone(c *config.Config) error {
 	return nil
 }
 
-// Fit makes a configuration one for test mode. It drops the default save points of Redis, because they were
+// Fit prepares a configuration for test mode. It drops the default save points of Redis, because they were
 // not configured. The error names the first directive that test mode does not work with. Every client may set
 // the clock, so the server must not keep data, and other servers must not depend on it.
 func Fit(c *config.Config) error {
@@ -52,13 +52,13 @@ func Fit(c *config.Config) error {
 	}
 	c.Save, c.DBFilename = nil, ""
 	if c.UnixSocket != "" && c.UnixSocketPerm == 0 {
-		c.UnixSocketPerm = 0o700 // whatever the process' mask leaves
+		c.UnixSocketPerm = 0o700 // for any umask
 	}
 	return nil
 }
 
-// FitListener is Fit for a listener that a program brings along. If it is not a TCP listener, the program
-// knows which clients can connect.
+// FitListener does what Fit does, for a listener that the program provides. If it is not a TCP listener, the
+// program knows which clients can connect.
 func FitListener(at net.Addr) error {
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		return fmt.Errorf("test-mode: not with a listener on %s: only this machine may connect, as to 127.0.0.1", tcp)
@@ -66,7 +66,7 @@ func FitListener(at net.Addr) error {
 	return nil
 }
 
-// trimDash is an address without the dash that says that it may be unavailable.
+// trimDash returns an address without the dash that marks it as optional.
 func trimDash(host string) string {
 	if len(host) > 0 && host[0] == '-' {
 		return host[1:]

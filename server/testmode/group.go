@@ -11,13 +11,12 @@ import (
 	"lockserver/server/topology"
 )
 
-// Members is how many members a group has that a server looks like: enough for a majority without one of
-// them.
+// Members is the number of members of an imitated group: enough for a majority after one of them fails.
 const Members = 3
 
-// Group is the group that a server in test mode looks like (test-topology). The server listens on a port for
-// each member, and says on each what that member would say. There is one set of data, so that all members
-// have the same at any moment.
+// Group is the group that a server in test mode imitates (test-topology). The server listens on a port for
+// each member, and replies on each port as that member would. There is one set of data, so all members have
+// the same data at any moment.
 type Group struct {
 	Topology *topology.Group
 	host     string
@@ -28,7 +27,7 @@ type Group struct {
 	term   int64
 }
 
-// NewGroup returns the group that a configuration asks for; nil: none.
+// NewGroup returns the group of a configuration, or nil.
 func NewGroup(c *config.Config) *Group {
 	if c.TestTopology == Standalone {
 		return nil
@@ -47,7 +46,7 @@ func NewGroup(c *config.Config) *Group {
 
 func memberID(i int) string { return topology.NodeID("member " + strconv.Itoa(i)) }
 
-// self tells by its port which member a connection has come to. One without a port talks with the leader.
+// self returns the member of a connection by its port. A connection without a port belongs to the leader.
 func (g *Group) self(local net.Addr) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,10 +59,10 @@ func (g *Group) self(local net.Addr) string {
 			return memberID(i)
 		}
 	}
-	return memberID(0) // it was quick: only the others' ports are known before the server listens
+	return memberID(0) // an early connection: only the ports of the other members are known before the server listens
 }
 
-// Listen opens the ports of all but the first member: those above its own, or free ones.
+// Listen opens the ports of all but the first member: the ports above the first, or free ports.
 func (g *Group) Listen(first int) (lns []net.Listener, err error) {
 	for i := 1; i < Members; i++ {
 		port := 0
@@ -83,7 +82,7 @@ func (g *Group) Listen(first int) (lns []net.Listener, err error) {
 	return lns, nil
 }
 
-// Begin makes the first member, which listens on a port, the leader. nowMS is the time.
+// Begin makes the first member, which listens on port, the leader. nowMS is the time.
 func (g *Group) Begin(port int, nowMS int64) error {
 	g.mu.Lock()
 	g.ports[0] = port
@@ -91,7 +90,7 @@ func (g *Group) Begin(port int, nowMS int64) error {
 	return g.lead(0, nowMS)
 }
 
-// Next makes the next member the leader, and returns where it is.
+// Next makes the next member the leader, and returns its address.
 func (g *Group) Next(nowMS int64) (addr string, err error) {
 	if err := g.lead((g.leader+1)%Members, nowMS); err != nil {
 		return "", err
@@ -99,16 +98,16 @@ func (g *Group) Next(nowMS int64) (addr string, err error) {
 	return net.JoinHostPort(g.host, strconv.Itoa(g.ports[g.leader])), nil
 }
 
-// First makes the first member the leader again, and reports whether another one was.
+// First makes the first member the leader again, and reports whether that is a change.
 func (g *Group) First(nowMS int64) (changed bool) {
 	if g.leader == 0 {
 		return false
 	}
-	_ = g.lead(0, nowMS) // it was possible before
+	_ = g.lead(0, nowMS) // it succeeded before
 	return true
 }
 
-// lead makes a member the leader, and tells the group.
+// lead makes a member the leader, and updates the group.
 func (g *Group) lead(i int, nowMS int64) error {
 	g.mu.Lock()
 	g.leader = i

@@ -8,32 +8,32 @@ import (
 	"lockserver/server/clock"
 )
 
-// Controls is what the commands need of the server that runs them.
+// Controls is the server, as far as these commands need it.
 type Controls interface {
-	// Clock is the server's.
+	// Clock returns the server's clock.
 	Clock() *clock.Adjustable
-	// Faults are the server's.
+	// Faults returns the server's faults.
 	Faults() *Faults
-	// Chaos is the server's.
+	// Chaos returns the server's chaos.
 	Chaos() *Chaos
-	// IsGroup reports whether the server looks like a group, in which another member may lead.
+	// IsGroup reports whether the server imitates a group, in which another member can become the leader.
 	IsGroup() bool
-	// Seed makes what is random repeat.
+	// Seed makes random numbers repeatable.
 	Seed(n uint64)
-	// Meanwhile runs work while the executor serves others, and then replies.
+	// Meanwhile runs work while the executor serves others, and then calls reply.
 	Meanwhile(c *commands.Ctx, work func(), reply func(c *commands.Ctx)) error
-	// NewServer starts a further server that looks like topology, and says where; EndServer ends it.
+	// NewServer starts a further server that imitates topology, and returns its address; EndServer ends it.
 	NewServer(topology string) (addr string, err error)
 	EndServer(addr string) error
-	// Reset makes everything as when the server had just started, but connections. An error says what could
-	// not be put back; nothing has changed then.
+	// Reset restores the state after the start of the server, but keeps connections. An error names state
+	// that could not be restored; then nothing has changed.
 	Reset() error
-	// Failover makes the next member the leader of the group that the server looks like, and says where it
-	// is. by is the client that asks.
+	// Failover makes the next member the leader of the imitated group, and returns its address. by is the
+	// calling client.
 	Failover(by int64) (addr string, err error)
 }
 
-// Rows are the commands of this package, for the tables of servers in test mode.
+// Rows returns the commands of this package, for servers in test mode.
 func Rows(of func(c *commands.Ctx) Controls) []commands.Row {
 	const flags = commands.Admin | commands.NoScript | commands.NoMulti | commands.Loading | commands.Stale | commands.SkipSlowlog
 	row := func(name, summary string, run func(h Controls, c *commands.Ctx) error, args ...commands.Arg) commands.Row {
@@ -88,7 +88,7 @@ const (
 	errAdvance commands.Error = "ERR the clock goes forwards only, by at most a hundred years"
 	errUnknown commands.Error = "ERR there is no such command"
 	errNoFault commands.Error = "ERR there is no such fault"
-	// ErrNoGroup is what Controls.Failover returns where the server looks like none.
+	// ErrNoGroup is the error of Controls.Failover if the server does not imitate a group.
 	ErrNoGroup commands.Error = "ERR there is no group: start the server with --test-topology cluster, or sentinel"
 )
 
@@ -128,8 +128,8 @@ func resume(h Controls, c *commands.Ctx) error {
 	return meanwhile(h, c, h.Clock().Resume)
 }
 
-// meanwhile changes the clock, and then tells what it shows. It does not do so under the executor, which
-// another change needs for what falls due.
+// meanwhile changes the clock, and then replies with its time. It does not hold the executor during the
+// change, because the work that falls due needs it.
 func meanwhile(h Controls, c *commands.Ctx, change func()) error {
 	return h.Meanwhile(c, change, func(c *commands.Ctx) { shows(h, c) })
 }
@@ -145,7 +145,7 @@ func seed(h Controls, c *commands.Ctx) error {
 	return nil
 }
 
-// readFault reads what TEST.FAULT ADD says.
+// readFault reads the arguments of TEST.FAULT ADD.
 func readFault(c *commands.Ctx) (f Fault, err error) {
 	a := c.Args()
 	kind := -1
@@ -251,7 +251,7 @@ func reset(h Controls, c *commands.Ctx) error {
 	return h.Meanwhile(c, func() { err = h.Reset() }, func(c *commands.Ctx) { okUnless(c, err) })
 }
 
-// okUnless writes the reply of what may have failed.
+// okUnless replies OK, or the error.
 func okUnless(c *commands.Ctx, err error) {
 	if err != nil {
 		c.Out.Error(err.Error())
@@ -279,7 +279,7 @@ func failover(h Controls, c *commands.Ctx) error {
 	return whereUnless(h, c, "", func() (string, error) { return h.Failover(by) })
 }
 
-// whereUnless does what may fail, and writes the address that comes of it.
+// whereUnless calls do, and replies with the address that do returns, or with its error.
 func whereUnless(h Controls, c *commands.Ctx, code string, do func() (string, error)) error {
 	var addr string
 	var err error

@@ -8,19 +8,19 @@ import (
 	"lockserver/commands"
 )
 
-// Servers are the further servers of a server in test mode (TEST.SERVER). They end with it. The zero value is
-// ready for use; all methods may be called at any time.
+// Servers holds the further servers of a server in test mode (TEST.SERVER). They end with it. The zero value
+// is ready for use; all methods may be called at any time.
 type Servers struct {
 	mu     sync.Mutex
 	byAddr map[string]io.Closer
-	ended  bool // no more are taken
+	ended  bool // no further server is accepted
 }
 
 // errNoSuchServer answers TEST.SERVER END.
 const errNoSuchServer commands.Error = "ERR there is no such server"
 
-// Add takes a server that runs at an address. If its parent has ended, the server is closed, and the error
-// is net.ErrClosed.
+// Add adds a server that runs at an address. If its parent has ended, the server is closed, and the error is
+// net.ErrClosed.
 func (s *Servers) Add(addr string, srv io.Closer) error {
 	s.mu.Lock()
 	ended := s.ended
@@ -28,7 +28,7 @@ func (s *Servers) Add(addr string, srv io.Closer) error {
 		if s.byAddr == nil {
 			s.byAddr = make(map[string]io.Closer)
 		}
-		s.byAddr[addr] = srv // one that was there has ended by itself: its port was free
+		s.byAddr[addr] = srv // an earlier server at this address has ended by itself, because its port was free
 	}
 	s.mu.Unlock()
 	if ended {
@@ -50,7 +50,7 @@ func (s *Servers) End(addr string) error {
 	return srv.Close()
 }
 
-// EndAll ends them all, and takes no more.
+// EndAll ends all servers, and accepts no further server.
 func (s *Servers) EndAll() {
 	s.mu.Lock()
 	s.ended = true

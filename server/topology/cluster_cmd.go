@@ -6,7 +6,7 @@ import (
 	"lockserver/store"
 )
 
-// Errors of Redis, and one of ours.
+// Errors of Redis, and one error of our own.
 const (
 	errSlot        commands.Error = "ERR Invalid slot"
 	errSlotOrCount commands.Error = "ERR Invalid slot or number of keys"
@@ -28,13 +28,13 @@ func readWrite(_ *Group, p *Place, c *commands.Ctx) error {
 	return nil
 }
 
-// asking changes nothing: no slot is ever on its way to another shard.
+// asking has no effect: no slot is ever being moved to another shard.
 func asking(_ *Group, _ *Place, c *commands.Ctx) error {
 	c.Out.OK()
 	return nil
 }
 
-// refuseChange is what the commands say that change a cluster of Redis.
+// refuseChange answers the commands that change a cluster of Redis.
 func refuseChange(*Group, *Place, *commands.Ctx) error { return errOwnAffairs }
 
 func clusterInfo(g *Group, _ *Place, c *commands.Ctx) error {
@@ -51,14 +51,14 @@ func nodes(g *Group, p *Place, c *commands.Ctx) error {
 	return nil
 }
 
-// links answers as a node that has no links: what members say to each other goes another way.
+// links replies like a node without links, because members do not use a cluster bus.
 func links(_ *Group, _ *Place, c *commands.Ctx) error {
 	c.Out.Array(0)
 	return nil
 }
 
-// slotRanges answers with all slots as one range, its leader, and its replicas. As in Redis replicas that are
-// down are left out.
+// slotRanges replies with all slots as one range, its leader, and its replicas. As in Redis it leaves out
+// replicas that are down.
 func slotRanges(g *Group, _ *Place, c *commands.Ctx) error {
 	now := g.seen.Load()
 	if now.last == nil {
@@ -78,14 +78,14 @@ func slotRanges(g *Group, _ *Place, c *commands.Ctx) error {
 		c.Out.BulkString(m.Host)
 		c.Out.Int(int64(m.Port))
 		c.Out.BulkString(m.ID)
-		c.Out.Map(0) // what else is known of its address
+		c.Out.Map(0) // further facts about its address
 		length++
 	})
 	c.Out.SetArray(whole, length)
 	return nil
 }
 
-// each visits all members, the one that has the slots first.
+// each visits all members, first the member with the slots.
 func (s *sight) each(visit func(m *Member, master bool)) {
 	if s.last != nil {
 		visit(s.last, true)
@@ -146,8 +146,8 @@ func roleName(master bool, otherwise string) string {
 	return otherwise
 }
 
-// failed reports whether clients see a member as failed: it is down, or it was the leader and the group has
-// none.
+// failed reports whether clients see a member as failed: it is down, or it was the leader and the group now
+// has no leader.
 func (s *sight) failed(m *Member) bool { return !m.Up || m == s.last && s.leader == nil }
 
 func (s *sight) health(m *Member) string {
@@ -188,7 +188,7 @@ func keySlot(_ *Group, _ *Place, c *commands.Ctx) error {
 	return nil
 }
 
-// countKeysInSlot looks at all keys: they are not kept by slots.
+// countKeysInSlot looks at all keys, because they are not stored by slot.
 func countKeysInSlot(_ *Group, _ *Place, c *commands.Ctx) error {
 	slot, ok := decimal.ParseInt(c.Argv[2])
 	switch {

@@ -2,11 +2,11 @@ package topology
 
 import "lockserver/commands"
 
-// handler answers a command about a cluster.
+// handler handles a command about a cluster.
 type handler func(g *Group, p *Place, c *commands.Ctx) error
 
-// clusterHandlers has the handler of each row of clusterRows. What changes a cluster has none: see
-// refuseChange.
+// clusterHandlers returns the handler of each row of clusterRows. Commands that change a cluster have no
+// entry: see refuseChange.
 func clusterHandlers() map[string]handler {
 	return map[string]handler{
 		"readonly": readOnly, "readwrite": readWrite, "asking": asking,
@@ -16,8 +16,8 @@ func clusterHandlers() map[string]handler {
 	}
 }
 
-// Rows are the commands about clusters. Where there is none they say so in the words of a Redis without
-// cluster-enabled.
+// Rows returns the commands about clusters. A server outside of a cluster replies in the words of a Redis
+// without cluster-enabled.
 func Rows(of Of) []commands.Row {
 	handlers := clusterHandlers()
 	bind := func(rows []commands.Row) {
@@ -64,7 +64,7 @@ func clusterRow(name, since string, flags commands.Flags, summary string, args .
 		Summary: summary, Complexity: "O(1)", Args: args}
 }
 
-// clusterQuestions are the subcommands that ask about a cluster.
+// clusterQuestions returns the subcommands that read the state of a cluster.
 func clusterQuestions() []commands.Row {
 	ask := func(name, since, summary string, args ...commands.Arg) commands.Row {
 		r := clusterRow(name, since, 0, summary, args...)
@@ -102,7 +102,7 @@ func clusterQuestions() []commands.Row {
 	}
 }
 
-// clusterChanges are the subcommands that change a cluster.
+// clusterChanges returns the subcommands that change a cluster.
 func clusterChanges() []commands.Row {
 	change := func(name, since, summary string, args ...commands.Arg) commands.Row {
 		return clusterRow(name, since, commands.Admin|commands.NoAsyncLoading, summary, args...)

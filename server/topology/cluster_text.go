@@ -9,8 +9,8 @@ import (
 	"lockserver/server/info"
 )
 
-// busOffset is how far the cluster bus port of a Redis node is above its port. There is no such bus here, but
-// clients read the number.
+// busOffset is the difference between the cluster bus port of a Redis node and its port. There is no such bus
+// here, but clients read the number.
 const busOffset = 10000
 
 func isAddress(host string) bool {
@@ -18,7 +18,7 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// shardID is the name of the group's only shard.
+// shardID returns the name of the group's only shard.
 func (g *Group) shardID() string { return NodeID("shard of " + g.options.Name) }
 
 // describe appends a member's line of CLUSTER NODES.
@@ -32,7 +32,7 @@ func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
 	if own {
 		line = append(line, "myself,"...)
 	}
-	master := s.last == nil || m == s.last // without a master it cannot be a replica of one
+	master := s.last == nil || m == s.last // without a master it cannot be shown as a replica
 	line = append(line, roleName(master, "slave")...)
 	if s.failed(m) {
 		line = append(line, ",fail"...)
@@ -59,7 +59,7 @@ func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
 	return line
 }
 
-// infoText is the reply of CLUSTER INFO.
+// infoText returns the reply of CLUSTER INFO.
 func (g *Group) infoText() string {
 	now := g.seen.Load()
 	state, assigned, ok, size := "ok", 0, 0, 0
@@ -84,7 +84,7 @@ func (g *Group) infoText() string {
 // WriteInfo writes the fields of INFO's section about clusters.
 func (g *Group) WriteInfo(t *info.Text) { t.Flag("cluster_enabled", g.IsCluster()) }
 
-// Mode is what INFO and HELLO call the server.
+// Mode returns the server's mode in INFO and HELLO.
 func (g *Group) Mode() string {
 	if g.IsCluster() {
 		return "cluster"

@@ -12,66 +12,66 @@ import (
 	"lockserver/commands"
 )
 
-// Form is how clients find the leader.
+// Form is the way in which clients find the leader.
 type Form uint8
 
 // The forms.
 const (
 	Cluster  Form = iota // as in a Redis Cluster
-	Sentinel             // as with Sentinels, every member being one, too
+	Sentinel             // as with Sentinels; every member is also a Sentinel
 )
 
 // Member is a server of a group.
 type Member struct {
 	ID     string // 40 hexadecimal digits, unique in the group, see NodeID
-	Host   string // where clients reach it: an address, or a name
+	Host   string // the address or name that clients connect to
 	Port   int
 	Up     bool  // it can be reached
 	Offset int64 // how much of the group's history it has
 }
 
-// Addr is where clients reach the member, as host:port.
+// Addr returns the address for clients, as host:port.
 func (m *Member) Addr() string { return net.JoinHostPort(m.Host, strconv.Itoa(m.Port)) }
 
-// NodeID is an ID that follows from a name.
+// NodeID returns the ID that follows from a name.
 func NodeID(name string) string {
 	sum := sha1.Sum([]byte(name))
 	return hex.EncodeToString(sum[:])
 }
 
-// View is what is known of a group at one moment.
+// View is the known state of a group at one moment.
 type View struct {
 	Members []Member
-	Leader  string // the ID of the one that leads; empty: there is none
-	Term    int64  // how often a leader was looked for: it only rises
-	AtMS    int64  // when this was seen, in milliseconds since 1970
+	Leader  string // the ID of the leader; empty: no leader
+	Term    int64  // number of elections: it only rises
+	AtMS    int64  // time of the observation, in milliseconds since 1970
 }
 
-// Options say what a group is like.
+// Options configures a group.
 type Options struct {
 	Form Form
-	// Name is the group's, as Sentinels know a master; empty: mymaster.
+	// Name is the group's name as a master for Sentinels; empty: mymaster.
 	Name string
-	// Self tells which member it is, by its ID, that a connection to a local address has come to; nil: to
-	// none, but it is the server itself that asks.
+	// Self returns the ID of the member that a connection to a local address belongs to. local is nil if the
+	// server itself asks.
 	Self func(local net.Addr) string
-	// ReplicasServe lets members that do not lead answer what only reads, as replicas of Redis do.
+	// ReplicasServe lets members that do not lead answer read commands, like replicas of Redis.
 	ReplicasServe bool
 }
 
-// ChangeListener is what a Group needs of the server.
+// ChangeListener is the server, as far as a Group needs it.
 type ChangeListener interface {
-	// Switched is called when the group has another view: another member leads, or there is a leader where
-	// there was none, or none any more. It may be called on any goroutine, with any lock held.
+	// Switched is called when the leader has changed: another member leads, or there is now a leader, or
+	// there is none any more. It may be called on any goroutine, with any lock held.
 	Switched(c Change)
 }
 
-// Change is what Update has changed. From and To are nil where there was, or is, no leader. Last is the
-// leader before To, also if the group had no leader in between.
+// Change is a change of the leader by Update. From and To are nil if there was, or is, no leader. Last is the
+// leader before To, even if the group had no leader in between.
 type Change struct{ From, To, Last *Member }
 
-// Group is what a server knows of the servers that it belongs to. Its methods may be called at any time, on
-// any goroutine. A nil Group is that of a server outside of a group.
+// Group is a server's knowledge of its group. Its methods may be called at any time, on any goroutine. A nil
+// Group belongs to a server outside of a group.
 type Group struct {
 	options Options
 	seen    atomic.Pointer[sight]
@@ -79,12 +79,12 @@ type Group struct {
 	host    ChangeListener
 }
 
-// sight is a view, and what follows from it and those before. It is never changed.
+// sight is a view, with state that follows from it and from earlier views. It never changes.
 type sight struct {
 	View
-	leader  *Member          // nil: there is none
-	last    *Member          // the leader, or the last one if it is still a member; nil: there is none
-	sinceMS map[string]int64 // by ID: when a member was first seen to be up, or down, as it is; milliseconds
+	leader  *Member          // nil: no leader
+	last    *Member          // the leader, or the last leader if it is still a member; nil: there was none
+	sinceMS map[string]int64 // by ID: since when a member has been up, or down; in milliseconds
 }
 
 // New returns a group without members. Update sets them.
@@ -104,8 +104,8 @@ func (g *Group) Attach(h ChangeListener) {
 	g.update.Unlock()
 }
 
-// Update tells what is known now. The slice belongs to the group afterwards. The error says what is wrong
-// with the view, which changes nothing then.
+// Update sets the present view. The slice belongs to the group afterwards. The error describes a fault in the
+// view; then nothing has changed.
 func (g *Group) Update(v View) error {
 	g.update.Lock()
 	defer g.update.Unlock()
@@ -139,7 +139,7 @@ func (g *Group) Update(v View) error {
 // View returns the newest view. It must not be changed.
 func (g *Group) View() View { return g.seen.Load().View }
 
-// find returns the member of that ID; nil: there is none.
+// find returns the member with an ID, or nil.
 func (s *sight) find(id string) *Member {
 	for i := range s.Members {
 		if s.Members[i].ID == id {
@@ -155,13 +155,13 @@ func (g *Group) IsCluster() bool { return g != nil && g.options.Form == Cluster 
 // IsSentinel reports whether clients see Sentinels.
 func (g *Group) IsSentinel() bool { return g != nil && g.options.Form == Sentinel }
 
-// Place is where a connection is: the member that it has come to, and what it has said to that one.
+// Place is the state of a connection: its member, and its READONLY.
 type Place struct {
 	Self     string // ID
-	ReadOnly bool   // READONLY: it would read from a replica
+	ReadOnly bool   // READONLY was called: the client accepts reads from a replica
 }
 
-// PlaceOf is that of a new connection to a local address.
+// PlaceOf returns the Place of a new connection to a local address.
 func (g *Group) PlaceOf(local net.Addr) (p Place) {
 	if g != nil {
 		p.Self = g.options.Self(local)
@@ -169,7 +169,7 @@ func (g *Group) PlaceOf(local net.Addr) (p Place) {
 	return p
 }
 
-// Leads reports whether the member that a connection has come to leads. A server without a group does.
+// Leads reports whether the member of a connection leads. A server without a group leads.
 func (g *Group) Leads(p *Place) bool {
 	if g == nil {
 		return true
@@ -178,7 +178,7 @@ func (g *Group) Leads(p *Place) bool {
 	return leader != nil && leader.ID == p.Self
 }
 
-// Follows reports whether another member leads than the one that a connection has come to.
+// Follows reports whether another member leads than the member of a connection.
 func (g *Group) Follows(p *Place) bool {
 	leader := g.seen.Load().leader
 	return leader != nil && leader.ID != p.Self

@@ -8,13 +8,13 @@ import (
 	"lockserver/server/info"
 )
 
-// What ROLE, HELLO and INFO's section about replication say of a member: as if the leader were a master of
-// Redis, and the others its replicas.
+// The replies of ROLE, HELLO and INFO's section about replication for a member: as if the leader were a
+// master of Redis, and the others its replicas.
 
-// Role is that of the member that a connection has come to, as HELLO says it.
+// Role returns the role of a connection's member, in the form of HELLO.
 func (g *Group) Role(p *Place) string { return roleName(g.Leads(p), "replica") }
 
-// WriteRole is the reply of ROLE.
+// WriteRole writes the reply of ROLE.
 func (g *Group) WriteRole(p *Place, out *resp.Writer) {
 	now := g.seen.Load()
 	self := now.find(p.Self)
@@ -46,7 +46,7 @@ func (g *Group) WriteRole(p *Place, out *resp.Writer) {
 	out.Int(offsetOf(self))
 }
 
-// master is where the leader is, or was last.
+// master returns the address of the leader, or of the last leader.
 func (s *sight) master() (host string, port int) {
 	if s.last == nil {
 		return "", 0
@@ -54,7 +54,7 @@ func (s *sight) master() (host string, port int) {
 	return s.last.Host, s.last.Port
 }
 
-// offsetOf is how much a member has; one that the group has removed has nothing.
+// offsetOf returns the offset of a member; 0 for a removed member.
 func offsetOf(m *Member) int64 {
 	if m == nil {
 		return 0
@@ -62,7 +62,7 @@ func offsetOf(m *Member) int64 {
 	return m.Offset
 }
 
-// replicas are the members that do not have the slots; up: only those that are.
+// replicas returns the members that do not have the slots; with up only those that are up.
 func (s *sight) replicas(up bool) (list []*Member) {
 	s.each(func(m *Member, master bool) {
 		if !master && (m.Up || !up) {

@@ -7,9 +7,9 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// Errors of Redis, from a member that is not the one to ask.
+// Errors of Redis, from a member that must not be asked.
 const (
-	// ErrSelect answers a SELECT of another database than the first.
+	// ErrSelect is the reply to SELECT of another database than 0.
 	ErrSelect commands.Error = "ERR SELECT is not allowed in cluster mode"
 
 	errDown       Redirection    = "CLUSTERDOWN The cluster is down"
@@ -17,27 +17,27 @@ const (
 	errScriptKey  commands.Error = "ERR Script attempted to access a non local key in a cluster node"
 )
 
-// Redirection is an error that tells a client of a cluster to ask another member, or later. Unlike others it
-// reaches the client of an EXEC as it is.
+// Redirection is an error that tells a client of a cluster to ask another member, or to ask later. Unlike
+// other errors it reaches the client of an EXEC unchanged.
 type Redirection string
 
 func (r Redirection) Error() string { return string(r) }
 
-// Call is a command that has come to a member. The zero value touches nothing.
+// Call describes a command for a member. The zero value uses no key.
 type Call struct {
 	Key     []byte // its first key, or sharded channel
 	Keyed   bool   // it has one
-	Channel bool   // which is a channel
+	Channel bool   // the key is a channel
 	Write   bool
-	Reads   bool // it looks at data, with keys or without
+	Reads   bool // it reads data, with or without keys
 	Stale   bool // it may run without a leader
 	Message bool // it sends a message to the channel Key
 }
 
-// Redirect says why a command that has come to a member which does not lead is not run there; nil: it is.
+// Redirect returns the error for a command at a member that does not lead, or nil if the command may run.
 func (g *Group) Redirect(p *Place, call *Call) error {
 	now := g.seen.Load()
-	if call.Message && !g.options.ReplicasServe { // subscribers get what the leader sends
+	if call.Message && !g.options.ReplicasServe { // subscribers only get messages from the leader
 		call = &Call{Key: call.Key, Keyed: true, Write: true}
 	}
 	if g.options.Form == Sentinel {
@@ -61,7 +61,7 @@ func (g *Group) Redirect(p *Place, call *Call) error {
 	return moved(slot, now.leader)
 }
 
-// refuse is Redirect behind Sentinels: no error says where the leader is.
+// refuse does what Redirect does, for clients with Sentinel: no error names the leader.
 func (g *Group) refuse(now *sight, call *Call) error {
 	switch {
 	case now.leader == nil && !call.Stale:
@@ -76,7 +76,7 @@ func moved(slot int, to *Member) error {
 	return Redirection("MOVED " + strconv.Itoa(slot) + " " + to.Host + ":" + strconv.Itoa(to.Port))
 }
 
-// RedirectWaiter returns the error for a waiter for a key at a member that leads no more.
+// RedirectWaiter returns the error for a waiter for a key at a member that does not lead any more.
 func (g *Group) RedirectWaiter(key []byte) error {
 	now := g.seen.Load()
 	switch {
@@ -99,11 +99,11 @@ func InScript(err error) error {
 	return errScriptKey
 }
 
-// RefusesDatabase says what speaks against a command that names databases, in a cluster, which has one. The
-// arguments at these places name them: see Databases.Named of the command's row.
+// RefusesDatabase returns an error for a command that names another database than 0, in a cluster. named
+// lists the positions of the arguments that name databases: see Databases.Named of the command's row.
 func (g *Group) RefusesDatabase(command string, argv [][]byte, named []int) error {
 	switch command {
-	case "select": // which has more to say before: see ErrSelect
+	case "select": // which has other errors before: see ErrSelect
 		return nil
 	case "move":
 		return commands.Error("ERR MOVE is not allowed in cluster mode")

@@ -16,10 +16,10 @@ const (
 	failoverTimeoutMS = 180_000
 )
 
-// SwitchChannel is where a Sentinel publishes that there is another master.
+// SwitchChannel is the channel on which a Sentinel publishes a change of the master.
 const SwitchChannel = "+switch-master"
 
-// SwitchMessage is what it says then; ok: it says something.
+// SwitchMessage returns the message about a change; ok is false if the change is not published.
 func (g *Group) SwitchMessage(c Change) (message string, ok bool) {
 	if !g.IsSentinel() || c.To == nil || c.Last == nil || c.Last.ID == c.To.ID {
 		return "", false
@@ -27,7 +27,7 @@ func (g *Group) SwitchMessage(c Change) (message string, ok bool) {
 	return fmt.Sprintf("%s %s %d %s %d", g.options.Name, c.Last.Host, c.Last.Port, c.To.Host, c.To.Port), true
 }
 
-// SentinelRows are the commands of a Sentinel, for the tables of servers that clients find through Sentinels.
+// SentinelRows returns the commands of a Sentinel, for servers that clients find through Sentinels.
 func SentinelRows(of Of) []commands.Row {
 	row := func(name, since, summary string, run handler, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Sentinel, Since: since, Flags: commands.Admin | commands.Loading | commands.Stale,
@@ -59,7 +59,7 @@ func SentinelRows(of Of) []commands.Row {
 		}}}
 }
 
-// knows reports whether there is, or was, a master of that name.
+// knows reports whether the name is that of the present or former master.
 func (g *Group) knows(now *sight, name []byte) bool {
 	return now.last != nil && string(name) == g.options.Name
 }
@@ -104,7 +104,7 @@ func master(g *Group, _ *Place, now *sight, c *commands.Ctx) error {
 	return nil
 }
 
-// quorum is how many members are a majority.
+// quorum returns the number of members that are a majority.
 func (s *sight) quorum() int { return len(s.Members)/2 + 1 }
 
 func sentinelReplicas(g *Group, _ *Place, now *sight, c *commands.Ctx) error {
@@ -117,7 +117,7 @@ func sentinelReplicas(g *Group, _ *Place, now *sight, c *commands.Ctx) error {
 		if !m.Up {
 			flags = "s_down,slave,disconnected"
 		}
-		if now.leader == nil || !m.Up || !g.options.ReplicasServe { // clients that look for a replica to read from look at this
+		if now.leader == nil || !m.Up || !g.options.ReplicasServe { // clients that look for a replica to read from use this
 			link = "err"
 		}
 		e.begin(m.Addr(), flags)
@@ -172,7 +172,7 @@ func checkQuorum(_ *Group, _ *Place, now *sight, c *commands.Ctx) error {
 	return nil
 }
 
-// entry is what a Sentinel says of one server, field by field.
+// entry writes the fields of a server in a Sentinel's reply.
 type entry struct {
 	c      *commands.Ctx
 	now    *sight
@@ -193,7 +193,7 @@ func (e *entry) number(name string, value int64) {
 	e.fields++
 }
 
-// silentMS is for how long nothing has been heard of the server.
+// silentMS returns the time since the last sign of life from the server.
 func (e *entry) silentMS() int64 {
 	if e.m.Up {
 		return 0
@@ -201,10 +201,10 @@ func (e *entry) silentMS() int64 {
 	return e.sinceMS()
 }
 
-// sinceMS is for how long the server has been up, or down, as it is.
+// sinceMS returns for how long the server has been up, or down.
 func (e *entry) sinceMS() int64 { return max(e.c.DB.Store().NowMS()-e.now.sinceMS[e.m.ID], 0) }
 
-// begin writes what is said of any server.
+// begin writes the fields of every server.
 func (e *entry) begin(name, flags string) {
 	e.header = e.c.Out.DeferMap()
 	e.text("name", name)
@@ -226,7 +226,7 @@ func (e *entry) begin(name, flags string) {
 	e.number("down-after-milliseconds", downAfterMS)
 }
 
-// server writes what is said of a master and of a replica.
+// server writes the fields of masters and replicas.
 func (e *entry) server(role string) {
 	e.number("info-refresh", 0)
 	e.text("role-reported", role)

@@ -2,10 +2,10 @@ package topology
 
 import "bytes"
 
-// slots is how many slots a cluster has.
+// slots is the number of slots of a cluster.
 const slots = 16384
 
-// Slot is the slot of a key: that of its hash tag, if it has one.
+// Slot returns the slot of a key: that of its hash tag, if it has one.
 func Slot(key []byte) int {
 	if open := bytes.IndexByte(key, '{'); open >= 0 {
 		if n := bytes.IndexByte(key[open+1:], '}'); n > 0 {
@@ -15,7 +15,7 @@ func Slot(key []byte) int {
 	return int(crc16(key)) % slots
 }
 
-// crc16 is CRC-16/XMODEM: the polynomial 0x1021, from 0.
+// crc16 computes CRC-16/XMODEM: the polynomial 0x1021, from 0.
 func crc16(data []byte) (crc uint16) {
 	for _, b := range data {
 		crc ^= uint16(b) << 8

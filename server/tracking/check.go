@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Check says in which way the parts of the table do not agree with each other; nil: they do. It is for tests.
+// Check returns the first inconsistency in the table, or nil. It is for tests.
 func (t *Table[C]) Check() error {
 	if len(t.keys) != len(t.order) {
 		return fmt.Errorf("%d keys by name, %d by place", len(t.keys), len(t.order))

@@ -2,16 +2,17 @@ package tracking
 
 import "lockserver/internal/resp"
 
-// channel is where connections in version 2 of the protocol hear of keys that others track.
+// channel is the channel on which connections with version 2 of the protocol get invalidations of other
+// clients.
 const channel = "__redis__:invalidate"
 
-// Invalidation says that copies of keys are no longer good, encoded when it is first needed.
+// Invalidation says that copies of keys are outdated. It is encoded when it is first needed.
 type Invalidation struct {
-	Keys    []string  // nil: of all keys
+	Keys    []string  // nil: all keys
 	encoded [2][]byte // in version 2 and 3 of the protocol
 }
 
-// In returns the bytes for a version of the protocol. Many clients share them: they must not be changed.
+// In returns the bytes for a version of the protocol. Many clients share them, so they must not be changed.
 func (m *Invalidation) In(proto int) []byte {
 	i := 0
 	if proto >= 3 {
@@ -45,8 +46,8 @@ func (m *Invalidation) In(proto int) []byte {
 	return w.Buf
 }
 
-// RedirectBroken returns the message, in version 3 of the protocol, which tells a client that the target of
-// its redirection is gone.
+// RedirectBroken returns the message, in version 3 of the protocol, that tells a client that the target of
+// its redirection has disconnected.
 func RedirectBroken(redirect int64) []byte {
 	w := resp.Writer{Proto: 3}
 	w.Push(2)

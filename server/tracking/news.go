@@ -8,70 +8,69 @@ import (
 	"lockserver/commands"
 )
 
-// News sends the messages. Its owner reports every change, so a lock that is taken, a key that expires and
-// one that is evicted need nothing of their own. A client gets messages about its own changes after the reply
-// of the command, or of the whole transaction, and after other messages of that command. Those of BCAST are
-// gathered until the slice ends, so that a pipeline makes one message of many keys.
+// News sends the messages. Its owner reports every change, so taken locks and expired or evicted keys need no
+// special handling. A client gets messages about its own changes after the reply of the command, or of the
+// whole transaction, and after other messages of that command. Messages of BCAST are collected until the
+// slice ends, so that a pipeline makes one message of many keys.
 type News[C comparable] struct {
 	Table[C]
 	door  Door[C]
-	most  int64 // tracking-table-max-keys; 0: no bound
-	actor C     // the client that runs the current command, the zero value if none does
-	// writer is the same for clients that listen to prefixes. As in Redis they get no client for a script's
-	// changes: it is the zero value then.
+	most  int64 // tracking-table-max-keys; 0: no limit
+	actor C     // the client of the current command, or the zero value
+	// writer is the same client for BCAST. As in Redis it is the zero value for a script's changes.
 	writer C
-	own    []ownNews[C] // the messages of the running command for actor
-	// flushed: the running command has emptied a database, and the message has been sent; it may empty many.
+	own    []ownNews[C] // messages of the current command for actor
+	// flushed says that the current command has emptied a database, and that the message was sent. A command
+	// may empty many databases.
 	flushed bool
-	found   []int // buffer for places of keys
+	found   []int // buffer for indices of keys
 }
 
-// Door is what News asks of the server. No field may be nil.
+// Door holds the server's functions that News needs. No field may be nil.
 type Door[C comparable] struct {
-	// ID is a client's number. Client finds a connected client by its number.
+	// ID returns a client's number. Client finds a connected client by its number.
 	ID     func(client C) int64
 	Client func(id int64) (client C, ok bool)
-	// Tracker is what a client tracks by; nil: it does not track.
+	// Tracker returns a client's tracker, or nil.
 	Tracker func(client C) *Tracker[C]
-	// Version is the version of the protocol that a client uses. Listens reports whether it is subscribed to
-	// anything.
+	// Version returns the protocol version of a client. Listens reports whether it has any subscription.
 	Version func(client C) int
 	Listens func(client C) bool
-	// Deliver sends a message, which is not to be changed any more.
+	// Deliver sends a message, which must not be changed any more.
 	Deliver func(to C, message []byte)
-	// Chance draws a number below n.
+	// Chance returns a random number below n.
 	Chance func(n int) int
-	// Later reports whether TellOwn is called later than right after a command.
+	// Later reports whether TellOwn is called later than right after the command.
 	Later func() bool
-	// SweepSoon has SweepSome called in a millisecond.
+	// SweepSoon calls SweepSome in a millisecond.
 	SweepSoon func()
 	Commands  *commands.Table
 }
 
-// ownNews is a message to the client that runs the current command.
+// ownNews is a message to the client of the current command.
 type ownNews[C comparable] struct {
 	to      *Tracker[C]
 	message *Invalidation
 }
 
 const (
-	// SweepMost is how many readings of those who have left are forgotten at a time.
+	// SweepMost limits the readings of disconnected clients that are removed at a time.
 	SweepMost = 1024
-	// SpareEvictions is how many more keys than it has added a command evicts when the bound was lowered.
+	// SpareEvictions is how many more keys a command evicts than it adds, after the limit was lowered.
 	SpareEvictions = 100
 )
 
 // Open gives News its door. It is called once, before anything else.
 func (n *News[C]) Open(door Door[C]) { n.door = door }
 
-// LeaveFor forgets a client that has gone, and what it has read.
+// LeaveFor removes a disconnected client and its readings.
 func (n *News[C]) LeaveFor(client C) {
 	if n.Leave(client) {
 		n.SweepSome()
 	}
 }
 
-// SweepSome forgets some of what those have read who have left, and of what is above the bound.
+// SweepSome removes some of the readings of disconnected clients, and some keys above the limit.
 func (n *News[C]) SweepSome() {
 	more := n.Sweep(SweepMost)
 	if n.evict(SpareEvictions) || more {
@@ -79,20 +78,20 @@ func (n *News[C]) SweepSome() {
 	}
 }
 
-// Bound sets how many keys are remembered; 0: there is no bound. SweepSome does what that takes.
+// Bound sets the limit of remembered keys; 0: no limit. SweepSome then removes keys above it.
 func (n *News[C]) Bound(most int64) {
 	if n.most = most; n.isOver() {
 		n.door.SweepSoon()
 	}
 }
 
-// Act sets the client that runs the current command; the zero value: none does.
+// Act sets the client of the current command; the zero value means no client.
 func (n *News[C]) Act(client C) { n.actor, n.writer = client, client }
 
-// Actor returns the client that runs the current command, the zero value if none does.
+// Actor returns the client of the current command, or the zero value.
 func (n *News[C]) Actor() C { return n.actor }
 
-// Quiet reports whether no command runs and no message is kept for its client. It is for tests.
+// Quiet reports whether no command is running and no message is kept for its client. It is for tests.
 func (n *News[C]) Quiet() bool {
 	var none C
 	return n.actor == none && n.writer == none && len(n.own) == 0
@@ -102,8 +101,8 @@ func (n *News[C]) Quiet() bool {
 func (n *News[C]) isOver() bool { return n.most > 0 && int64(n.Keys()) > n.most }
 
 // Run runs a handler of a client's command while at least one client tracks. Changes count as the client's
-// own, and what it reads is remembered if the client tracks. The client gets messages about its own changes
-// right after the command, unless Door.Later says otherwise.
+// own. If the client tracks, the keys that it reads are remembered. The client gets messages about its own
+// changes right after the command, unless Door.Later returns true.
 func (n *News[C]) Run(c *commands.Ctx, client C) error {
 	var none C
 	actor, writer := n.actor, n.writer
@@ -119,8 +118,8 @@ func (n *News[C]) Run(c *commands.Ctx, client C) error {
 	return err
 }
 
-// Read remembers the keys that a client's command has read, whatever came of it, if the client tracks. A
-// command that waits reads each time that it is tried.
+// Read remembers the keys that a client's command has read, with any result, if the client tracks. A waiting
+// command reads each time that it is tried.
 func (n *News[C]) Read(client C, row *commands.Row, argv [][]byte) {
 	tr := n.door.Tracker(client)
 	if tr == nil || !tr.Remembers() || !row.Flags.Has(commands.ReadOnly) || row.Group == commands.Scripting {
@@ -141,8 +140,8 @@ func (n *News[C]) Read(client C, row *commands.Row, argv [][]byte) {
 	}
 }
 
-// evict tells of keys by chance, as if they had changed, until there are no more than
-// tracking-table-max-keys; at most so many. It reports whether there are more.
+// evict removes random keys, with messages as if they had changed, until there are no more than
+// tracking-table-max-keys. It removes at most most keys, and reports whether there are more.
 func (n *News[C]) evict(most int) (more bool) {
 	var none C
 	for ; n.isOver() && most > 0; most-- {
@@ -151,7 +150,7 @@ func (n *News[C]) evict(most int) (more bool) {
 	return n.isOver()
 }
 
-// KeyChanged tells those who have read the key, or listen to its prefix.
+// KeyChanged sends messages to the clients that have read the key, or track one of its prefixes.
 func (n *News[C]) KeyChanged(key []byte) {
 	if len(n.prefixes) > 0 {
 		n.RecordChange(key, n.writer)
@@ -161,8 +160,8 @@ func (n *News[C]) KeyChanged(key []byte) {
 	}
 }
 
-// invalidate sends messages to the readers of a key, and forgets it. actor is the client that changed it, the
-// zero value if none did.
+// invalidate sends messages to the readers of a key, and removes it. actor is the client that changed the
+// key, or the zero value.
 func (n *News[C]) invalidate(k *Key[C], actor C) {
 	m := Invalidation{Keys: []string{k.Name}}
 	for _, r := range k.Readers {
@@ -173,22 +172,22 @@ func (n *News[C]) invalidate(k *Key[C], actor C) {
 	n.Forget(k)
 }
 
-// Flushed tells every tracker that all keys may be gone, once a command.
+// Flushed tells every tracker that all keys may be gone, once for each command.
 func (n *News[C]) Flushed() {
 	if n.flushed {
 		return
 	}
 	n.flushed = true
 	var m Invalidation
-	byID := func(x, y *Tracker[C]) int { return cmp.Compare(n.door.ID(x.Of), n.door.ID(y.Of)) } // one may hear of several
+	byID := func(x, y *Tracker[C]) int { return cmp.Compare(n.door.ID(x.Of), n.door.ID(y.Of)) } // a client may be the target of several trackers
 	for _, tr := range slices.SortedFunc(maps.Keys(n.trackers), byID) {
 		n.tellOrKeep(tr, &m)
 	}
 	n.ForgetAll()
 }
 
-// tellOrKeep sends a message to a tracker, but keeps messages for the client that runs the current command:
-// see TellOwn.
+// tellOrKeep sends a message to a tracker. It keeps a message for the client of the current command: see
+// TellOwn.
 func (n *News[C]) tellOrKeep(tr *Tracker[C], m *Invalidation) {
 	if tr.Of == n.actor {
 		n.own = append(n.own, ownNews[C]{tr, m})
@@ -197,7 +196,7 @@ func (n *News[C]) tellOrKeep(tr *Tracker[C], m *Invalidation) {
 	n.tell(tr, m)
 }
 
-// TellOwn sends the kept messages to the client that has run the command.
+// TellOwn sends the kept messages to the client of the command.
 func (n *News[C]) TellOwn() {
 	if len(n.own) == 0 {
 		return
@@ -209,8 +208,8 @@ func (n *News[C]) TellOwn() {
 	n.own = n.own[:0]
 }
 
-// tell sends a message to a tracker, or to the client that it redirects to. Version 2 of the protocol has
-// messages only for subscribers, so nothing else reaches a client there.
+// tell sends a message to a tracker, or to the client that it redirects to. Version 2 of the protocol only
+// has messages for subscribers, so a client without a subscription gets nothing there.
 func (n *News[C]) tell(tr *Tracker[C], m *Invalidation) {
 	to := tr.Of
 	if tr.Redirect != 0 {
@@ -225,7 +224,7 @@ func (n *News[C]) tell(tr *Tracker[C], m *Invalidation) {
 	}
 }
 
-// tellBroken tells a tracker that the client that it redirects to is gone.
+// tellBroken tells a tracker that the target of its redirection has disconnected.
 func (n *News[C]) tellBroken(tr *Tracker[C]) {
 	tr.Broken = true
 	if n.door.Version(tr.Of) >= 3 {
@@ -233,8 +232,8 @@ func (n *News[C]) tellBroken(tr *Tracker[C]) {
 	}
 }
 
-// Broadcast tells of the keys with a prefix that have changed since the last call, each once, in the order of
-// their names.
+// Broadcast sends the messages about changed keys with a prefix since the last call, each key once, in the
+// order of their names.
 func (n *News[C]) Broadcast() {
 	for _, p := range n.prefixes {
 		changed := p.Changed()

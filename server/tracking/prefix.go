@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Prefix is what trackers with BCAST listen to; there is none without a member.
+// Prefix is a prefix that clients track with BCAST. It is removed with its last member.
 type Prefix[C comparable] struct {
 	Name    string
 	Members map[*Tracker[C]]struct{} // only changed by the table
-	// changed has the keys that have changed since the last message, each with the client that changed it
-	// last. The client is the zero value if no client did.
+	// changed holds the keys that have changed since the last message, each with the client that changed it
+	// last, or the zero value.
 	changed map[string]C
 }
 
-// Prefixes returns those that at least one client listens to, by name. The slice is the table's.
+// Prefixes returns the prefixes with at least one client, by name. The slice belongs to the table.
 func (t *Table[C]) Prefixes() []*Prefix[C] { return t.prefixes }
 
-// Prefixes returns those that the client listens to, by name. The slice is the tracker's.
+// Prefixes returns the client's prefixes, by name. The slice belongs to the tracker.
 func (tr *Tracker[C]) Prefixes() []*Prefix[C] { return tr.prefixes }
 
-// Join makes tr hear of keys that begin with a name; it does nothing if tr does already.
+// Join adds tr to a prefix. It does nothing if tr is a member already.
 func (t *Table[C]) Join(tr *Tracker[C], name string) {
 	at, ok := findPrefix(t.prefixes, name)
 	if !ok {
@@ -35,7 +35,7 @@ func (t *Table[C]) Join(tr *Tracker[C], name string) {
 	}
 }
 
-// leavePrefix ends what Join began.
+// leavePrefix removes tr from a prefix.
 func (t *Table[C]) leavePrefix(tr *Tracker[C], p *Prefix[C]) {
 	if delete(p.Members, tr); len(p.Members) == 0 {
 		at, _ := findPrefix(t.prefixes, p.Name)
@@ -43,13 +43,13 @@ func (t *Table[C]) leavePrefix(tr *Tracker[C], p *Prefix[C]) {
 	}
 }
 
-// findPrefix returns where the prefix of a name is, or would be, in a list by name.
+// findPrefix returns the index of a prefix in a list by name, or the index where it would be.
 func findPrefix[C comparable](list []*Prefix[C], name string) (at int, ok bool) {
 	return slices.BinarySearchFunc(list, name, func(p *Prefix[C], name string) int { return strings.Compare(p.Name, name) })
 }
 
-// RecordChange records a changed key for the clients that listen to a prefix of it. actor is the client that
-// changed it, the zero value if no client did.
+// RecordChange records a changed key for the members of its prefixes. actor is the client that changed it, or
+// the zero value.
 func (t *Table[C]) RecordChange(key []byte, actor C) {
 	name := ""
 	for _, p := range t.prefixes {
@@ -69,7 +69,7 @@ func (t *Table[C]) RecordChange(key []byte, actor C) {
 	}
 }
 
-// Changed returns the keys that have changed since the last message, sorted; nil: none.
+// Changed returns the keys that have changed since the last message, sorted, or nil.
 func (p *Prefix[C]) Changed() []string {
 	if len(p.changed) == 0 {
 		return nil
@@ -77,12 +77,12 @@ func (p *Prefix[C]) Changed() []string {
 	return slices.Sorted(maps.Keys(p.changed))
 }
 
-// ChangedByOthers returns those of Changed that a client did not change itself.
+// ChangedByOthers returns the keys of changed that a client did not change itself.
 func (p *Prefix[C]) ChangedByOthers(changed []string, than C) []string {
 	return slices.DeleteFunc(slices.Clone(changed), func(key string) bool { return p.changed[key] == than })
 }
 
-// MarkSent forgets the changed keys: the clients have got the message.
+// MarkSent clears the changed keys, because the clients have got the message.
 func (p *Prefix[C]) MarkSent() { p.changed = nil }
 
 // Overlap reports whether one of two prefixes begins with the other: a client would get some keys twice.

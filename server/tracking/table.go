@@ -21,40 +21,40 @@ import "lockserver/commands"
 type Table[C comparable] struct {
 	trackers map[*Tracker[C]]struct{}
 	keys     map[string]*Key[C]
-	order    []*Key[C] // the same, for drawing one by chance
-	readings int       // of all keys together
-	names    int       // bytes of the names of keys
-	// resting are clients that have stopped tracking, but stay connected. If they track again in time, they
-	// get messages for what they have read. Each has read something.
+	order    []*Key[C] // the same keys, to draw a random key
+	readings int       // total of all keys
+	names    int       // size of the names of keys
+	// resting holds clients that have stopped tracking, but stay connected. If they track again in time, they
+	// get messages about keys that they had read. Each has at least one reading.
 	resting map[C]*Tracker[C]
-	// leaving are trackers of clients that have gone. Their reads are still in the table; Sweep removes them
-	// bit by bit.
+	// leaving lists trackers of disconnected clients. Their readings are still in the table; Sweep removes
+	// them bit by bit.
 	leaving  []*Tracker[C]
 	prefixes []*Prefix[C] // by name
 }
 
-// Options are how a client tracks.
+// Options holds the options of a client's tracking.
 type Options struct {
 	Redirect int64 // the client that gets the messages, by ID; 0: the client itself
 	BCast    bool  // it gets messages for prefixes, and its reads are not remembered
-	OptIn    bool  // only what is read behind CLIENT CACHING YES counts
-	OptOut   bool  // what is read behind CLIENT CACHING NO does not count
-	NoLoop   bool  // what the client changes itself is no news to it
+	OptIn    bool  // only keys read after CLIENT CACHING YES count
+	OptOut   bool  // keys read after CLIENT CACHING NO do not count
+	NoLoop   bool  // the client gets no messages about its own changes
 }
 
-// Tracker is a client that tracks.
+// Tracker is a client with tracking.
 type Tracker[C comparable] struct {
 	Of C // the client
 	Options
-	Broken   bool // Redirect was found to be gone
-	Caching  bool // CLIENT CACHING was said for the next command
+	Broken   bool // the target of Redirect has disconnected
+	Caching  bool // CLIENT CACHING applies to the next command
 	state    state
 	reads    map[string]*Reading[C]
 	prefixes []*Prefix[C] // by name
-	names    int          // bytes of the names of prefixes
+	names    int          // size of the names of prefixes
 }
 
-// state is where a tracker stands: in Table.trackers, resting or leaving.
+// state says which list a tracker belongs to: Table.trackers, resting or leaving.
 type state uint8
 
 const (
@@ -63,22 +63,23 @@ const (
 	left
 )
 
-// Key is a key that at least one client has read; there is none without a reader. Only its table changes it.
+// Key is a key that at least one client has read. It is removed with its last reading. Only its table changes
+// it.
 type Key[C comparable] struct {
 	Name    string
 	Readers []*Reading[C]
 	place   int // in Table.order
 }
 
-// Reading is that a tracker has read a key.
+// Reading records that a tracker has read a key.
 type Reading[C comparable] struct {
 	By    *Tracker[C]
 	key   *Key[C]
 	place int // in key.Readers
 }
 
-// Redirection returns the number of the client that gets the messages. 0 is the client itself, and -1 means
-// that it does not track (tr is nil).
+// Redirection returns the number of the client that gets the messages. 0 means the client itself, and -1
+// means that it does not track (tr is nil).
 func (tr *Tracker[C]) Redirection() int64 {
 	if tr == nil {
 		return -1
@@ -86,58 +87,58 @@ func (tr *Tracker[C]) Redirection() int64 {
 	return tr.Redirect
 }
 
-// EndCaching ends what CLIENT CACHING said. It is for the next command, or transaction, that is not about
-// clients; row is that of the command that has ended, nil if there is none.
+// EndCaching ends the effect of CLIENT CACHING, after the next command, or transaction, that does not concern
+// clients. row is that of the finished command, or nil.
 func (tr *Tracker[C]) EndCaching(row *commands.Row) {
 	if row == nil || row.Parent() == nil || !row.Parent().Flags.Has(commands.KeepsCaching) {
 		tr.Caching = false
 	}
 }
 
-// Remembers reports whether what the client reads now is to be remembered.
+// Remembers reports whether the keys that the client reads now must be remembered.
 func (tr *Tracker[C]) Remembers() bool {
 	return !tr.BCast && (!tr.OptIn || tr.Caching) && !(tr.OptOut && tr.Caching)
 }
 
-// Hears reports whether the client gets a message for a key that it has read and actor has changed.
+// Hears reports whether the client gets a message about a key that it has read and that actor has changed.
 func (tr *Tracker[C]) Hears(actor C) bool {
 	return tr.state == tracks && !tr.BCast && !(tr.NoLoop && tr.Of == actor)
 }
 
-// InUse reports whether a client tracks, or has read keys that it would get messages for if it tracked again.
+// InUse reports whether a client tracks, or has readings that would count if it tracked again.
 func (t *Table[C]) InUse() bool { return len(t.trackers)+len(t.resting) > 0 }
 
-// Trackers returns the trackers of all clients that track, in no order. The map is the table's.
+// Trackers returns the trackers of all clients that track, in no order. The map belongs to the table.
 func (t *Table[C]) Trackers() map[*Tracker[C]]struct{} { return t.trackers }
 
-// Keys returns how many keys are remembered.
+// Keys returns the number of remembered keys.
 func (t *Table[C]) Keys() int { return len(t.order) }
 
 // KeyAt returns one of the remembered keys, 0..Keys-1, in no order.
 func (t *Table[C]) KeyAt(i int) *Key[C] { return t.order[i] }
 
-// Key returns the entry of a key, nil if no client has read it.
+// Key returns the entry of a key, or nil.
 func (t *Table[C]) Key(name []byte) *Key[C] { return t.keys[string(name)] }
 
-// Readings returns how many pairs of a key and a client that has read it are remembered.
+// Readings returns the number of readings: pairs of a key and a client.
 func (t *Table[C]) Readings() int { return t.readings }
 
-// The memory of a remembered key without its name, and of each client that has read it: the struct, its
-// places in slices and its cell of a map. TestBytes measures it.
+// The memory of a remembered key without its name, and of each reading: the struct, its entries in slices and
+// its cell of a map. TestBytes measures it.
 const (
 	keyBytes     = 128
 	readingBytes = 68
 )
 
-// Bytes returns about how much memory that takes.
+// Bytes returns about the memory of the table.
 func (t *Table[C]) Bytes() int { return keyBytes*len(t.order) + readingBytes*t.readings + t.names }
 
-// prefixBytes is what a prefix takes for the only client that listens to it, without its name: the struct
-// with its map, and its places in slices. TestPrefixBytes measures it.
+// prefixBytes is the size of a prefix with a single client, without its name: the struct with its map, and
+// its entries in slices. TestPrefixBytes measures it.
 const prefixBytes = 248
 
-// Bytes returns about how much memory the tracker's prefixes take; nil tracks nothing. What a client has read
-// is in the Bytes of its table. A name that several clients listen to counts for each.
+// Bytes returns about the memory of the tracker's prefixes; tr may be nil. The readings of a client are
+// counted in the Bytes of its table. A name with several clients counts for each.
 func (tr *Tracker[C]) Bytes() int {
 	if tr == nil {
 		return 0
@@ -145,7 +146,7 @@ func (tr *Tracker[C]) Bytes() int {
 	return prefixBytes*len(tr.prefixes) + tr.names
 }
 
-// Start makes a client a tracker; it must not be one. The caller sets its options.
+// Start makes a client a tracker; it must not be a tracker yet. The caller sets its options.
 func (t *Table[C]) Start(client C) *Tracker[C] {
 	if t.trackers == nil {
 		t.trackers = map[*Tracker[C]]struct{}{}
@@ -160,7 +161,7 @@ func (t *Table[C]) Start(client C) *Tracker[C] {
 	return tr
 }
 
-// Stop ends what Start began. What the client has read is kept, because it may start again.
+// Stop ends the tracking of a client. Its readings are kept, because it may start again.
 func (t *Table[C]) Stop(tr *Tracker[C]) {
 	for _, p := range tr.prefixes {
 		t.leavePrefix(tr, p)
@@ -177,8 +178,8 @@ func (t *Table[C]) Stop(tr *Tracker[C]) {
 	t.resting[tr.Of] = tr
 }
 
-// Leave forgets a client that has stopped. What it has read may be a million keys, which are not forgotten
-// all at once: sweep says that Sweep is to do it.
+// Leave removes a client that has stopped. It may have a million readings, which are not removed at once:
+// sweep says that the caller must call Sweep.
 func (t *Table[C]) Leave(client C) (sweep bool) {
 	tr := t.resting[client]
 	if tr != nil {
@@ -196,7 +197,7 @@ func (t *Table[C]) Leave(client C) (sweep bool) {
 	return true
 }
 
-// Sweep forgets at most that many readings of clients that have left, and says whether there are more.
+// Sweep removes at most most readings of disconnected clients, and reports whether there are more.
 func (t *Table[C]) Sweep(most int) (more bool) {
 	for len(t.leaving) > 0 {
 		last := len(t.leaving) - 1
@@ -213,7 +214,7 @@ func (t *Table[C]) Sweep(most int) (more bool) {
 	return false
 }
 
-// Remember records that tr has read a key, and returns whether it is the first reader.
+// Remember records that tr has read a key, and reports whether it is the first reader.
 func (t *Table[C]) Remember(tr *Tracker[C], key []byte) (fresh bool) {
 	if tr.reads[string(key)] != nil {
 		return false
@@ -239,7 +240,7 @@ func (t *Table[C]) Remember(tr *Tracker[C], key []byte) (fresh bool) {
 	return fresh
 }
 
-// forgetReading ends what Remember began, for one reader.
+// forgetReading removes one reading of a key.
 func (t *Table[C]) forgetReading(r *Reading[C]) {
 	k := r.key
 	t.unread(r)
@@ -254,7 +255,7 @@ func (t *Table[C]) forgetReading(r *Reading[C]) {
 	}
 }
 
-// unread takes a reading from its reader.
+// unread removes a reading from its reader.
 func (t *Table[C]) unread(r *Reading[C]) {
 	delete(r.By.reads, r.key.Name)
 	if len(r.By.reads) == 0 && r.By.state == rests {
@@ -263,7 +264,7 @@ func (t *Table[C]) unread(r *Reading[C]) {
 	}
 }
 
-// Forget takes a key with all its readers out of the table.
+// Forget removes a key with all its readers.
 func (t *Table[C]) Forget(k *Key[C]) {
 	for _, r := range k.Readers {
 		t.unread(r)
@@ -278,7 +279,7 @@ func (t *Table[C]) Forget(k *Key[C]) {
 	t.order = t.order[:last]
 }
 
-// ForgetAll empties the table of keys.
+// ForgetAll removes all keys.
 func (t *Table[C]) ForgetAll() {
 	t.keys, t.order, t.readings, t.names, t.leaving = nil, nil, 0, 0, nil
 	for _, tr := range t.resting {

@@ -7,17 +7,18 @@ import (
 
 // Caller is the client that runs a command of this package.
 type Caller[C comparable] interface {
-	// Tracker is what the client tracks by; nil: it does not track. Start makes it track, and Stop ends that;
-	// either does nothing if it is so already.
+	// Tracker returns the client's tracker, or nil. Start makes it track, and Stop ends that; both do nothing
+	// if that is the state already.
 	Tracker() *Tracker[C]
 	Start() *Tracker[C]
 	Stop()
-	// News is the server's. HasClient reports whether a client is connected.
+	// News returns the server's News. HasClient reports whether a client is connected.
 	News() *News[C]
 	HasClient(id int64) bool
 }
 
-// Rows are the subcommands of CLIENT about client-side caching. callerOf finds the client that runs one.
+// Rows returns the subcommands of CLIENT about client-side caching. callerOf finds the client that runs a
+// command.
 func Rows[C comparable](callerOf func(c *commands.Ctx) Caller[C]) []commands.Row {
 	row := func(name, since string, run func(*commands.Ctx, Caller[C]) error, summary string, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Connection, Since: since, Flags: commands.NoScript | commands.Loading | commands.Stale,
@@ -39,7 +40,7 @@ func Rows[C comparable](callerOf func(c *commands.Ctx) Caller[C]) []commands.Row
 	}
 }
 
-// call is what stands behind CLIENT TRACKING ON.
+// call holds the options of CLIENT TRACKING ON.
 type call struct {
 	Options
 	prefixes []string
@@ -95,7 +96,7 @@ func readCall(a *commands.Scanner, hasClient func(id int64) bool) (o call, err e
 	return o, err
 }
 
-// check says whether the options fit together, and to how the session tracks already (nil: it does not).
+// check returns an error if the options contradict each other, or the session's present tracking (nil: none).
 func check[C comparable](o *call, now *Tracker[C]) error {
 	switch {
 	case !o.BCast && len(o.prefixes) > 0:
@@ -126,7 +127,8 @@ func check[C comparable](o *call, now *Tracker[C]) error {
 	return nil
 }
 
-// apply makes the client track so. Prefixes are added to those that it has; the other options replace them.
+// apply starts or changes the tracking. Prefixes are added to the present prefixes; the other options are
+// replaced.
 func apply[C comparable](o *call, by Caller[C]) {
 	tr := by.Start()
 	tr.Options, tr.Broken = o.Options, false
@@ -191,7 +193,7 @@ func clientTrackingInfo[C comparable](c *commands.Ctx, by Caller[C]) error {
 	return nil
 }
 
-// words are those of CLIENT TRACKINGINFO; tr may be nil.
+// words returns the words of CLIENT TRACKINGINFO; tr may be nil.
 func (tr *Tracker[C]) words() []string {
 	if tr == nil {
 		return []string{"off"}
