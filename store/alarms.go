@@ -13,7 +13,7 @@ import (
 // log that wrote it. So the alarms follow RENAME, MOVE, COPY, SWAPDB and RESTORE, and are removed by DEL
 // and FLUSHALL. The store does not know what to do with a member that is due.
 
-// Alarm is what the members of a sorted set are that are due at their scores, in milliseconds since 1970.
+// Alarm is a kind of sorted set with members that fall due at their scores, in milliseconds since 1970.
 type Alarm uint8
 
 // The kinds of alarms.
@@ -23,24 +23,25 @@ const (
 	alarmKinds = iota
 )
 
-// What the names of the keys begin and end with.
+// The prefixes and suffixes of the names of these keys.
 const (
 	HoldsPrefix   = "seckill:holds:"
 	DelayedPrefix = "{"
 	DelayedSuffix = "}:delayed"
-	// EntriesSuffix follows the name of a list of delayed entries: the hash of what they hold.
+	// EntriesSuffix follows the name of a list of delayed entries. The key with this suffix is a hash with
+	// the content of the entries.
 	EntriesSuffix = ":entries"
-	// RequestsSuffix follows the same name: the hash of the requests that are remembered.
+	// RequestsSuffix follows the same name. The key with this suffix is a hash with the remembered requests.
 	RequestsSuffix = ":requests"
 )
 
 // alarms are the alarms of one kind in one space, by their keys. Each is in the store's queue.
 type alarms map[string]*deadline
 
-// farMS stands for a score that is beyond all time.
+// farMS stands for a score that is later than any time of the clock.
 const farMS = 1 << 62
 
-// kindOfAlarm returns the kind of alarm of a sorted set at a key; ok is false if it has none.
+// kindOfAlarm returns the kind of alarm of a sorted set at a key; ok is false if the key has no alarm.
 func kindOfAlarm[K string | []byte](key K) (kind Alarm, ok bool) {
 	if len(key) < len(DelayedPrefix)+len(DelayedSuffix) {
 		return 0, false
@@ -54,7 +55,7 @@ func kindOfAlarm[K string | []byte](key K) (kind Alarm, ok bool) {
 	return 0, false
 }
 
-// DelayedStream returns the stream of a key that holds delayed entries, or what they are.
+// DelayedStream returns the stream to which the delayed entries, or their content, at a key belong.
 func DelayedStream(key []byte) (stream []byte, ok bool) {
 	name := delayedSet(key)
 	if kind, ok := kindOfAlarm(name); !ok || kind != DelayAlarm {
@@ -63,7 +64,8 @@ func DelayedStream(key []byte) (stream []byte, ok bool) {
 	return name[len(DelayedPrefix) : len(name)-len(DelayedSuffix)], true
 }
 
-// delayedSet is the name of the sorted set of delayed entries that a hash belongs to, or the key itself.
+// delayedSet returns the name of the sorted set of delayed entries that a hash belongs to. For any other key
+// it returns the key itself.
 func delayedSet(key []byte) []byte {
 	if name, ok := bytes.CutSuffix(key, []byte(EntriesSuffix)); ok {
 		return name
@@ -89,18 +91,18 @@ func DueMS(score float64) int64 {
 	return int64(math.Ceil(score))
 }
 
-// NextAlarmMS returns a time (milliseconds since 1970) before which no member of a kind of sets falls due,
-// and false if none ever does.
+// NextAlarmMS returns a time, in milliseconds since 1970. Before it no member of a set of this kind falls
+// due. The result is false if no member ever falls due.
 func (s *Store) NextAlarmMS(kind Alarm) (int64, bool) { return s.alarms[kind].NextMS() }
 
-// AlarmDue reports whether a member of a kind of sets may be due.
+// AlarmDue reports whether a member of a set of this kind may be due.
 func (s *Store) AlarmDue(kind Alarm) bool {
 	atMS, ok := s.alarms[kind].NextMS()
 	return ok && atMS <= s.nowMS && !s.frozenTime
 }
 
-// DueSet returns a sorted set with a first member that is due; ok is false if there is none. steps bounds the
-// work and is counted down for every false alarm. The key belongs to the caller.
+// DueSet returns a sorted set with a first member that is due; ok is false if there is no such set. steps
+// bounds the work and is counted down for every false alarm. The key belongs to the caller.
 func (s *Store) DueSet(kind Alarm, steps *int) (db *DB, key []byte, ok bool) {
 	for !s.frozenTime {
 		alarm := s.alarms[kind].Peek(s.nowMS, steps)
@@ -123,8 +125,8 @@ func (s *Store) DueSet(kind Alarm, steps *int) (db *DB, key []byte, ok bool) {
 	return nil, nil, false
 }
 
-// PutOff lets the alarm of a sorted set of DueSet ring again at atMS, because its first member cannot be
-// worked off now.
+// PutOff sets the alarm of a sorted set that DueSet has returned to atMS, because its first member cannot be
+// processed now.
 func (db *DB) PutOff(key []byte, atMS int64) {
 	if kind, ok := kindOfAlarm(key); ok {
 		if alarm := db.space.alarms[kind][string(key)]; alarm != nil {
@@ -133,17 +135,17 @@ func (db *DB) PutOff(key []byte, atMS int64) {
 	}
 }
 
-// AlarmSets returns the names of the keys that are sets of a kind, or were, in their order.
+// AlarmSets returns the sorted names of the keys that hold sets of a kind, or have held them.
 func (db *DB) AlarmSets(kind Alarm) []string { return slices.Sorted(maps.Keys(db.space.alarms[kind])) }
 
-// EachAlarmSet visits the keys that are sets of a kind, or were, in no order.
+// EachAlarmSet visits the keys that hold sets of a kind, or have held them, in no order.
 func (db *DB) EachAlarmSet(kind Alarm, visit func(key string)) {
 	for key := range db.space.alarms[kind] {
 		visit(key)
 	}
 }
 
-// watchAlarm makes a value that has just been put at key ring, if it is a set with an alarm.
+// watchAlarm sets the alarm for a value that has just been put at key, if it is a set with an alarm.
 func (sp *space) watchAlarm(key []byte, v *value) {
 	if v.tag() == ZSet && v.zset().Len() > 0 {
 		_, score := v.zset().At(0, nil)
@@ -151,8 +153,8 @@ func (sp *space) watchAlarm(key []byte, v *value) {
 	}
 }
 
-// ringAt makes the set at key, if its kind has alarms, ring at a score, unless it rings before. The alarm
-// does not follow the removal of the first member; that is detected when it rings.
+// ringAt sets the alarm of the set at key to a score, unless the alarm is earlier or the set's kind has no
+// alarms. The alarm does not follow the removal of the first member. That is detected when the alarm rings.
 func (sp *space) ringAt(key []byte, score float64) {
 	kind, ok := kindOfAlarm(key)
 	if !ok {
@@ -173,7 +175,7 @@ func (sp *space) ringAt(key []byte, score float64) {
 	sp.store.alarms[kind].Set(alarm, atMS)
 }
 
-// forgetAlarm takes back the alarm of a key that goes, if it has one.
+// forgetAlarm removes the alarm of a key that is about to be removed, if the key has an alarm.
 func (sp *space) forgetAlarm(key string) {
 	kind, ok := kindOfAlarm(key)
 	if !ok || len(sp.alarms[kind]) == 0 {

@@ -13,9 +13,9 @@ func (s *Store) Aside() *Store {
 	return a
 }
 
-// Adopt replaces the data of this store by those of a store that Aside has made. It takes constant time and
-// returns how many keys are gone. It is one change, which has no effect of its own, so a journal must begin
-// anew. Do not use a afterwards.
+// Adopt replaces the data of this store by the data of a store that Aside has made. It takes constant time
+// and returns the number of removed keys. It is one change, which has no effect of its own, so a journal must
+// begin anew. Do not use a afterwards.
 func (s *Store) Adopt(a *Store) (gone int) {
 	s.cannotUndo()
 	used := 0

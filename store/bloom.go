@@ -6,15 +6,15 @@ import (
 	"lockserver/store/bloom"
 )
 
-// BloomEdit writes to one key's Bloom filter. What it records is understood by a
-// Redis with the module RedisBloom.
+// BloomEdit writes to one key's Bloom filter. A Redis with the module RedisBloom understands the effects that
+// it records.
 type BloomEdit struct {
 	db  *DB
 	key []byte
 	f   *bloom.Filter // nil: no such key yet
 }
 
-// OpenBloom is OpenHash for Bloom filters.
+// OpenBloom opens key's Bloom filter for writing, as OpenHash opens a hash.
 func (db *DB) OpenBloom(key []byte) (e BloomEdit, ok bool) {
 	v, _, ok := db.open(key, Bloom)
 	if !ok {
@@ -27,10 +27,10 @@ func (db *DB) OpenBloom(key []byte) (e BloomEdit, ok bool) {
 	return e, true
 }
 
-// Filter returns the filter to read; nil if there is none.
+// Filter returns the filter to read; nil if the key has no filter.
 func (e *BloomEdit) Filter() *bloom.Filter { return e.f }
 
-// Reserve makes the filter, which there is not yet. The error is bloom.ErrTooLarge.
+// Reserve makes the filter, which must not exist. The error is bloom.ErrTooLarge.
 func (e *BloomEdit) Reserve(p bloom.Params) error {
 	f, err := bloom.New(e.db.store.values, p)
 	if err != nil {
@@ -57,8 +57,8 @@ func (e *BloomEdit) put(f *bloom.Filter) {
 	e.db.put(e.key, v)
 }
 
-// Add adds an element to the filter, which there is, and reports whether it was certainly not there before.
-// The error is bloom.ErrFull or bloom.ErrTooLarge; then nothing has changed.
+// Add adds an element to the filter, which must exist, and reports whether the element was certainly absent
+// before. The error is bloom.ErrFull or bloom.ErrTooLarge; then nothing has changed.
 func (e *BloomEdit) Add(element []byte) (added bool, err error) {
 	was := e.f.Size()
 	added, err = e.f.Add(element)
@@ -71,7 +71,7 @@ func (e *BloomEdit) Add(element []byte) (added bool, err error) {
 	return true, nil
 }
 
-// LoadHeader makes the filter, which there is not yet, from the header of a dump. The error is bloom.ErrData.
+// LoadHeader makes the filter, which must not exist, from the header of a dump. The error is bloom.ErrData.
 func (e *BloomEdit) LoadHeader(b []byte) error {
 	f, err := bloom.FromHeader(e.db.store.values, b)
 	if err != nil {
@@ -82,8 +82,8 @@ func (e *BloomEdit) LoadHeader(b []byte) error {
 	return nil
 }
 
-// LoadChunk puts a chunk of a dump into the filter, which there is; next is the place behind it. The errors
-// are those of bloom.Filter.Load; then nothing has changed.
+// LoadChunk puts a chunk of a dump into the filter, which must exist. next is the position after the chunk.
+// The errors are those of bloom.Filter.Load; then nothing has changed.
 func (e *BloomEdit) LoadChunk(next int64, b []byte) error {
 	was := e.f.Size()
 	err := e.f.Load(next, b)

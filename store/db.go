@@ -12,7 +12,7 @@ type DB struct {
 	id    int
 	store *Store
 	space *space
-	// leasesExpired is returned by LeasesExpired. It stays with the number: what moves are the keys.
+	// leasesExpired is returned by LeasesExpired. SWAPDB moves the keys, but not this count.
 	leasesExpired int64
 }
 
@@ -24,14 +24,14 @@ func (db *DB) ID() int { return db.id }
 // Store returns the store that the database belongs to.
 func (db *DB) Store() *Store { return db.store }
 
-// Len returns the number of keys, those that are overdue but not yet removed included, as DBSIZE counts.
+// Len returns the number of keys. As with DBSIZE, overdue keys that are not yet removed count.
 func (db *DB) Len() int { return db.space.keys.Len() }
 
 // Timed returns the number of keys that have a deadline.
 func (db *DB) Timed() int { return db.space.timed }
 
-// MeanTTL returns how many milliseconds the keys that have a deadline still live, on average; 0: there are
-// none.
+// MeanTTL returns the mean time in milliseconds until the keys with a deadline expire; 0 if no key has a
+// deadline.
 func (db *DB) MeanTTL() int64 {
 	sp := db.space
 	if sp.timed == 0 {
@@ -54,13 +54,14 @@ func (db *DB) find(key []byte) int {
 	return slot
 }
 
-// lookUp is find with what stands there.
+// lookUp is find that also returns the content of the slot.
 func (db *DB) lookUp(key []byte) (slot int, r Ref) {
 	sum := uint64(0)
 	return db.lookUpBy(&sum, key)
 }
 
-// lookUpBy is lookUp that sets sum to the hash of the key, if it needs that: see Dict.Sum.
+// lookUpBy is lookUp that uses the hash of the key in sum. If sum is not set and the hash is needed, it sets
+// sum: see Dict.Sum.
 func (db *DB) lookUpBy(sum *uint64, key []byte) (slot int, r Ref) {
 	keys := db.space.keys
 	slot = db.space.recent
@@ -91,8 +92,8 @@ func (db *DB) lookUpBy(sum *uint64, key []byte) (slot int, r Ref) {
 // overdue reports whether the time of a key with this deadline has come.
 func (s *Store) overdue(atMS int64) bool { return atMS != 0 && s.Past(atMS) }
 
-// Holds reports whether there is a live key, and touches nothing: an observer may call
-// it in the middle of a mutation.
+// Holds reports whether there is a live key. It changes nothing, so an observer may call it in the middle of
+// a mutation.
 func (db *DB) Holds(key []byte) bool {
 	keys := db.space.keys
 	slot := keys.Find(keys.Hash(key), key)
@@ -102,7 +103,8 @@ func (db *DB) Holds(key []byte) bool {
 	return db.live(db.space.refAt(slot))
 }
 
-// ExpireNow removes key as at its deadline, whatever that is, and reports whether it was there.
+// ExpireNow removes key as if its deadline had passed, whatever the deadline is, and reports whether the key
+// existed.
 func (db *DB) ExpireNow(key []byte) bool {
 	slot := db.find(key)
 	if slot < 0 {
@@ -125,7 +127,7 @@ func (db *DB) expireSlot(slot int) {
 	}
 }
 
-// remove takes a key out, which is a change; it does not look at the key's time.
+// remove removes a key and counts a change. It does not check the key's deadline.
 func (db *DB) remove(key []byte) bool {
 	gone := db.lose(key)
 	if gone {
@@ -134,8 +136,8 @@ func (db *DB) remove(key []byte) bool {
 	return gone
 }
 
-// lose takes a key out, records it and reports it, and counts nothing: the key goes by itself, or it is a
-// part of a change.
+// lose removes a key, records it and reports it, and counts no change. It is for keys that expire or are
+// evicted, and for removals that are a part of another change.
 func (db *DB) lose(key []byte) bool {
 	keys := db.space.keys
 	h := keys.Hash(key)
@@ -156,7 +158,7 @@ func (db *DB) loseAt(h uint64, slot int, key []byte) {
 	db.tell(key)
 }
 
-// put inserts a key that look-ups do not find, and returns its place.
+// put inserts a key that look-ups do not find, and returns its value and its slot.
 func (db *DB) put(key []byte, v value) (p *value, slot int) {
 	db.vacate(key)
 	p, slot = db.putAgain(key, v)
@@ -164,8 +166,7 @@ func (db *DB) put(key []byte, v value) (p *value, slot int) {
 	return p, slot
 }
 
-// putAgain is put for a key that is absent only because its old value has been
-// removed to make place for this one.
+// putAgain is put for a key that is absent only because its old value has just been removed for this value.
 func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 	keys := db.space.keys
 	v.access = db.store.born()
@@ -185,16 +186,16 @@ func (db *DB) vacate(key []byte) {
 	}
 }
 
-// vacateToWrite is vacate for a client's command that writes and has not found the key. As in Redis a replica
-// removes an overdue key then. A pause removes nothing.
+// vacateToWrite is vacate for a client's command that writes and has not found the key. As in Redis, a
+// replica removes an overdue key then. During CLIENT PAUSE nothing is removed.
 func (db *DB) vacateToWrite(key []byte) {
 	if db.store.ownDeadlines {
 		db.vacate(key)
 	}
 }
 
-// replace puts v in the place of whatever key holds, without a deadline. That is a use of the key, which is
-// as often used as it was.
+// replace puts v at key instead of the present value, without a deadline. It counts as a use of the key. The
+// frequency of use of the old value is kept.
 func (db *DB) replace(key []byte, v value) {
 	slot := db.find(key)
 	if slot < 0 {
@@ -211,13 +212,13 @@ func (db *DB) replace(key []byte, v value) {
 	p.access = access
 }
 
-// Delete removes a live key and says whether there was one: another value takes its place, or a command that
-// is not about keys leaves none.
+// Delete removes a live key and reports whether it existed. It is for commands that replace the value, and
+// for commands that are not about keys but leave a container empty.
 func (db *DB) Delete(key []byte) bool { return db.Unlink(key, db.store.lazy.ServerDel) }
 
-// Unlink is Delete for who asks for a key's removal. lazy says that a large value counts as freed beside the
-// commands; the collector does so with all of them. As in Redis there also was an overdue key if overdue keys
-// are kept (SetFollows): a writable replica removes it.
+// Unlink is Delete for commands that remove keys. lazy: a large value counts as freed in the background (the
+// garbage collector frees all values that way). As in Redis, the result is also true for an overdue key if
+// overdue keys are kept (SetFollows): a writable replica removes it.
 func (db *DB) Unlink(key []byte, lazy bool) bool {
 	if db.find(key) < 0 && !db.store.follows {
 		return false
@@ -226,8 +227,8 @@ func (db *DB) Unlink(key []byte, lazy bool) bool {
 	return db.remove(key)
 }
 
-// Expire makes key die at atMS (milliseconds since 1970), at once if that is past, and
-// says whether there is such a key.
+// Expire gives key the deadline atMS (milliseconds since 1970), or removes it if atMS has passed. It reports
+// whether the key exists.
 func (db *DB) Expire(key []byte, atMS int64) bool {
 	slot := db.find(key)
 	if slot < 0 {
@@ -247,7 +248,7 @@ func (db *DB) expireAt(slot int, key []byte, atMS int64) {
 	db.changed(key)
 }
 
-// setDeadline is expireAt without the report.
+// setDeadline is expireAt without the report to the observer.
 func (db *DB) setDeadline(slot int, key []byte, atMS int64) {
 	db.space.setDeadline(slot, atMS)
 	if db.store.effects != nil {
@@ -255,8 +256,8 @@ func (db *DB) setDeadline(slot int, key []byte, atMS int64) {
 	}
 }
 
-// Persist takes a key's deadline away and says whether it had one. That is no use of the key: its look-up
-// is.
+// Persist removes a key's deadline and reports whether there was one. It does not count as a use of the key,
+// but the look-up before it does.
 func (db *DB) Persist(key []byte) bool {
 	slot := db.find(key)
 	if slot < 0 || db.space.keys.Side(slot) == 0 {
@@ -305,8 +306,8 @@ func (db *DB) drop() int {
 	return n
 }
 
-// open makes key's value of kind k writable; nil if there is no such key, false if it is of another kind. It
-// is a use of the key, but does not count as a hit or a miss, which are for commands that read.
+// open makes key's value of kind k writable. v is nil if there is no such key; ok is false if the key has
+// another kind. It counts as a use of the key, but not as a hit or a miss: these are for commands that read.
 func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 	slot = db.find(key)
 	if slot < 0 {
@@ -322,7 +323,8 @@ func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 	return v, slot, true
 }
 
-// own returns the value of a slot for writing, its container included. The slot's key is key.
+// own returns the value of a slot for writing; its container is made writable, too. key is the key of the
+// slot.
 func (sp *space) own(slot int, key []byte) *value {
 	v := sp.keys.Mut(slot)
 	was := *v
@@ -335,16 +337,16 @@ func (sp *space) own(slot int, key []byte) *value {
 	return v
 }
 
-// moved puts a container that has taken another piece of memory, or a header, back to its key. slot is where
-// that probably is, and then where it is.
+// moved stores the new pointer of a container that has got another piece of memory, or another header. slot
+// is the probable slot of the key; moved sets it to the actual slot.
 func (sp *space) moved(slot *int, key []byte, to value) {
 	v := sp.valueAt(slot, key)
 	v.ptr, v.meta = to.ptr, to.meta
 	sp.rekey(*slot, key, v)
 }
 
-// rekey points the slot's key to the name in its container, or else to memory of its own, never to the
-// container's old piece.
+// rekey points the key of a slot to the name in its container. If the container has no name, the key gets
+// memory of its own. It never points to the old piece of the container.
 func (sp *space) rekey(slot int, key []byte, v *value) {
 	name := v.name()
 	if name == nil {
@@ -353,8 +355,9 @@ func (sp *space) rekey(slot int, key []byte, v *value) {
 	sp.keys.Rekey(slot, name)
 }
 
-// valueAt returns the value of a key for writing; nil: it is not there. slot is where it probably is, and
-// then where it is: a container that is written to through an edit may have moved, and so may its key.
+// valueAt returns the value of a key for writing; nil if the key does not exist. slot is the probable slot of
+// the key; valueAt sets it to the actual slot. A container that is written to through an edit may have moved,
+// and so may its key.
 func (sp *space) valueAt(slot *int, key []byte) *value {
 	if !sp.keys.Holds(*slot, key) {
 		if *slot = sp.keys.Find(sp.keys.Hash(key), key); *slot < 0 {
@@ -364,14 +367,14 @@ func (sp *space) valueAt(slot *int, key []byte) *value {
 	return sp.keys.Mut(*slot)
 }
 
-// made tells the witness of a new key.
+// made reports a new key to the witness.
 func (db *DB) made(key []byte) {
 	if db.store.witness != nil {
 		db.store.witness.KeyMade(db, key)
 	}
 }
 
-// missed counts a look-up in vain.
+// missed counts a look-up that did not find its key.
 func (db *DB) missed(key []byte) {
 	db.store.stats.Misses++
 	if db.store.witness != nil {

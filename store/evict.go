@@ -6,18 +6,18 @@ import (
 	"sync/atomic"
 )
 
-// Chance is a source of chance, handed in.
+// Chance is a source of random numbers, which the caller provides.
 type Chance interface {
 	// IntN returns a number in [0, n).
 	IntN(n int) int
 	Uint64() uint64
 }
 
-// Policy says which keys go when memory is full.
+// Policy decides which keys are evicted when memory is full.
 type Policy uint8
 
-// The policies, as maxmemory-policy names them. VolatileLRU and what follows it
-// take keys with a deadline only.
+// The policies, as maxmemory-policy names them. VolatileLRU and the policies after it evict only keys with a
+// deadline.
 const (
 	NoEviction Policy = iota
 	AllKeysLRU
@@ -34,23 +34,23 @@ func (p Policy) lfu() bool      { return p == AllKeysLFU || p == VolatileLFU }
 func (p Policy) random() bool   { return p == AllKeysRandom || p == VolatileRandom }
 func (p Policy) volatile() bool { return p >= VolatileLRU }
 
-// Memory bounds what the data takes, with what SetBeside says.
+// Memory is the limit for the memory of the data, together with the bytes of SetBeside.
 type Memory struct {
 	MaxBytes int // 0: no bound
 	Policy   Policy
-	// Samples is how many keys are looked at for each that goes, 1 to MaxSamples.
+	// Samples is the number of keys that are compared for each evicted key, 1 to MaxSamples.
 	Samples int
 	// LogFactor and DecayMinutes are lfu-log-factor and lfu-decay-time.
 	LogFactor, DecayMinutes int
 }
 
 const (
-	// MaxSamples bounds the work for one key.
+	// MaxSamples bounds the work for one evicted key.
 	MaxSamples = 64
-	// poolSize is how many of the best candidates seen so far are kept, as in Redis.
+	// poolSize is the number of best candidates that are kept, as in Redis.
 	poolSize = 16
-	// searchSlots is how many keys a call of Evict looks at one after the other, when
-	// samples found none that may go.
+	// searchSlots is the number of adjacent keys that a call of Evict looks at, if samples found no evictable
+	// key.
 	searchSlots = 2048
 )
 
@@ -58,25 +58,24 @@ const (
 type eviction struct {
 	Memory
 	policy Policy // of Memory
-	lfu    bool   // policy is one of the LFU policies: the hot path asks
+	lfu    bool   // policy is one of the LFU policies: the hot path reads this field
 	beside int    // bytes that are used, but not by the data
 	chance Chance
-	pool   []candidate // by score: the last goes first
+	pool   []candidate // by score: the last is evicted first
 	turn   int         // the next database, for random policies
-	cursor int         // where search goes on
+	cursor int         // where search continues
 	looks  int         // how many keys search may still look at in this call
 }
 
-// candidate is a key that may go. It is only a name: whether it still is there, and may
-// go, is seen when it is its turn.
+// candidate is a key that may be evicted. It is only a name: Evict checks whether the key still exists and
+// may be evicted when its turn comes.
 type candidate struct {
-	score uint64 // the higher, the sooner it goes
+	score uint64 // the highest score is evicted first
 	space *space
 	key   string
 }
 
-// SetMemory sets the bound, and how it is kept. chance decides which keys are looked at and which uses
-// count.
+// SetMemory sets the limit and the policy. chance chooses the keys to compare, and the uses that count.
 func (s *Store) SetMemory(m Memory, chance Chance) {
 	m.Samples = min(max(m.Samples, 1), MaxSamples)
 	if m.Policy != s.eviction.policy {
@@ -88,21 +87,21 @@ func (s *Store) SetMemory(m Memory, chance Chance) {
 // Memory returns what SetMemory set.
 func (s *Store) Memory() Memory { return s.eviction.Memory }
 
-// SetBeside sets how many bytes of the limit are used by memory other than data.
+// SetBeside sets the number of bytes of the limit that are used by memory other than the data.
 func (s *Store) SetBeside(bytes int) { s.eviction.beside = bytes }
 
-// Full reports whether more is used than may be.
+// Full reports whether the used memory is above its limit.
 func (s *Store) Full() bool {
 	e := &s.eviction
 	return e.MaxBytes > 0 && s.used+e.beside > e.MaxBytes
 }
 
-// LFU reports whether values know how often they are used, and not when they were last.
+// LFU reports whether values store the frequency of their use instead of the time of their last use.
 func (s *Store) LFU() bool { return s.eviction.lfu }
 
 // Evict removes keys by the policy until the used memory is within its limit, at most budget of them. It
-// returns the number of removed keys. That is fewer if Full still holds but no other key may go, or none was
-// found in bounded time. Locks are never removed.
+// returns the number of removed keys. If Full still holds after fewer keys, no other key may be evicted, or
+// none was found in bounded time. Locks are never removed.
 func (s *Store) Evict(budget int) (removed int) {
 	if s.eviction.policy == NoEviction {
 		return 0
@@ -124,7 +123,7 @@ func (s *Store) Evict(budget int) (removed int) {
 	return removed
 }
 
-// victim returns the key that goes next; nil if none was found.
+// victim returns the next key to evict; nil if no evictable key was found.
 func (s *Store) victim() (*space, string) {
 	const rounds = 8
 	e := &s.eviction
@@ -154,8 +153,8 @@ func (s *Store) victim() (*space, string) {
 	return s.search()
 }
 
-// evictable reports whether a key may be evicted under the policy. What holds a lock, or belongs to one, may
-// not, and neither may delayed entries.
+// evictable reports whether a key may be evicted under the policy. Locks, the keys that belong to locks, and
+// delayed entries may not be evicted.
 func (s *Store) evictable(key string, r Ref) bool {
 	if r.atMS == 0 && s.eviction.policy.volatile() {
 		return false
@@ -175,8 +174,8 @@ func (s *Store) nextSpace() *space {
 	return s.dbs[e.turn].space
 }
 
-// sample picks a key at random, nothing if it may not go: from sp, or, if only keys with a
-// deadline go, from all of those.
+// sample picks a key of sp at random. If the policy evicts only keys with a deadline, it picks from all such
+// keys. It returns no key if the picked key may not be evicted.
 func (s *Store) sample(sp *space) (from *space, key string, r Ref) {
 	e := &s.eviction
 	switch {
@@ -196,8 +195,8 @@ func (s *Store) sample(sp *space) (from *space, key string, r Ref) {
 	return sp, key, r
 }
 
-// anyTimedSpace returns a random space that has keys with a deadline, weighted by their number; nil if there
-// is none.
+// anyTimedSpace returns a random space that has keys with a deadline, weighted by their number; nil if no
+// space has such keys.
 func (s *Store) anyTimedSpace() *space {
 	total := s.timedKeys()
 	if total == 0 {
@@ -212,7 +211,7 @@ func (s *Store) anyTimedSpace() *space {
 	panic("store: more keys with deadlines than there are")
 }
 
-// timedKeys is how many keys have a deadline.
+// timedKeys returns the number of keys with a deadline.
 func (s *Store) timedKeys() (total int) {
 	for _, db := range s.dbs {
 		total += db.space.timed
@@ -233,9 +232,9 @@ func (s *Store) fillPool() {
 	}
 }
 
-// poolFrom looks at keys of sp; nil: at those of all spaces that have a deadline. Where there are no more
-// than it looks at, it looks at each of them, as Redis does: chance may pass over the only one that is to
-// go.
+// poolFrom compares keys of sp; nil stands for the keys with a deadline of all spaces. If there are only as
+// many keys as it compares, it compares each of them, as Redis does: random choice could miss the only
+// evictable key.
 func (s *Store) poolFrom(sp *space) {
 	most := s.eviction.Samples
 	switch {
@@ -256,14 +255,14 @@ func (s *Store) poolFrom(sp *space) {
 	}
 }
 
-// offerSlot puts the key in a slot into the pool, if it may go.
+// offerSlot puts the key of a slot into the pool, if the key may be evicted.
 func (s *Store) offerSlot(sp *space, slot int) {
 	if key, r := sp.entry(slot); s.evictable(key, r) {
 		s.offer(candidate{s.score(r), sp, key})
 	}
 }
 
-// score says how soon a value goes.
+// score returns the score of a value: the value with the highest score is evicted first.
 func (s *Store) score(r Ref) uint64 {
 	switch p := s.eviction.policy; {
 	case p.lfu():
@@ -275,7 +274,8 @@ func (s *Store) score(r Ref) uint64 {
 	}
 }
 
-// offer puts a candidate into the pool, if it is better than another one there or there is space.
+// offer puts a candidate into the pool, if the pool is not full or the candidate is better than another
+// candidate there.
 func (s *Store) offer(c candidate) {
 	pool := s.eviction.pool
 	for i := range pool {
@@ -302,7 +302,7 @@ func (s *Store) offer(c candidate) {
 }
 
 // search looks for any key that may be removed. It examines some keys at a time and continues from there in
-// the next call. It is needed when nearly all keys are locks: random samples then do not find the others.
+// the next call. It is needed when nearly all keys are locks: random samples then do not find the other keys.
 func (s *Store) search() (*space, string) {
 	e := &s.eviction
 	total := 0
@@ -330,18 +330,18 @@ func (s *Store) search() (*space, string) {
 	return nil, ""
 }
 
-// How values are used.
+// The use of values.
 
 // The access field of a value depends on the eviction policy, as in Redis. Under the LFU policies its low 24
 // bits hold a time in minutes (16 bits) and, above it, the frequency of use on a logarithmic scale (8 bits).
-// Under the others it holds the time of the last use in seconds. A change of policy leaves the field alone.
-// So until a value is used again, its field is read in the wrong format, as in Redis.
+// Under the other policies it holds the time of the last use in seconds. A change of policy leaves the field
+// alone. So until a value is used again, its field is read in the wrong format, as in Redis.
 //
 // Using a value does not change its data. The field is therefore written in place, in a page that a snapshot
 // may be reading at the same time, and all access to it is atomic there.
 
 const (
-	// firstCount is what a new value begins with, so that it does not go before it has had a chance.
+	// firstCount is the count of a new value. It is not 0, so that a new value is not evicted at once.
 	firstCount = 5
 	maxCount   = 255
 )
@@ -354,14 +354,14 @@ func (s *Store) born() uint32 {
 	return uint32(s.nowMS / 1000)
 }
 
-// touch records the use of a value, unless uses do not count now.
+// touch records a use of the value, unless uses do not count now (SetNoTouch).
 func (s *Store) touch(v *value) {
 	if !s.noTouch {
 		s.use(v)
 	}
 }
 
-// use records the use of a value.
+// use records a use of the value.
 func (s *Store) use(v *value) {
 	if s.eviction.lfu {
 		s.touchLFU(v)
@@ -386,16 +386,16 @@ func (s *Store) touchLFU(v *value) {
 	}
 }
 
-// minutes is the time in minutes as far as the access field holds it.
+// minutes returns the time in minutes, as many bits of it as the access field holds.
 func (s *Store) minutes() uint32 { return uint32(s.nowMS/60_000) & 0xffff }
 
-// count returns how often a value is used, less what has decayed since it was last.
+// count returns the present frequency of use of a value: the stored count minus the decay since the last use.
 func (s *Store) count(v *value) uint32 {
 	return decayed(v.access, s.minutes(), s.eviction.DecayMinutes)
 }
 
-// decayed is what is left of the count in an access field after the time since;
-// decayMinutes take one from it.
+// decayed returns the count of an access field after its decay until now. The count falls by one in each
+// decayMinutes.
 func decayed(access, minutes uint32, decayMinutes int) uint32 {
 	count := access & maxCount
 	if decayMinutes <= 0 {
@@ -405,8 +405,8 @@ func decayed(access, minutes uint32, decayMinutes int) uint32 {
 	return count - min(count, passed/uint32(decayMinutes))
 }
 
-// accessOf returns the access field of a value that was last used idleS seconds ago, or is used so often; -1:
-// not known. The policy decides which of them means something.
+// accessOf returns the access field of a value that was last used idleS seconds ago, or that has the
+// frequency freq; -1 if not known. The policy decides which of the two is used.
 func (s *Store) accessOf(idleS int64, freq int) uint32 {
 	switch {
 	case s.eviction.lfu && freq >= 0:
@@ -417,8 +417,8 @@ func (s *Store) accessOf(idleS int64, freq int) uint32 {
 	return s.born()
 }
 
-// LoadUse is called behind a Load function: the key's value was last used idleS seconds ago, or is used
-// so often, 0 to 255; -1: not known.
+// LoadUse is called after a Load function. It sets the use of the key's value: the last use was idleS seconds
+// ago, the frequency is freq, 0 to 255. -1 means not known.
 func (db *DB) LoadUse(key []byte, idleS int64, freq int) {
 	keys := db.space.keys
 	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
@@ -426,7 +426,7 @@ func (db *DB) LoadUse(key []byte, idleS int64, freq int) {
 	}
 }
 
-// uses is how a snapshot reads access fields: by the policy, and the time, of the cut.
+// uses describes how a snapshot reads access fields: by the policy and the time of the cut.
 type uses struct {
 	lru, lfu     bool
 	nowS         uint32

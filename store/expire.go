@@ -6,14 +6,15 @@ import (
 	"lockserver/store/due"
 )
 
-// The deadline of a key, in milliseconds since 1970, is stored beside its slot (dict.Side; 0: it has none).
-// The earliest is found by a bound for each group of 64 slots (due.Bounds): none of their keys expires before
-// it. So changing a deadline, or removing a key, mostly writes nothing else. See decision 0004.
+// The deadline of a key, in milliseconds since 1970, is stored beside its slot (dict.Side; 0: no deadline).
+// The earliest deadline is found by a bound for each group of 64 slots (due.Bounds): no key of the group
+// expires before the bound. So changing a deadline, or removing a key, mostly writes nothing else. See
+// decision 0004.
 
-// boundBits: 64 slots have one bound. That is about a chunk of the dict, one piece of memory.
+// boundBits: 64 slots share one bound. A chunk of the dict, one piece of memory, has about as many.
 const boundBits = 6
 
-// deadline is an item of one of the store's queues, which say when something that belongs to a key falls
+// deadline is an item of one of the store's queues. A queue orders keys by the time at which something falls
 // due.
 type deadline = due.Item[timedKey]
 
@@ -21,11 +22,12 @@ type deadline = due.Item[timedKey]
 type timedKey struct {
 	space   *space
 	key     string
-	sharers uint64 // in the queue of fields, how many hold the lock beside its first holder
+	sharers uint64 // in the queue of fields: the number of holders of the lock besides its first holder
 }
 
-// NextDeadlineMS returns a time (milliseconds since 1970) before which no key and no field of a hash
-// dies and no stream forgets a message, and false if none ever does. It is after the deadline: see Past.
+// NextDeadlineMS returns a time, in milliseconds since 1970. Before it no key and no field of a hash expires
+// and no stream forgets a message. The result is false if nothing ever expires. The time is later than the
+// deadline: see Past.
 func (s *Store) NextDeadlineMS() (int64, bool) {
 	atMS, ok := s.soonestMS, s.soonestMS != due.Never
 	if fieldMS, has := s.fields.NextMS(); has && (!ok || fieldMS < atMS) {
@@ -51,7 +53,7 @@ func (s *Store) ExpireDue(budget int) (more bool) {
 	return budget == 0
 }
 
-// soonest returns the space with the least of some bounds, and that.
+// soonest returns the space with the least of some bounds, and that bound.
 func (s *Store) soonest(of func(sp *space) *due.Bounds) (first *space, atMS int64) {
 	atMS = due.Never
 	for _, db := range s.dbs {
@@ -62,8 +64,8 @@ func (s *Store) soonest(of func(sp *space) *due.Bounds) (first *space, atMS int6
 	return first, atMS
 }
 
-// expireFirst looks through the slots with the least bound, which is past, and removes the keys that die at
-// it, at most so many. It returns what that has cost: one for each key, and at least one.
+// expireFirst looks through the slots with the least bound, which has passed. It removes the keys that expire
+// at the bound, at most budget keys. It returns the cost: one for each key, and at least one.
 func (sp *space) expireFirst(budget int) (cost int) {
 	group, boundMS := sp.bounds.First()
 	var dying [1 << boundBits]int
@@ -79,13 +81,13 @@ func (sp *space) expireFirst(budget int) (cost int) {
 		}
 	}
 	sp.bounds.Raise(group, nextMS)
-	for _, slot := range dying[:n] { // from the last on: the last key of all takes the place of each
+	for _, slot := range dying[:n] { // from the last key on: the last key of the space takes the slot of each removed key
 		sp.db.expireSlot(slot)
 	}
 	return max(n, 1)
 }
 
-// setDeadline gives the key of a slot its time; 0 takes it away.
+// setDeadline sets the deadline of the key of a slot; 0 removes the deadline.
 func (sp *space) setDeadline(slot int, atMS int64) {
 	if sp.ownKeys != nil || sp.store.ownDeadlines {
 		sp.addOwn(slot, atMS)
@@ -119,7 +121,7 @@ func (sp *space) addDeadline(slot int, atMS int64) {
 	sp.bound(slot, atMS)
 }
 
-// firstDeadline is setDeadline for a key that has just been made, and is not to be watched.
+// firstDeadline is setDeadline for a new key for which nothing needs to be watched.
 func (sp *space) firstDeadline(slot int, atMS int64) {
 	if sp.ownKeys != nil || sp.store.ownDeadlines {
 		sp.addOwn(slot, atMS)
@@ -128,8 +130,8 @@ func (sp *space) firstDeadline(slot int, atMS int64) {
 	sp.keys.SetSide(slot, atMS)
 }
 
-// postpone is setDeadline for a key that gets a later deadline than it had, and is not a hash with deadlines
-// of fields. Its bound may stay, because it is early enough.
+// postpone is setDeadline for a later deadline than before, for a key that is not a hash with deadlines of
+// fields. Its bound may stay, because it is early enough.
 func (sp *space) postpone(slot int, wasMS, atMS int64) {
 	low, carry := bits.Add64(sp.deadlineSum[0], uint64(atMS-max(wasMS, 0)), 0)
 	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
@@ -142,8 +144,8 @@ func (sp *space) bound(slot int, atMS int64) {
 	sp.store.soonestMS = min(sp.store.soonestMS, atMS)
 }
 
-// dropDeadline no longer counts the deadline of a key, if it has one, which is about to be removed or to get
-// another.
+// dropDeadline stops counting the deadline of a key that is about to be removed or to get another deadline.
+// The key need not have a deadline.
 func (sp *space) dropDeadline(atMS int64) {
 	if atMS != 0 {
 		sp.timed--
@@ -153,8 +155,8 @@ func (sp *space) dropDeadline(atMS int64) {
 	}
 }
 
-// anyTimed returns the slot of a key that has a deadline, by chance; -1 if there is none. Where few keys
-// have one, those behind many without are a little more likely.
+// anyTimed returns the slot of a random key with a deadline; -1 if no key has a deadline. If few keys have a
+// deadline, keys after many keys without a deadline are a little more likely.
 func (sp *space) anyTimed(chance Chance) int {
 	if sp.timed == 0 {
 		return -1
@@ -170,7 +172,7 @@ func (sp *space) anyTimed(chance Chance) int {
 	for {
 		group := sp.bounds.From(from)
 		if group < 0 {
-			from = 0 // and around
+			from = 0 // and continue from the first slot
 			continue
 		}
 		if slots, n := sp.timedIn(group); n > 0 {
@@ -193,10 +195,10 @@ func (sp *space) eachTimed(visit func(slot int)) {
 	}
 }
 
-// TimedFrom visits keys of a database that have a deadline, or fields with one, in pieces. It begins at a
-// cursor, first 0, and visits at most so many. It looks at up to 16 times as many. It returns the cursor of
-// what is left; -1: nothing is. Keys must not come or go before the last piece. visit may change the
-// deadlines of the key that it is called for, and nothing else.
+// TimedFrom visits keys of a database that have a deadline, or fields with a deadline, in several calls. The
+// first call has the cursor 0. A call visits at most so many keys, and looks at up to 16 times as many. It
+// returns the cursor for the next call; -1 at the end. Keys must not be added or removed before the last
+// call. visit may change the deadlines of the key that it is called for, and nothing else.
 func (db *DB) TimedFrom(cursor, most int, visit func(key string, r Ref)) (next int) {
 	const looksPerVisit = 16
 	sp := db.space
@@ -215,8 +217,8 @@ func (db *DB) TimedFrom(cursor, most int, visit func(key string, r Ref)) (next i
 	return cursor
 }
 
-// timedIn returns the slots of a group that have a deadline. The group has a bound; if no slot has a
-// deadline, the group is not found again.
+// timedIn returns the slots of a group that have a deadline. If no slot of the group has a deadline, it sets
+// the group's bound so that the group is not found again.
 func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {
 	for slot := group << boundBits; slot < min((group+1)<<boundBits, sp.keys.Len()); slot++ {
 		if sp.keys.Side(slot) != 0 {
@@ -230,15 +232,16 @@ func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {
 	return slots, n
 }
 
-// keyMoved is called when the deadline of a key has changed or was removed: the key may no longer expire
-// before its fields.
+// keyMoved is called when the deadline of a key has changed or was removed. The key may then expire after its
+// fields.
 func (sp *space) keyMoved(slot int) {
 	if sp.quiet(slot) {
 		sp.watchFields(slot)
 	}
 }
 
-// quiet reports whether the key of a slot is a hash with deadlines of fields, none of them before the key's.
+// quiet reports whether the key of a slot is a hash with deadlines of fields that are all no earlier than the
+// key's deadline.
 func (sp *space) quiet(slot int) bool {
 	_, v := sp.keys.At(slot)
 	return v.tag() == Hash && v.hash().Quiet()

@@ -7,8 +7,8 @@ import "lockserver/store/hash"
 type HashEdit struct {
 	db   *DB
 	key  []byte
-	w    hash.Edit // without a hash: no such key yet
-	slot int       // of the key in the keyspace, while there is a hash and no other key is removed
+	w    hash.Edit // without a hash if the key does not exist yet
+	slot int       // the key's slot in the keyspace; valid while there is a hash and no other key is removed
 	sum  uint64    // the key's hash in the keyspace; 0: not known yet
 }
 
@@ -18,7 +18,7 @@ func (db *DB) EditHash(key []byte) HashEdit {
 	return e
 }
 
-// Hash returns the hash to read, until the next change of it; nil if there is none.
+// Hash returns the hash to read, until the next change of it; nil if there is no hash.
 func (e *HashEdit) Hash() *hash.Hash {
 	if h := e.w.Hash; h != nil && h.Moved() {
 		e.again()
@@ -26,7 +26,7 @@ func (e *HashEdit) Hash() *hash.Hash {
 	return e.w.Hash
 }
 
-// again finds a hash that has been written to through another edit, and has moved.
+// again finds the hash again after another edit has written to it and it has moved.
 func (e *HashEdit) again() {
 	e.w.Hash = nil
 	if v := e.db.space.valueAt(&e.slot, e.key); v != nil && v.tag() == Hash {
@@ -34,7 +34,8 @@ func (e *HashEdit) again() {
 	}
 }
 
-// changed is called behind a change of the hash, which was there and had so many bytes.
+// changed is called after a change of an existing hash. was and size are the hash and its size before the
+// change.
 func (e *HashEdit) changed(was *hash.Hash, size int) {
 	if e.w.Hash != was { // it has moved
 		var v value
@@ -53,7 +54,7 @@ func (e *HashEdit) make(size int) {
 }
 
 // Expect announces at least one field with its value. The hash gets the form that Redis gives it for so many
-// at once. A new hash gets space for all of them.
+// fields at once. A new hash gets space for all of them.
 func (e *HashEdit) Expect(pairs [][]byte) {
 	lim, h := e.db.store.limits.Hash, e.Hash()
 	if h == nil && len(pairs) > 2 {
@@ -69,7 +70,7 @@ func (e *HashEdit) Expect(pairs [][]byte) {
 	}
 }
 
-// Set gives field a value and says whether the field is new. A deadline that it had is gone.
+// Set gives field a value and reports whether the field is new. It removes the field's deadline.
 func (e *HashEdit) Set(field, val []byte) bool {
 	if e.Hash() == nil {
 		e.make(hash.PairBytes(field, val))
@@ -155,7 +156,7 @@ func (e *HashEdit) recordUpdate(field, val []byte) {
 	}
 }
 
-// Delete removes a field and says whether there was one.
+// Delete removes a field and reports whether it existed.
 func (e *HashEdit) Delete(field []byte) bool {
 	if e.Hash() == nil {
 		return false
@@ -209,14 +210,14 @@ func (e *HashEdit) Remove() {
 	e.w.Hash = nil
 }
 
-// OpenHash is EditHash for a caller that knows nothing of the key yet, and saves it a look-up. ok is false if
+// OpenHash is EditHash for a caller that has not looked up the key yet. It saves that look-up. ok is false if
 // the key holds a value that is not a hash.
 func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
 	ok = e.Open(db, key)
 	return e, ok
 }
 
-// Open is OpenHash for the memory of an edit that is empty. After false it is empty still.
+// Open is OpenHash that uses the memory of an empty edit. If the result is false the edit is still empty.
 func (e *HashEdit) Open(db *DB, key []byte) (ok bool) {
 	slot, r := db.lookUpBy(&e.sum, key)
 	var h *hash.Hash
@@ -247,8 +248,9 @@ func (e *HashEdit) keySum() uint64 {
 	return e.sum
 }
 
-// fieldChanged is DB.changed for one field of a hash. Of a semaphore with many holders only the field's owner
-// is affected, and of the limit or of the key's deadline (nil) no owner.
+// fieldChanged is DB.changed for one field of a hash. In a semaphore with many holders a change of a field
+// affects only the field's owner. A nil field stands for the limit or the key's deadline, which affects no
+// owner.
 func (e *HashEdit) fieldChanged(field []byte) {
 	e.db.store.dirty++
 	if e.db.store.observer != nil {
@@ -256,8 +258,8 @@ func (e *HashEdit) fieldChanged(field []byte) {
 	}
 }
 
-// tallyWithout takes a field, which is about to change, out of the tally of the hash, and returns the tally;
-// nil if there is none.
+// tallyWithout subtracts a field, which is about to change, from the tally of the hash, and returns the
+// tally; nil if there is no tally.
 func (e *HashEdit) tallyWithout(field []byte) *hash.Tally {
 	if e.w.Tally() == nil {
 		return nil

@@ -13,15 +13,15 @@ import (
 // nothing. A look-up removes the overdue fields of the hash that it finds, so they are never visible.
 // ExpireDue removes the others.
 
-// alarmOf returns a hash's item for the queue, nil if it has none.
+// alarmOf returns a hash's item for the queue, nil if it has no item.
 func alarmOf(h *hash.Hash) *deadline {
 	item, _ := h.Alarm().(*deadline)
 	return item
 }
 
-// watchFields puts the hash of a slot into the queue at the deadline of its first field, if a field has one.
-// A hash is quiet, and in no queue, if only one field has a deadline and the key expires no later than that
-// field. Most locks with one shared holder are quiet.
+// watchFields puts the hash of a slot into the queue at the deadline of its first field, if a field has a
+// deadline. A hash is quiet, and in no queue, if only one field has a deadline and the key expires no later
+// than that field. Most locks with one shared holder are quiet.
 func (sp *space) watchFields(slot int) {
 	key, r := sp.entry(slot)
 	h := r.Hash()
@@ -64,8 +64,8 @@ func (sp *space) spareAlarm(key string) (item *deadline) {
 	return item
 }
 
-// unwatchFields takes h out of the queue. Its item serves the next one: a lock that is shared for a moment
-// has one for as long.
+// unwatchFields takes h out of the queue. Its item is kept for the next hash: a lock that is shared for a
+// moment needs an item only for that moment.
 func (sp *space) unwatchFields(h *hash.Hash) {
 	if h.Quiet() {
 		h.SetQuiet(false)
@@ -90,14 +90,15 @@ func (sp *space) unwatchFields(h *hash.Hash) {
 // mostSpareAlarms is how many items without a hash are kept.
 const mostSpareAlarms = 64
 
-// forget takes the value of a slot, which is about to go, or to move, out of the queues.
+// forget takes the value of a slot out of the queues, before it is removed or moves.
 func (sp *space) forget(slot int) {
 	_, v, atMS := sp.keys.Sided(slot)
 	sp.dropDeadline(atMS)
 	sp.unwatch(v)
 }
 
-// unwatch takes a value that is about to go out of the queues of fields and messages, and out of the count.
+// unwatch takes a value that is about to be removed out of the queues of fields and messages, and out of the
+// count.
 func (sp *space) unwatch(v *value) {
 	switch v.tag() {
 	case Hash:
@@ -124,8 +125,8 @@ func (s *Store) anyTimedHash() bool {
 	return slices.ContainsFunc(s.dbs, func(db *DB) bool { return db.space.timedHashes > 0 })
 }
 
-// Overdue reports whether a field of a hash of this database has had its time, and stands there until the
-// master removes it. Never on a master: there it is gone.
+// Overdue reports whether the deadline of a field has passed, but the field is kept until the master removes
+// it. It is never true on a master, which removes such fields.
 func (db *DB) Overdue(h *hash.Hash, field []byte) bool {
 	if !db.store.follows || h.Timed() == 0 {
 		return false
@@ -134,7 +135,7 @@ func (db *DB) Overdue(h *hash.Hash, field []byte) bool {
 	return at != 0 && db.store.Past(at)
 }
 
-// OverdueFields is how many fields of a hash, which may be missing, are Overdue.
+// OverdueFields returns the number of overdue fields of a hash, which may be missing: see Overdue.
 func (db *DB) OverdueFields(h *hash.Hash) (count int) {
 	if !db.store.follows || h == nil || h.Timed() == 0 {
 		return 0
@@ -148,8 +149,8 @@ func (db *DB) OverdueFields(h *hash.Hash) (count int) {
 	return count
 }
 
-// purge removes the overdue fields of the hash in a slot, and says whether any are left. It does so without a
-// bound: each field is removed once.
+// purge removes the overdue fields of the hash in a slot, and reports whether any fields are left. The number
+// of fields is not bounded: each field is removed only once.
 func (db *DB) purge(slot int) (left bool) {
 	_, v := db.space.keys.At(slot)
 	if _, atMS, ok := v.hash().FirstDeadline(); !ok || atMS > db.store.pastMS() {
@@ -173,8 +174,8 @@ func (s *Store) expireDueFields(budget *int) {
 	}
 }
 
-// expireFields removes overdue fields of the hash in a slot until the budget is used up, and reports
-// whether the key went with its last field.
+// expireFields removes overdue fields of the hash in a slot until the budget is used up. It reports whether
+// the key was removed with its last field.
 func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	name, _ := db.space.keys.At(slot)
 	key := []byte(name)
@@ -218,16 +219,16 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	return gone
 }
 
-// AllowDeadlines gives the hash the form in which its fields may have deadlines, as Redis does before it
-// looks whether any of them is given one. There must be a hash.
+// AllowDeadlines gives the hash the form in which its fields may have deadlines. As in Redis, this happens
+// before it is known whether any field gets a deadline. There must be a hash.
 func (e *HashEdit) AllowDeadlines() {
 	was, size := e.Hash(), e.w.Size()
 	e.w.AllowDeadlines()
 	e.changed(was, size)
 }
 
-// ExpireField makes a field die at atMS (milliseconds since 1970), at once if that is past, and says whether
-// it is gone now. There must be such a field.
+// ExpireField gives a field the deadline atMS (milliseconds since 1970), or removes it if atMS has passed. It
+// reports whether the field is removed. The field must exist.
 func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 	if !e.db.store.Takes(atMS) {
 		return e.Delete(field)
@@ -236,7 +237,7 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 	return false
 }
 
-// HoldUntil is ExpireField for a lease: in the millisecond of its deadline it may still begin.
+// HoldUntil is ExpireField for a lease, which may still begin in the millisecond of its deadline.
 func (e *HashEdit) HoldUntil(field []byte, atMS int64) (gone bool) {
 	if e.db.store.Past(atMS) {
 		return e.Delete(field)
@@ -254,16 +255,16 @@ func (e *HashEdit) setFieldDeadline(field []byte, atMS int64) {
 	e.fieldChanged(field)
 }
 
-// SetMixed records that a client wrote a field that has a deadline, or gave a field its deadline. In a lock
-// the value may be no holder's.
+// SetMixed records that a client wrote a field with a deadline, or gave a field its deadline. In a lock such
+// a field may be no holder.
 func (e *HashEdit) SetMixed() {
 	if e.w.Hash != nil {
 		e.w.SetMixed()
 	}
 }
 
-// PlaceField gives a field of a small hash the place that it has in Redis, after a client has changed its
-// deadline. It does nothing in a lock or a semaphore: there the fields are in an order of their own.
+// PlaceField moves a field of a small hash to the position that it has in Redis after a client has changed
+// its deadline. It does nothing in a lock or a semaphore, where the fields have an order of their own.
 func (e *HashEdit) PlaceField(field []byte) {
 	for _, own := range ownFields {
 		if e.w.Has(own) {
@@ -273,10 +274,11 @@ func (e *HashEdit) PlaceField(field []byte) {
 	e.w.Place(field)
 }
 
-// ownFields are fields that each lock that may be shared has, and each semaphore.
+// ownFields are the fields that each lock with shared holders, and each semaphore, may have besides its
+// holders.
 var ownFields = [][]byte{[]byte(TokenField), []byte(ShareField), []byte(LimitField)}
 
-// PersistField takes a field's deadline away and says whether it had one.
+// PersistField removes a field's deadline and reports whether there was one.
 func (e *HashEdit) PersistField(field []byte) bool {
 	if e.Hash() == nil {
 		return false
@@ -293,7 +295,7 @@ func (e *HashEdit) PersistField(field []byte) bool {
 	return true
 }
 
-// rewatch follows a change of a field's deadline.
+// rewatch updates the queue after a change of a field's deadline.
 func (e *HashEdit) rewatch() {
 	e.db.space.watchFields(e.slot)
 	e.db.space.doubtRenewal(e.slot)

@@ -2,16 +2,16 @@ package store
 
 import "lockserver/store/hll"
 
-// PFAdd counts elements into key's HyperLogLog, which it makes if there is none, and says whether that
-// changed it. The caller has checked that the key is missing or holds a valid one. The error is
-// hll.ErrCorrupt; what was counted in before stays.
+// PFAdd counts elements into key's HyperLogLog, and reports whether that changed it. It makes the HyperLogLog
+// if the key is missing. The caller has checked that the key is missing or holds a valid HyperLogLog. The
+// error is hll.ErrCorrupt; elements that were counted before it stay counted.
 func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
 	g := db.hyperLogLog(key, &changed)
 	was := g.size()
 	args := [][]byte{key}
 	changes := 0
 	if changed {
-		changes++ // there is one now
+		changes++ // the HyperLogLog is new
 	}
 	for _, element := range elements {
 		var grew bool
@@ -33,8 +33,8 @@ func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
 	return changed, err
 }
 
-// PFMerge counts into key's HyperLogLog, which it makes if there is none, what the sources and it have
-// counted together. All that exist are valid. It becomes dense if one of them is. The error is
+// PFMerge merges the HyperLogLogs of the sources into key's HyperLogLog, which it makes if the key is
+// missing. All existing HyperLogLogs must be valid. The result is dense if one of them is dense. The error is
 // hll.ErrCorrupt; then nothing has changed.
 func (db *DB) PFMerge(key []byte, sources [][]byte) error {
 	var merged hll.Registers
@@ -66,8 +66,8 @@ func (db *DB) PFMerge(key []byte, sources [][]byte) error {
 	return nil
 }
 
-// PFToDense makes key's HyperLogLog, which there is, dense and says whether it was
-// sparse. The error is hll.ErrCorrupt.
+// PFToDense makes key's HyperLogLog, which must exist, dense and reports whether it was sparse. The error is
+// hll.ErrCorrupt.
 func (db *DB) PFToDense(key []byte) (was bool, err error) {
 	b := db.Peek(key).Bytes()
 	if !hll.IsSparse(b) {
@@ -86,7 +86,7 @@ func (db *DB) PFToDense(key []byte) (was bool, err error) {
 	return true, nil
 }
 
-// PFCache keeps an estimate in key's HyperLogLog, which there is.
+// PFCache stores an estimate in key's HyperLogLog, which must exist.
 func (db *DB) PFCache(key []byte, n uint64) {
 	text := hll.EncodeCache(n)
 	db.SetRange(key, hll.CacheAt, text[:])

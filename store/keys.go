@@ -1,7 +1,7 @@
 package store
 
-// Rename gives key's value and deadline to newKey, whatever that held. key must exist. What is moved or
-// copied counts as used like a new key, as in Redis.
+// Rename moves key's value and deadline to newKey, and replaces the value there. key must exist. A value that
+// was moved or copied counts as used like a new key, as in Redis.
 func (db *DB) Rename(key, newKey []byte) {
 	db.moveLock(key, db, newKey)
 	renewal, renewed := db.lift(key)
@@ -20,8 +20,8 @@ func (db *DB) Rename(key, newKey []byte) {
 	db.changed(newKey)
 }
 
-// Move gives key's value and deadline to the same key of another database and says whether it did: not if
-// key is missing here or present there.
+// Move moves key's value and deadline to the same key of another database. It reports whether it did: it does
+// not if key is missing here or exists there.
 func (db *DB) Move(key []byte, to *DB) bool {
 	if db.find(key) < 0 {
 		db.vacateToWrite(key)
@@ -48,8 +48,8 @@ func (db *DB) Move(key []byte, to *DB) bool {
 	return true
 }
 
-// Copy gives newKey of database to a deep copy of key's value, with its deadline, whatever newKey held. key
-// must exist, and the two must differ.
+// Copy puts a deep copy of key's value, with its deadline, at newKey of database to, and replaces the value
+// there. key must exist, and the two keys must differ.
 func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
 	_, from := db.lookUp(key)
 	v, atMS := from.v.copy(db.store, newKey), from.atMS
@@ -108,7 +108,7 @@ func (db *DB) place(key []byte, v value, atMS int64) {
 	db.made(key)
 }
 
-// copy returns a value for key that shares nothing that anyone writes to.
+// copy returns a copy of the value for key. The two share no memory that is ever written to.
 func (v *value) copy(s *Store, key []byte) (c value) {
 	switch v.tag() {
 	case String:
@@ -138,9 +138,9 @@ func (v *value) copy(s *Store, key []byte) (c value) {
 	return c
 }
 
-// Scan visits at least count keys (fewer at the end) from cursor on and returns the cursor to
-// go on with; 0 starts and ends. A key that exists during the whole scan is visited at least
-// once. Overdue keys are passed over.
+// Scan visits at least count keys (fewer at the end) from cursor on, and returns the next cursor; 0 is the
+// first and the last cursor. A key that exists during the whole scan is visited at least once. Overdue keys
+// are skipped.
 func (db *DB) Scan(cursor uint64, count int, visit func(key string, r Ref)) uint64 {
 	return db.space.keys.ScanSided(cursor, count, func(key string, v *value, atMS int64) {
 		if r := (Ref{v, atMS}); db.live(r) {
@@ -159,7 +159,7 @@ func (db *DB) EachStored(visit func(key string, r Ref) bool) {
 	db.space.keys.EachSided(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
 }
 
-// live reports whether a key's time, and that of all its fields, has not come.
+// live reports whether neither a key nor all of its fields are overdue.
 func (db *DB) live(r Ref) bool {
 	if db.store.overdue(r.atMS) {
 		return false
@@ -167,9 +167,9 @@ func (db *DB) live(r Ref) bool {
 	return r.v.tag() != Hash || !db.store.fieldsDue() || !r.v.hash().AllOverdue(db.store.pastMS())
 }
 
-// RandomKey returns a live key, each with the same chance; false if there is none. intN returns a number in
-// [0, n). Where overdue keys are kept (SetFollows) it may be an overdue one, as in Redis, if all keys have
-// deadlines.
+// RandomKey returns a live key, each with the same probability; false if there is no key. intN returns a
+// random number in [0, n). If overdue keys are kept (SetFollows) and all keys have deadlines, the key may be
+// overdue, as in Redis.
 func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
 	for tries := 0; db.Len() > 0; tries++ {
 		slot := intN(db.Len())
@@ -187,11 +187,11 @@ func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
 	return "", false
 }
 
-// mostTries is how many overdue keys RandomKey passes over that it cannot remove.
+// mostTries is the number of overdue keys that RandomKey cannot remove and skips.
 const mostTries = 100
 
-// untimedFrom returns the first key without a deadline from a slot on, and around. If all keys have deadlines
-// it returns the key of the slot.
+// untimedFrom returns the first key without a deadline from a slot on, and then from the first slot on. If
+// all keys have deadlines it returns the key of the slot.
 func (db *DB) untimedFrom(slot int) string {
 	keys := db.space.keys
 	if n := keys.Len(); db.space.timed < n {

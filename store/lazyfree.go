@@ -1,7 +1,7 @@
 package store
 
-// Lazy says for which reasons a large value that goes is one that Redis frees beside its commands: the
-// directives lazyfree-lazy-*. Here the collector frees everything so, and they decide what is counted.
+// Lazy tells for which removals Redis frees a large value in the background: the directives lazyfree-lazy-*.
+// Here the garbage collector frees everything in the background; the directives only decide what is counted.
 type Lazy struct {
 	Eviction, Expire bool
 	ServerDel        bool // another value takes its place
@@ -9,16 +9,16 @@ type Lazy struct {
 	UserFlush        bool // FLUSHDB, FLUSHALL, SCRIPT FLUSH and FUNCTION FLUSH that say neither SYNC nor ASYNC
 }
 
-// lazyEffort is how many parts a value has at most that Redis frees at once (LAZYFREE_THRESHOLD).
+// lazyEffort is the largest number of parts of a value that Redis frees at once (LAZYFREE_THRESHOLD).
 const lazyEffort = 64
 
-// SetLazy sets what is counted as freed beside the commands.
+// SetLazy sets which removals count as freed in the background.
 func (s *Store) SetLazy(l Lazy) { s.lazy = l }
 
 // Lazy returns what SetLazy set.
 func (s *Store) Lazy() Lazy { return s.lazy }
 
-// CountFreed counts n objects as freed beside the commands: those of a database, each key counts as one.
+// CountFreed counts n objects as freed in the background. Each key of a removed database is one object.
 func (s *Store) CountFreed(n int) { s.stats.Freed += int64(n) }
 
 // CountFreedTable counts the n entries of a table outside the data as freed in the background, with more
@@ -29,7 +29,8 @@ func (s *Store) CountFreedTable(n, more int) {
 	}
 }
 
-// freeing is called for a value that goes, and counts it if it is large and lazy says that it counts.
+// freeing is called for a value that is about to be removed. If lazy is set and the value is large, it counts
+// the value.
 func (s *Store) freeing(lazy bool, v *value) {
 	if lazy && v.large() {
 		s.stats.Freed++
@@ -67,7 +68,7 @@ func (v *value) large() bool {
 			return true
 		}
 		effort := s.RadixNodes()
-		if groups := s.Groups(); len(groups) > 0 { // the first stands for all
+		if groups := s.Groups(); len(groups) > 0 { // the first group stands for all
 			effort += len(groups) * (1 + groups[0].PendingLen())
 		}
 		return effort > lazyEffort

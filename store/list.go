@@ -7,8 +7,8 @@ import "lockserver/store/list"
 type ListEdit struct {
 	db   *DB
 	key  []byte
-	w    list.Edit // without a list: no such key yet
-	slot int       // of the key in the keyspace, probably
+	w    list.Edit // without a list if the key does not exist yet
+	slot int       // the key's probable slot in the keyspace
 }
 
 // EditList opens key's list for writing.
@@ -17,7 +17,7 @@ func (db *DB) EditList(key []byte) ListEdit {
 	return e
 }
 
-// List returns the list to read, until the next change of it; nil if there is none.
+// List returns the list to read, until the next change of it; nil if there is no list.
 func (e *ListEdit) List() *list.List {
 	if l := e.w.List; l != nil && l.Moved() { // it was written to through another edit
 		e.w.List = nil
@@ -36,7 +36,8 @@ func (e *ListEdit) Len() int {
 	return 0
 }
 
-// changed is called behind a change of the list, which was there and had so many bytes.
+// changed is called after a change of an existing list. was and size are the list and its size before the
+// change.
 func (e *ListEdit) changed(was *list.List, size int) {
 	if e.w.List != was { // it has moved
 		var v value
@@ -49,7 +50,7 @@ func (e *ListEdit) changed(was *list.List, size int) {
 // mostExpected is the largest size in bytes for which a new list is prepared; a longer list may have nodes.
 const mostExpected = 4096
 
-// Push puts elements, at least one, in at one end, one after the other, and makes the list if there is none.
+// Push adds elements, at least one, at one end, one after the other. It makes the list if there is no list.
 // The elements must not alias the list.
 func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 	if e.List() == nil {
@@ -66,15 +67,15 @@ func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 		if side == list.Left {
 			name = "LPUSH"
 		}
-		// An effect for each call, not joined with the one before: the list takes the form that it has here
-		// when the same elements come at once.
+		// Each call records an effect of its own. The list gets the same form in a replay only if the same
+		// elements come at once.
 		e.db.store.record(e.db, name, append([][]byte{e.key}, elements...)...)
 	}
 	e.db.changedBy(e.key, len(elements))
 }
 
-// Pop takes n elements from one end, or as many as there are, and calls visit for each before they go. The
-// value is valid during the call only.
+// Pop removes n elements from one end, or all if there are fewer, and calls visit before it removes each. The
+// value is valid only during the call.
 func (e *ListEdit) Pop(side list.Side, n int, visit func(v list.Value)) {
 	length := e.Len()
 	n = min(n, length)
@@ -98,8 +99,8 @@ func (e *ListEdit) Pop(side list.Side, n int, visit func(v list.Value)) {
 	}
 }
 
-// Rotate takes an element from one end and puts it in at the other, or at the same one. There must be a
-// list. With its only element the list does not go meanwhile, nor does its deadline.
+// Rotate takes an element from one end and adds it at the other end, or at the same end. There must be a
+// list. A list with one element, and its deadline, stay meanwhile.
 func (e *ListEdit) Rotate(from, to list.Side) {
 	if e.Len() > 1 && from != to {
 		was := e.db.store.Dirty()
@@ -112,8 +113,8 @@ func (e *ListEdit) Rotate(from, to list.Side) {
 	e.db.changed(e.key)
 }
 
-// remove takes n elements out from number i on, and the key with the last. It leaves the effect to
-// the caller, unless the key goes.
+// remove removes n elements from index i on. If the last element is removed, it removes the key. The caller
+// records the effect, unless the key is removed.
 func (e *ListEdit) remove(i, n int) {
 	if n == e.Len() {
 		e.gone(n)
@@ -125,14 +126,14 @@ func (e *ListEdit) remove(i, n int) {
 	e.db.changedBy(e.key, n)
 }
 
-// gone removes the key, with which the last n elements go.
+// gone removes the key with the last n elements.
 func (e *ListEdit) gone(n int) {
 	e.w.List = nil
 	e.db.lose(e.key)
 	e.db.store.dirty += int64(n)
 }
 
-// Set puts an element in the place of number i, which must exist and is at least 0.
+// Set replaces the element at index i, which must exist and is at least 0.
 func (e *ListEdit) Set(i int, element []byte) {
 	was, size := e.List(), e.w.Size()
 	e.w.Set(e.db.store.limits.List, i, element)
@@ -143,16 +144,16 @@ func (e *ListEdit) Set(i int, element []byte) {
 	e.db.changed(e.key)
 }
 
-// PrepareFor gives a list the form in which it could have the element besides its own, as Redis does before
-// it looks for the place of one. There must be a list.
+// PrepareFor gives a list the form in which it could also hold the element. As in Redis, this happens before
+// the position of the element is searched. There must be a list.
 func (e *ListEdit) PrepareFor(element []byte) {
 	was, size := e.List(), e.w.Size()
 	e.w.PrepareFor(e.db.store.limits.List, element)
 	e.changed(was, size)
 }
 
-// Insert inserts an element before or after the first one from the left that equals pivot, and reports
-// whether there is one. If not, only the form of the list may have changed. The list must exist.
+// Insert inserts an element before or after the first element from the left that equals pivot, and reports
+// whether pivot was found. If not, only the form of the list may have changed. The list must exist.
 func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	at := -1
 	e.List().Matches(pivot, list.Left, 0, func(i int) bool {
@@ -177,8 +178,8 @@ func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	return true
 }
 
-// RemoveEqual takes out the first n elements that equal element, seen from one end, or all of them if n is
-// 0, and returns how many there were. element must not alias the list.
+// RemoveEqual removes the first n elements that equal element, counted from one end, or all of them if n is
+// 0. It returns the number of removed elements. element must not alias the list.
 func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
 	if e.List() == nil {
 		return 0
@@ -204,8 +205,8 @@ func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
 	return removed
 }
 
-// Trim keeps the n elements from index i on, which must exist, and removes the others. If n is 0 it removes
-// the key. The list must exist.
+// Trim keeps the n elements from index i on, which must exist, and removes the other elements. If n is 0 it
+// removes the key. The list must exist.
 func (e *ListEdit) Trim(i, n int) {
 	length := e.Len()
 	switch {
@@ -227,8 +228,8 @@ func (e *ListEdit) Trim(i, n int) {
 	e.db.changedBy(e.key, length-n)
 }
 
-// ReplaceList puts l in the place of whatever key holds, without a deadline, and takes l over; an empty l
-// removes the key. l comes from NewList and holds nothing of the store.
+// ReplaceList puts l at key instead of the present value, without a deadline, and takes ownership of l. An
+// empty l removes the key. l comes from NewList and shares no memory with the store.
 func (db *DB) ReplaceList(key []byte, l *list.List) {
 	if l.Len() == 0 {
 		db.Delete(key)
@@ -246,7 +247,7 @@ func (db *DB) ReplaceList(key []byte, l *list.List) {
 	db.changedBy(key, l.Len())
 }
 
-// OpenList is OpenHash for lists.
+// OpenList opens key's list for writing, as OpenHash opens a hash.
 func (db *DB) OpenList(key []byte) (e ListEdit, ok bool) {
 	v, slot, ok := db.open(key, List)
 	if !ok {

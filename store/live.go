@@ -3,16 +3,17 @@ package store
 import "lockserver/store/hash"
 
 // LiveRef is a Ref for readers of locks, semaphores and their holders: its hash has no overdue field. Mostly
-// it is what is stored, as a look-up removes overdue fields. Where they may not be removed (SetFollows), or
-// nothing has looked the key up yet, it is a copy without them. Without a field left there is no key.
+// its hash is the stored hash, because a look-up removes overdue fields. If they may not be removed
+// (SetFollows), or no look-up has removed them yet, it is a copy without them. If no field is left, the key
+// does not exist for the reader.
 //
-// Commands that change a lock read what is stored.
+// Commands that change a lock read the stored hash.
 type LiveRef struct{ Ref }
 
 // PeekLive is Peek for readers of locks.
 func (db *DB) PeekLive(key []byte) LiveRef { return db.withoutOverdue(db.Peek(key)) }
 
-// liveRef returns what is stored at a key as readers of locks see it.
+// liveRef returns the value of a key as readers of locks see it.
 func (db *DB) liveRef(r Ref) LiveRef {
 	if !db.live(r) {
 		return LiveRef{}

@@ -8,14 +8,14 @@ import (
 	"lockserver/store/stream"
 )
 
-// The Load functions fill an empty store from a file; nothing is recorded or counted as a change. They
-// return false, having changed nothing, if the key is there already. A value handed over belongs to the
-// store.
+// The Load functions fill an empty store from a file; nothing is recorded or counted as a change. They return
+// false, and change nothing, if the key exists already. The store takes ownership of a value that it is
+// given.
 
-// Reserve prepares an empty database for about so many keys. Later it does nothing.
+// Reserve prepares an empty database for about so many keys. If there are keys already it does nothing.
 func (db *DB) Reserve(keys int) { db.space.keys.Reserve(keys) }
 
-// LoadString puts a string in; val is copied.
+// LoadString adds a string; val is copied.
 func (db *DB) LoadString(key, val []byte, deadlineMS int64) bool {
 	return db.loadString(db.space.keys.Hash(key), &StringEntry{key, val, deadlineMS})
 }
@@ -26,9 +26,9 @@ type StringEntry struct {
 	DeadlineMS int64 // unix ms, 0: none
 }
 
-// LoadStrings is LoadString for at most MaxPrefetch entries, in their order. In a large database each
-// look-up waits for memory; those of all entries wait at once. It returns how many are in: the key behind
-// them, if there is one, was there already.
+// LoadStrings is LoadString for at most MaxPrefetch entries, in their order. In a large database each look-up
+// waits for memory; here all of them wait at the same time. It returns the number of added entries. If that
+// is less than all, the key of the next entry existed already.
 func (db *DB) LoadStrings(entries []StringEntry) int {
 	var hashes [MaxPrefetch]uint64
 	keys := db.space.keys
@@ -53,35 +53,35 @@ func (db *DB) loadString(h uint64, e *StringEntry) bool {
 	return db.loadHashed(h, e.Key, v, e.DeadlineMS)
 }
 
-// LoadHash puts a hash in.
+// LoadHash adds a hash.
 func (db *DB) LoadHash(key []byte, h *hash.Hash, deadlineMS int64) bool {
 	var v value
 	v.setHash(h)
 	return db.load(key, v, deadlineMS)
 }
 
-// LoadSet puts a set in.
+// LoadSet adds a set.
 func (db *DB) LoadSet(key []byte, s *set.Set, deadlineMS int64) bool {
 	var v value
 	v.setSet(s)
 	return db.load(key, v, deadlineMS)
 }
 
-// LoadList puts a list in.
+// LoadList adds a list.
 func (db *DB) LoadList(key []byte, l *list.List, deadlineMS int64) bool {
 	var v value
 	v.setList(l)
 	return db.load(key, v, deadlineMS)
 }
 
-// LoadStream puts a stream in.
+// LoadStream adds a stream.
 func (db *DB) LoadStream(key []byte, s *stream.Stream, deadlineMS int64) bool {
 	var v value
 	v.setStream(s)
 	return db.load(key, v, deadlineMS)
 }
 
-// LoadBloom puts a Bloom filter in.
+// LoadBloom adds a Bloom filter.
 func (db *DB) LoadBloom(key []byte, f *bloom.Filter, deadlineMS int64) bool {
 	var v value
 	v.setBloom(f)
@@ -112,8 +112,8 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 	return true
 }
 
-// NewHash returns an empty hash that belongs to this store, to write to. key is the one that it is going to
-// be at, with which it then takes less memory; or nil.
+// NewHash returns an empty hash that belongs to this store, to write to. key is the future key of the hash,
+// or nil. With the key the hash takes less memory.
 func (s *Store) NewHash(key []byte) hash.Edit { return hash.New(s.hashes, key, 0) }
 
 // NewSet returns an empty set that belongs to this store, to write to: see NewHash.
@@ -125,7 +125,8 @@ func (s *Store) NewList(key []byte) list.Edit { return list.New(s.values, key) }
 // NewStream returns an empty stream that belongs to this store.
 func (s *Store) NewStream() *stream.Stream { return stream.New(s.values) }
 
-// NewBloom returns the Bloom filter of these parts, which belongs to this store. The error is bloom.ErrData.
+// NewBloom returns a Bloom filter that is made of these parts and belongs to this store. The error is
+// bloom.ErrData.
 func (s *Store) NewBloom(p bloom.Parts) (*bloom.Filter, error) { return bloom.FromParts(s.values, p) }
 
 // Limits returns the sizes up to which containers stay compact.

@@ -1,33 +1,34 @@
 package store
 
-// What the store tells of locks that end without a command on locks.
+// The store reports locks that end without a command on locks.
 
 // LockEnds is called for each lock that is about to end, or to move, although no command on locks releases
-// it. The key is removed, overwritten or renamed, its time has come, or the same happens to a field of its
-// hash. It is called in the middle of a mutation, so it may read what it is given, and may not touch the
-// store. The lock is handed over as it is stored: fields with the same deadline end one after the other, and
-// each is in it until it ends. key is nil if all locks of the database end; then Lock is empty.
+// it. The key is removed, overwritten or renamed, or it expires, or the same happens to a field of its hash.
+// The call is made in the middle of a mutation: it may read its arguments, and may not touch the store. The
+// hash is passed as it is stored. Fields with the same deadline end one after the other, and each is in the
+// hash until it ends. key is nil if all locks of the database end; then Lock is empty.
 type LockEnds func(db *DB, key []byte, end LockEnd)
 
-// LockEnd is how a lock ends.
+// LockEnd describes how a lock ends.
 type LockEnd struct {
 	Lock LiveRef
-	// Field is the field that is removed; nil: the key is. It need not be an owner's.
+	// Field is the field that is removed; nil if the key is removed. The field may be another than an
+	// owner's.
 	Field []byte
-	// Record is what HashEdit.SetLockRecord has set; 0: nothing.
+	// Record is the record that HashEdit.SetLockRecord has set; 0 if there is no record.
 	Record uint64
-	// Expired: the time of the key, or of the field, has come.
+	// Expired: the deadline of the key, or of the field, has passed.
 	Expired bool
-	// Replaced: another value takes the place of the key, or another database that of this one.
+	// Replaced: another value replaces the value of the key, or another database replaces this database.
 	Replaced bool
-	// To and NewKey are the place that the lock moves to; nil: it does not move.
+	// To and NewKey are the new database and the new key of the lock; nil if it does not move.
 	To     *DB
 	NewKey []byte
-	// Holders is how many hold the locks of the database, if all of them end.
+	// Holders is the number of holders of all locks of the database, if all locks end.
 	Holders int
 }
 
-// OnLockEnd has ends called; nil: no function.
+// OnLockEnd sets the function that is called when locks end; nil: no function.
 func (s *Store) OnLockEnd(ends LockEnds) { s.lockEnds = ends }
 
 // endLock calls LockEnds for the key of a slot, if it may be a lock.

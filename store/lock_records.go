@@ -6,14 +6,14 @@ import (
 	"lockserver/store/sparse"
 )
 
-// A lock keeps eight bytes about its holder: the low bits of its client's number, and the millisecond in
-// which it acquired the lock. More is not worth the memory.
+// For each lock eight bytes describe its holder: the low bits of its client's number, and the millisecond in
+// which it acquired the lock. More would take too much memory.
 
-// RecordIDs is how many numbers of clients a record tells apart.
+// RecordIDs is the number of client numbers that a record can distinguish.
 const RecordIDs = 1 << (64 - RecordTimeBits)
 
-// NewLockRecord returns the record of a lock that a client has held since a time, in milliseconds since 1970;
-// 0: the time does not fit.
+// NewLockRecord returns the record of a lock that a client has held since sinceMS, in milliseconds since
+// 1970. It returns 0 if the time does not fit.
 func NewLockRecord(client, sinceMS int64) uint64 {
 	if sinceMS <= 0 || sinceMS >= 1<<RecordTimeBits {
 		return 0
@@ -21,13 +21,13 @@ func NewLockRecord(client, sinceMS int64) uint64 {
 	return uint64(client)<<RecordTimeBits | uint64(sinceMS)
 }
 
-// ReadLockRecord returns the low bits of a client's number, below RecordIDs, and since when the lock is held,
+// ReadLockRecord returns the low bits of a client's number, below RecordIDs, and the time of the acquisition,
 // in milliseconds since 1970.
 func ReadLockRecord(record uint64) (client, sinceMS int64) {
 	return int64(record >> RecordTimeBits), recordTimeMS(record)
 }
 
-// lockRecords are eight bytes for some keys, by slot.
+// lockRecords holds eight bytes for some keys, by slot.
 type lockRecords struct {
 	of sparse.Array[uint64]
 	n  int
@@ -63,8 +63,8 @@ func (sp *space) setLockRecord(slot int, record uint64) {
 	}
 }
 
-// moveLockRecord drops the bytes of a slot when its key is removed, and moves those of the last key, which
-// takes the slot.
+// moveLockRecord drops the record of a slot when its key is removed. The last key takes the slot, so its
+// record moves there.
 func (sp *space) moveLockRecord(slot, last int) {
 	n := &sp.lockRecords
 	if n.n == 0 {
@@ -96,7 +96,7 @@ func (sp *space) moveLockRecord(slot, last int) {
 // deadline, by RENAME and with the process. Only LockRecord reads them.
 func (e *HashEdit) SetLockRecord(record uint64) { e.db.space.setLockRecord(e.slot, record) }
 
-// LockRecord returns what SetLockRecord stored for a live key; 0 if nothing.
+// LockRecord returns the record that SetLockRecord stored for a live key; 0 if there is no record.
 func (db *DB) LockRecord(key []byte) uint64 {
 	if db.space.lockRecords.n == 0 {
 		return 0
@@ -108,24 +108,24 @@ func (db *DB) LockRecord(key []byte) uint64 {
 	return db.space.lockRecords.at(slot)
 }
 
-// Which lock has been held longest. As with deadlines (expire.go), 64 slots have one bound: a time before
-// which none of their locks was acquired. An acquisition lowers the bound of its group, which it mostly need
-// not, because locks that were acquired before stand there. A release leaves the bound too early. HeldSince
-// looks through the groups with the earliest bounds, and corrects them.
+// The search for the lock that has been held longest. As with deadlines (expire.go), 64 slots have one bound:
+// a time before which none of their locks was acquired. An acquisition lowers the bound of its group. Mostly
+// the bound is low enough already, because the group has earlier locks. A release leaves the bound too early.
+// HeldSince looks through the groups with the earliest bounds, and corrects them.
 //
-// Since when a lock is held is in its record. Without a record, as after a start and on a replica, the token
-// says it: a token is the time in microseconds at which it was made, or more.
+// The time of the acquisition is in the lock's record. After a start, and on a replica, a lock has no record.
+// Then the token gives the time: a token is the time in microseconds at which it was made, or more.
 
-// RecordTimeBits is how many low bits of a record (HashEdit.SetLockRecord) are a time, in milliseconds since
-// 1970: since when the lock is held.
+// RecordTimeBits is the number of low bits of a record (HashEdit.SetLockRecord) that hold the time of the
+// acquisition, in milliseconds since 1970.
 const RecordTimeBits = 42
 
 // recordTimeMS returns the time of a record that is not 0.
 func recordTimeMS(record uint64) int64 { return int64(record & (1<<RecordTimeBits - 1)) }
 
-// HeldSince returns since when the lock has been held that was acquired first, in milliseconds since 1970;
-// 0: no lock is held. It sees what EachToken visits. It looks at 64 keys at a time, at most groups times,
-// and then returns the earliest lock that it has found: the next call goes on from there.
+// HeldSince returns when the lock that has been held longest was acquired, in milliseconds since 1970; 0 if
+// no lock is held. It considers the locks that EachToken visits. It looks at 64 keys at a time, at most
+// groups times. Then it returns the earliest lock found so far, and the next call continues from there.
 func (s *Store) HeldSince(groups int) (sinceMS int64) {
 	earliest := int64(due.Never)
 	for range groups {
@@ -144,10 +144,12 @@ func (s *Store) HeldSince(groups int) (sinceMS int64) {
 	return earliest
 }
 
-// HeldLooked returns how many locks all calls of HeldSince have looked at, for tests of what a scrape costs.
+// HeldLooked returns the number of locks that all calls of HeldSince have looked at. It is for tests of the
+// cost of a scrape.
 func (s *Store) HeldLooked() int64 { return s.heldLooked }
 
-// heldIn looks through the slots of a group for the lock that was acquired first; due.Never: none is held.
+// heldIn looks through the slots of a group for the lock that was acquired first. It returns due.Never if no
+// lock is held.
 func (sp *space) heldIn(group int) (earliestMS int64) {
 	earliestMS = due.Never
 	last := min((group+1)<<boundBits, sp.keys.Len())
@@ -160,8 +162,8 @@ func (sp *space) heldIn(group int) (earliestMS int64) {
 	return earliestMS
 }
 
-// heldMS returns since when the lock of a slot has been held; due.Never: it is no lock. Of shared holders
-// it is the one that came first.
+// heldMS returns the time at which the lock of a slot was acquired; due.Never if the slot holds no lock. For
+// shared holders it is the time of the first of them.
 func (sp *space) heldMS(slot int, v *value) int64 {
 	if !v.hasToken() {
 		return due.Never
@@ -172,7 +174,8 @@ func (sp *space) heldMS(slot int, v *value) int64 {
 	return tokenTimeMS(v.hash())
 }
 
-// tokenTimeMS returns when the lowest fencing token of a lock's hash was made; due.Never: it has none.
+// tokenTimeMS returns the time at which the lowest fencing token of a lock's hash was made; due.Never if the
+// hash has no token.
 func tokenTimeMS(h *hash.Hash) int64 {
 	if token, isInt, _ := h.GetInt([]byte(TokenField)); isInt {
 		return token / 1000
@@ -187,7 +190,8 @@ func tokenTimeMS(h *hash.Hash) int64 {
 	return lowest
 }
 
-// owners returns how many hold the lock with a token that a value is; 0: it is no lock, or it is free.
+// owners returns the number of holders of a lock with a token; 0 if the value is no lock, or the lock is
+// free.
 func owners(v *value) int {
 	if !v.hasToken() {
 		return 0
@@ -206,7 +210,7 @@ func (sp *space) held(slot int, sinceMS int64) {
 	}
 }
 
-// moveHeld records that the lock of the last slot moves to a slot. If the lock has a record, setLockRecord
+// moveHeld records that the lock of the last slot moves to a slot. For a lock with a record setLockRecord
 // does that.
 func (sp *space) moveHeld(slot, last int) {
 	if sp.tokens.Has(last) && sp.lockRecords.at(last) == 0 && slot>>boundBits != last>>boundBits {

@@ -6,21 +6,21 @@ import (
 	"lockserver/store/listpack"
 )
 
-// A lock with one owner is a hash of two fields, or three: the owner with the number of its holds, a mark if
-// the server renews its lease, and the token. Most locks are made and released, and never anything else, so
-// one is made at once.
+// A lock with one owner is a hash of two or three fields: the owner with its hold count, a mark if the server
+// renews its lease, and the token. Most locks are made and released, and are never changed in between. So a
+// lock is made in one step.
 
 var tokenField, watchdogField, one = []byte(TokenField), []byte(WatchdogField), []byte("1")
 
-// afterOwner and afterOwnerRenewed are what follows the owner in the hash of a lock that is held once, up to
-// the token.
+// afterOwner and afterOwnerRenewed are the bytes between the owner and the token in the hash of a lock that
+// is held once.
 var (
 	afterOwner        = listpack.New().AppendInt(1).Append(tokenField)
 	afterOwnerRenewed = listpack.New().AppendInt(1).Append(watchdogField).AppendInt(1).Append(tokenField)
 )
 
-// MakeLock makes the key, which does not exist, a lock that owner holds once, with that token. renewed: the
-// server renews its lease. The key dies at atMS, milliseconds since 1970.
+// MakeLock makes the key, which must not exist, a lock that owner holds once, with that token. renewed: the
+// server renews its lease. The key expires at atMS, milliseconds since 1970.
 func (e *HashEdit) MakeLock(owner []byte, token int64, renewed bool, atMS int64) {
 	s := e.db.store
 	if lim := s.limits.Hash; lim.Entries < 3 || lim.Value < max(len(owner), len(WatchdogField), decimal.MaxIntLen) || s.Past(atMS) { // it is a table, or gone
@@ -53,7 +53,7 @@ func (e *HashEdit) MakeLock(owner []byte, token int64, renewed bool, atMS int64)
 	e.fieldChanged(owner)
 }
 
-// insertNew gives the key, which does not exist, the hash of the edit.
+// insertNew inserts the key, which must not exist, with the hash of the edit.
 func (e *HashEdit) insertNew() *space {
 	v := value{access: e.db.store.born()}
 	v.setHash(e.w.Hash)
@@ -63,8 +63,8 @@ func (e *HashEdit) insertNew() *space {
 	return e.db.space
 }
 
-// OneOwner returns the owner of a lock with the form that MakeLock gives to one that is not renewed, the
-// number of its holds, and the token. ok is false for any other form.
+// OneOwner returns the owner of a lock, its hold count, and the token. It knows only the form in which
+// MakeLock stores a lock that is not renewed; ok is false for any other form.
 func OneOwner(h *hash.Hash) (owner []byte, holds, token int64, ok bool) {
 	return h.TwoInts(tokenField)
 }

@@ -12,7 +12,7 @@ func (db *DB) Look(key []byte) Ref {
 	return r
 }
 
-// LookQuietly is Look that tells no witness, for OBJECT.
+// LookQuietly is Look without a call of the witness, for OBJECT.
 func (db *DB) LookQuietly(key []byte) Ref {
 	r := db.Peek(key)
 	if r.OK() {

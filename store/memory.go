@@ -9,16 +9,17 @@ const (
 	// keyBytes is the size of a key without its name and its value. That is a slot (24), a cell of the index
 	// with spare (12), and the spare slots of the last chunks.
 	keyBytes = 24 + 12 + 4
-	// deadlineBytes is what a deadline takes: its place beside the slot, and its part of a bound.
+	// deadlineBytes is the size of a deadline: its entry beside the slot, and its part of a bound.
 	deadlineBytes = 8 + 1
 	// lockRecordBytes is the approximate size of the value of SetLockRecord: locks in adjacent slots share a
 	// piece.
 	lockRecordBytes = 8
-	// growableBytes is a string that is written to in place, without its bytes.
+	// growableBytes is the size of a string that is written to in place, without its bytes.
 	growableBytes = 32
 )
 
-// Used returns about how many bytes the data takes. With what SetBeside says it is what SetMemory bounds.
+// Used returns the approximate size of the data in bytes. SetMemory limits the sum of it and the bytes of
+// SetBeside.
 func (s *Store) Used() int { return s.used }
 
 // Overhead returns the part of Used that is neither names nor values: the tables of the keys, and of their
@@ -27,7 +28,8 @@ func (db *DB) Overhead() (keys, deadlines int) {
 	return keyBytes * db.Len(), deadlineBytes * db.Timed()
 }
 
-// Weight returns about how many bytes a key takes, its name, its value and its deadline: its part of Used.
+// Weight returns the approximate size in bytes of a key with its name, its value and its deadline: its part
+// of Used.
 func (r Ref) Weight(key []byte) int {
 	n := keyBytes + named(len(key)) + r.v.size()
 	if r.atMS != 0 {
@@ -36,19 +38,19 @@ func (r Ref) Weight(key []byte) int {
 	return n
 }
 
-// charge adds to what the space takes.
+// charge adds bytes to the used memory of the space.
 func (sp *space) charge(bytes int) {
 	sp.used += bytes
 	sp.store.used += bytes
 }
 
-// named is what the allocator gives for a key of so many bytes, about: see dict.Key.
+// named returns the approximate number of bytes that the allocator uses for a key of n bytes: see dict.Key.
 func named(n int) int { return (n + 1 + 7) &^ 7 }
 
-// rounded is what the allocator gives for so many bytes, about.
+// rounded returns the approximate number of bytes that the allocator uses for n bytes.
 func rounded(n int) int { return (n + 15) &^ 15 }
 
-// size returns what the value takes, without its deadline.
+// size returns the size of the value in bytes, without its deadline.
 func (v *value) size() int {
 	if v.tag() == String { // first: most values are
 		return rounded(int(v.meta & maxInline))

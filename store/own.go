@@ -2,8 +2,8 @@ package store
 
 import "lockserver/store/due"
 
-// A replica removes no overdue key by itself: its master does. The exception, as in Redis, are the keys that
-// got their deadlines from clients of a writable replica, because the master does not know them.
+// A replica removes no overdue key by itself: its master does. As in Redis, the exception are keys with
+// deadlines from clients of a writable replica, because the master does not know these deadlines.
 
 // SetOwnDeadlines decides whether the store remembers the keys that get deadlines from clients. Time is
 // frozen for commands of the master, so the two must be distinguished.
@@ -17,8 +17,8 @@ func (s *Store) SetOwnDeadlines(on bool) {
 	}
 }
 
-// addOwn remembers a key that is about to get a deadline from a client. A deadline from the master makes it
-// the master's key again.
+// addOwn remembers a key that is about to get a deadline from a client. A key that gets a deadline from the
+// master is forgotten.
 func (sp *space) addOwn(slot int, atMS int64) {
 	name, _ := sp.keys.At(slot)
 	it := sp.ownKeys[name]
@@ -40,7 +40,7 @@ func (sp *space) addOwn(slot int, atMS int64) {
 	sp.store.own.Set(it, atMS)
 }
 
-// forgetOwn forgets all keys of a space that goes.
+// forgetOwn forgets all keys of a space that is dropped.
 func (sp *space) forgetOwn() {
 	for _, it := range sp.ownKeys {
 		sp.store.own.Remove(it)

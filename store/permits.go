@@ -9,20 +9,20 @@ import (
 	"lockserver/store/listpack"
 )
 
-// A semaphore is the hash of a lock with shared holders. The number of shared holds in a holder's value is
-// the number of its permits. How many are in use is the sum of them. With many holders the hash keeps the
-// sum as its tally, and HashEdit keeps that up to date.
+// A semaphore is stored as the hash of a lock with shared holders. The number of shared holds in a holder's
+// value is the number of its permits. The permits in use are their sum. With many holders the hash stores the
+// sum as its tally, and HashEdit keeps the tally up to date.
 
 const (
 	// LimitField is the field of a semaphore with the number of its permits.
 	LimitField = "$limit"
 	// SemaphoreMode is the value of ShareField in a semaphore.
 	SemaphoreMode = "sem"
-	// ModeField is the field by which a lock is one of Redisson's RReadWriteLock.
+	// ModeField is a field that a lock has only if it is a RReadWriteLock of Redisson.
 	ModeField = "mode"
 	// ReadersField is the field that stands for all native holders of such a lock.
 	ReadersField = "$readers"
-	// fewPermits is up to how many holders are counted each time.
+	// fewPermits is the largest number of holders that are counted each time, without a tally.
 	fewPermits = 24
 )
 
@@ -30,11 +30,11 @@ var limitField = []byte(LimitField)
 
 var semaphoreMode = []byte(SemaphoreMode)
 
-// afterHolder is what follows the first holder in the hash of a semaphore, up to the limit.
+// afterHolder holds the bytes between the first holder and the limit in the hash of a semaphore.
 var afterHolder = listpack.New().Append(shareField).Append(semaphoreMode).Append(limitField)
 
-// MakeSemaphore makes the key, which does not exist, a semaphore with one owner. text is the value of the
-// owner's field, with that token. The key and the field die at atMS, milliseconds since 1970.
+// MakeSemaphore makes the key, which must not exist, a semaphore with one owner. text is the value of the
+// owner's field, with that token. The key and the field expire at atMS, milliseconds since 1970.
 func (e *HashEdit) MakeSemaphore(owner, text []byte, token, limit, atMS int64) {
 	s := e.db.store
 	if lim := s.limits.Hash; lim.Entries < 3 || max(len(owner), len(text), len(LimitField)) > lim.Value || s.Past(atMS) { // it is a table, or gone
@@ -51,7 +51,7 @@ func (e *HashEdit) MakeSemaphore(owner, text []byte, token, limit, atMS int64) {
 	e.seeToken(token)
 	sp.firstDeadline(e.slot, atMS)
 	sp.timedHashes++
-	e.w.SetQuiet(true) // the field dies with the key
+	e.w.SetQuiet(true) // the field expires with the key
 	if s.effects != nil {
 		s.recordMember(e.db, "HSET", e.key, owner, text, shareField, semaphoreMode, limitField, appendInt(nil, limit))
 		s.record(e.db, "PEXPIREAT", e.key, appendInt(nil, atMS))
@@ -62,13 +62,13 @@ func (e *HashEdit) MakeSemaphore(owner, text []byte, token, limit, atMS int64) {
 }
 
 // OneHolder returns the owner of a semaphore with one holder, the value of the owner's field, and the limit.
-// It knows the form that MakeSemaphore gives it; ok is false for any other.
+// It knows only the form that MakeSemaphore stores; ok is false for any other form.
 func OneHolder(h *hash.Hash) (owner, value []byte, limit int64, ok bool) {
 	return h.FirstBefore(afterHolder)
 }
 
-// SharePermits returns how many permits the value of a holder's field counts; 0: the field is no holder's. A
-// value with exclusive holds counts no permits.
+// SharePermits returns the number of permits in the value of a holder's field; 0 if the field is no holder's.
+// A value with exclusive holds counts no permits.
 func SharePermits(value []byte) int64 {
 	token, rest, ok := ShareToken(value)
 	if !ok || token >= MaxToken {
@@ -85,7 +85,7 @@ func SharePermits(value []byte) int64 {
 	return min(n, math.MaxInt32)
 }
 
-// Permits returns how many permits of a semaphore are in use.
+// Permits returns the number of permits of a semaphore that are in use.
 func Permits(h *hash.Hash) int64 {
 	if h.Timed() <= fewPermits {
 		return countPermits(h)
@@ -93,21 +93,21 @@ func Permits(h *hash.Hash) int64 {
 	return tallyOf(h).Sum
 }
 
-// PermitHolders returns how many holders a semaphore has. Fields that were written by hand do not count.
-// There are none if each other field has a deadline, and no deadline was given by hand.
+// PermitHolders returns the number of holders of a semaphore. Fields that were written by hand do not count.
+// If no client gave a field a deadline, each field with a deadline is a holder.
 func PermitHolders(h *hash.Hash) int {
 	const others = 2 // the mode and the limit
 	return holdersBeside(h, others, func(value []byte) bool { return SharePermits(value) > 0 })
 }
 
-// ShareHolders is PermitHolders for a lock with shared holders that no script of Redisson's holds. holds
-// reports whether a value is that of a holder, which may be an exclusive one if there are few.
+// ShareHolders is PermitHolders for a lock with shared holders that is not held by a script of Redisson.
+// holds reports whether a value is the value of a holder, which may be an exclusive holder if there are few.
 func ShareHolders(h *hash.Hash, holds func(value []byte) bool) int {
 	const others = 1 // the mode
 	return holdersBeside(h, others, holds)
 }
 
-// holdersBeside returns how many holders a hash has, beside so many fields of another kind.
+// holdersBeside returns the number of holders in a hash with so many other fields.
 func holdersBeside(h *hash.Hash, others int, holds func(value []byte) bool) (n int) {
 	fields := h.Len() - others
 	switch {
@@ -153,7 +153,7 @@ func tallyOf(h *hash.Hash) *hash.Tally {
 	return t
 }
 
-// OwnerOfToken returns the field of a shared holder with a token; "": there is none.
+// OwnerOfToken returns the field of the shared holder with a token; "" if no holder has the token.
 func OwnerOfToken(h *hash.Hash, token int64) (owner string) {
 	if h.Timed() <= fewPermits {
 		h.Each(func(field, value []byte) bool {
@@ -177,7 +177,7 @@ func OwnerOfToken(h *hash.Hash, token int64) (owner string) {
 	return t.Fields[token]
 }
 
-// addPermits adds a holder's value to a tally; sign -1: takes it out.
+// addPermits adds a holder's value to a tally; with sign -1 it subtracts the value.
 func addPermits(t *hash.Tally, value []byte, sign int) {
 	if n := SharePermits(value); n > 0 {
 		t.Sum += int64(sign) * n
@@ -185,8 +185,8 @@ func addPermits(t *hash.Tally, value []byte, sign int) {
 	}
 }
 
-// without takes a field, which is about to change, out of the tally of a hash, and returns the tally; nil if
-// there is none.
+// without subtracts a field, which is about to change, from the tally of a hash, and returns the tally; nil
+// if there is no tally.
 func without(h *hash.Hash, field []byte) *hash.Tally {
 	t := h.Tally()
 	if t == nil {
@@ -204,7 +204,8 @@ func without(h *hash.Hash, field []byte) *hash.Tally {
 	return t
 }
 
-// with attaches what without returned again, to which a field with its new value is added.
+// with adds a field with its new value to the tally that without returned, and attaches the tally to the hash
+// again.
 func with(h *hash.Hash, t *hash.Tally, field, value []byte) {
 	if len(value) > 0 && !ReservedField(field) {
 		addPermits(t, value, 1)

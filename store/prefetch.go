@@ -6,15 +6,15 @@ import (
 	"lockserver/store/dict"
 )
 
-// MaxPrefetch is how many keys one Prefetch takes.
+// MaxPrefetch is the largest number of keys of one Prefetch.
 const MaxPrefetch = dict.MaxPrefetch
 
 // WorthPrefetching reports whether look-ups in this database are likely to wait for memory.
 func (db *DB) WorthPrefetching() bool { return db.space.keys.LargeEnough() }
 
-// Prefetch prepares the look-ups of keys, at most MaxPrefetch, that are about to come: see
-// dict.Dict.Prefetch. removals is how many of them may be for removing the key. slots has len(keys) elements,
-// which may be passed to Expect before each look-up. It has no visible effect.
+// Prefetch prepares the coming look-ups of keys, at most MaxPrefetch: see dict.Dict.Prefetch. removals is the
+// number of look-ups that may be for removing the key. slots has len(keys) elements, which may be passed to
+// Expect before each look-up. It has no visible effect.
 func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
 	var hashes [MaxPrefetch]uint64
 	d := db.space.keys
@@ -33,8 +33,8 @@ func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
 	}
 }
 
-// prefetchRemoval reads what is stored by slot beside the keys (see delete), for slots that may be removed.
-// Negative slots are skipped.
+// prefetchRemoval reads the data that is stored by slot beside the keys (see delete), for slots that may be
+// removed. Negative slots are skipped.
 func (sp *space) prefetchRemoval(slots []int) (sum uint64) {
 	if sp.lockRecords.n > 0 {
 		sum += sp.lockRecords.of.Prefetch(slots)
@@ -55,8 +55,8 @@ func (sp *space) prefetchRemoval(slots []int) (sum uint64) {
 	return sum
 }
 
-// Expect says in which slot the next key that is looked for probably is; any number will
-// do, as the key there is compared.
+// Expect sets the probable slot of the next key that is looked up. Any number is allowed, because the key in
+// the slot is compared.
 func (db *DB) Expect(slot int) { db.space.recent = slot }
 
 // PrefetchMembers is Prefetch for members of the set or fields of the hash at key, at most MaxPrefetch.
@@ -74,7 +74,7 @@ func (db *DB) PrefetchMembers(key []byte, members [][]byte) {
 	}
 }
 
-// beside returns what the value points to, if a byte may be read there; else nil.
+// beside returns the memory that the value points to, if a byte may be read there; else nil.
 func (v *value) beside() unsafe.Pointer {
 	if v.meta&maxInline == 0 && v.tag() == String {
 		return nil

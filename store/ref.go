@@ -10,14 +10,14 @@ import (
 	"lockserver/store/zset"
 )
 
-// Ref is a look-up's answer: a live key's value to read, or nothing. It is valid until
-// the next mutation of the store.
+// Ref is the result of a look-up: a live key's value to read, or nothing. It is valid until the next mutation
+// of the store.
 type Ref struct {
 	v    *value
 	atMS int64 // the key's deadline
 }
 
-// Find looks a key up for a command that uses its value: the time of last access moves.
+// Find looks a key up for a command that uses its value: it updates the time of last access.
 func (db *DB) Find(key []byte) Ref {
 	slot, r := db.lookUp(key)
 	if slot < 0 {
@@ -29,8 +29,8 @@ func (db *DB) Find(key []byte) Ref {
 	return r
 }
 
-// FindToWrite looks a key up for a command that writes: that is a use of it, even if the command then fails,
-// but neither a hit nor a miss.
+// FindToWrite looks a key up for a command that writes. It counts as a use, even if the command then fails,
+// but neither as a hit nor as a miss.
 func (db *DB) FindToWrite(key []byte) Ref {
 	r := db.Peek(key)
 	if r.v == nil {
@@ -41,7 +41,7 @@ func (db *DB) FindToWrite(key []byte) Ref {
 	return r
 }
 
-// Touch is Find that counts as a use even where nothing else does (CLIENT NO-TOUCH).
+// Touch is Find that counts as a use even under CLIENT NO-TOUCH.
 func (db *DB) Touch(key []byte) Ref {
 	r := db.Look(key)
 	if r.v != nil {
@@ -50,13 +50,13 @@ func (db *DB) Touch(key []byte) Ref {
 	return r
 }
 
-// Peek looks a key up without touching anything but overdue keys, as TTL, TYPE and OBJECT do.
+// Peek looks a key up and changes nothing, but removes an overdue key. TTL, TYPE and OBJECT use it.
 func (db *DB) Peek(key []byte) Ref {
 	_, r := db.lookUp(key)
 	return r
 }
 
-// entry is the key of a slot, and what it holds.
+// entry returns the key of a slot, and its value.
 func (sp *space) entry(slot int) (key string, r Ref) {
 	key, v, atMS := sp.keys.Sided(slot)
 	return key, Ref{v, atMS}
@@ -79,7 +79,7 @@ func (r Ref) Kind() Kind {
 	return r.v.kind()
 }
 
-// Is reports whether the key is missing or of kind k: what a command for type k accepts.
+// Is reports whether the key is missing or of kind k. A command for type k accepts such a key.
 func (r Ref) Is(k Kind) bool { return r.v == nil || r.v.kind() == k }
 
 // Bytes returns a string's bytes, which must not be written to; nil if the key does not exist.
@@ -138,10 +138,10 @@ func (r Ref) Bloom() *bloom.Filter {
 	return r.v.bloom()
 }
 
-// DeadlineMS returns when the key dies, in milliseconds since 1970; 0: never.
+// DeadlineMS returns the deadline of the key, in milliseconds since 1970; 0 if it has no deadline.
 func (r Ref) DeadlineMS() int64 { return r.atMS }
 
-// Shared reports whether a string is one of the small integers that Redis has once for all keys.
+// Shared reports whether a string is one of the small integers that Redis stores once for all keys.
 func (r Ref) Shared() bool { return r.v.tag() == String && isShared(r.v.bytes()) }
 
 // Encoding returns what OBJECT ENCODING answers.

@@ -7,13 +7,13 @@ import (
 	"lockserver/store/renewals"
 )
 
-// Renewals: keys with a deadline that the server extends again and again, such as locks. The store knows the
-// keys, their keepers and the next times. The caller decides what to do at that time, and why. A renewal is
+// Renewals are for keys with a deadline that the server extends again and again, such as locks. The store
+// knows the keys, their keepers and the next times. The caller decides what to do at that time. A renewal is
 // stored by the key's slot (package renewals): it follows RENAME, MOVE and SWAPDB, and ends with the key. If
 // another hash replaces the value (COPY, RESTORE), the renewal stays in doubt: the caller checks whether it
 // is the same lock. Renewals are not data: they are in no snapshot and no log.
 
-// Renew makes a live key one that is renewed, or changes how it is. It does nothing if there is no such key.
+// Renew gives a live key a renewal, or changes its renewal. It does nothing if there is no such key.
 func (db *DB) Renew(key []byte, r renewals.Renewal) {
 	if slot := db.find(key); slot >= 0 {
 		db.space.renew(slot, r)
@@ -31,8 +31,8 @@ func (sp *space) renew(slot int, r renewals.Renewal) {
 	sp.store.renewMS = min(sp.store.renewMS, r.AtMS)
 }
 
-// Renewal returns how a key is renewed; false: it is not, or there is none. It changes nothing, not even an
-// overdue key.
+// Renewal returns the renewal of a key; false if the key has no renewal or does not exist. It changes
+// nothing, not even an overdue key.
 func (db *DB) Renewal(key []byte) (r renewals.Renewal, ok bool) {
 	if slot := db.renewedAt(key); slot >= 0 {
 		return db.space.renewals.Of(slot)
@@ -52,7 +52,7 @@ func (db *DB) renewedAt(key []byte) int {
 	return keys.Find(keys.Hash(key), key)
 }
 
-// StopRenewing makes a key one that is not renewed.
+// StopRenewing removes the renewal of a key.
 func (db *DB) StopRenewing(key []byte) {
 	if slot := db.renewedAt(key); slot >= 0 {
 		db.space.stopRenewing(slot)
@@ -65,7 +65,7 @@ func (sp *space) stopRenewing(slot int) {
 	}
 }
 
-// Renewals returns how many keys are renewed.
+// Renewals returns the number of keys with a renewal.
 func (s *Store) Renewals() (n int) {
 	for _, db := range s.dbs {
 		n += db.space.renewals.Len()
@@ -73,7 +73,7 @@ func (s *Store) Renewals() (n int) {
 	return n
 }
 
-// EachRenewal visits all keys that are renewed. visit may not change the store.
+// EachRenewal visits all keys with a renewal. visit may not change the store.
 func (s *Store) EachRenewal(visit func(db *DB, key string, r renewals.Renewal)) {
 	for _, db := range s.dbs {
 		db.space.renewals.Each(func(slot int, r renewals.Renewal) {
@@ -83,7 +83,7 @@ func (s *Store) EachRenewal(visit func(db *DB, key string, r renewals.Renewal)) 
 	}
 }
 
-// StopAllRenewals makes all keys such that are not renewed.
+// StopAllRenewals removes all renewals.
 func (s *Store) StopAllRenewals() {
 	for _, db := range s.dbs {
 		db.space.stopRenewals()
@@ -97,7 +97,7 @@ func (sp *space) stopRenewals() {
 	sp.renewals.Clear()
 }
 
-// EachOf visits the keys that are renewed for a keeper, at most so many. visit may not change the store.
+// EachOf visits the keys with a renewal by a keeper, at most so many. visit may not change the store.
 func (s *Store) EachOf(k *renewals.Keeper, most int, visit func(db *DB, key string, r renewals.Renewal)) {
 	if k.Len() == 0 {
 		return
@@ -110,8 +110,8 @@ func (s *Store) EachOf(k *renewals.Keeper, most int, visit func(db *DB, key stri
 	}
 }
 
-// Leave ends the renewals for a keeper, at most so many, in the order of EachOf. Those that stay have no
-// keeper then.
+// Leave ends the renewals of a keeper, at most so many, in the order of EachOf. The renewals for which stays
+// returns true are kept, without a keeper.
 func (s *Store) Leave(k *renewals.Keeper, most int, stays func(db *DB, of Ref, r renewals.Renewal) bool) {
 	if k.Len() == 0 {
 		return
@@ -129,11 +129,11 @@ func (s *Store) Leave(k *renewals.Keeper, most int, stays func(db *DB, of Ref, r
 	}
 }
 
-// NextRenewalMS returns a time (milliseconds since 1970) before which no key falls due to be renewed, and
-// false if none ever does.
+// NextRenewalMS returns a time, in milliseconds since 1970, before which no renewal falls due. The result is
+// false if no renewal ever falls due.
 func (s *Store) NextRenewalMS() (int64, bool) { return s.renewMS, s.renewMS != due.Never }
 
-// Due is a key that is to be renewed. It is valid until RenewDue goes on.
+// Due is a key with a renewal that is due. It is valid until RenewDue continues.
 type Due struct {
 	DB      *DB
 	Renewal renewals.Renewal
@@ -152,8 +152,8 @@ func (d *Due) Ref() Ref { return d.DB.space.refAt(d.slot) }
 // RenewedKey returns the key for later use.
 func (d *Due) RenewedKey() RenewedKey { return RenewedKey{d.DB, d.Key(), d.Renewal} }
 
-// Extend makes the key's deadline endMS, if it has one that is earlier, and reports whether it did. That is
-// a use of the key.
+// Extend sets the key's deadline to endMS, if it has an earlier deadline, and reports whether it did. That
+// counts as a use of the key.
 func (d *Due) Extend(endMS int64) bool {
 	db := d.DB
 	name, v, atMS := db.space.keys.Sided(d.slot)
@@ -170,17 +170,18 @@ func (d *Due) Extend(endMS int64) bool {
 	return true
 }
 
-// DueRenewals says which keys RenewDue works off.
+// DueRenewals selects the renewals that RenewDue processes.
 type DueRenewals struct {
-	// DueMS: what falls due then or before, and with it what does by TogetherMS.
+	// DueMS is the time up to which renewals are due. If there are any, the renewals up to TogetherMS are
+	// processed with them.
 	DueMS, TogetherMS int64
 	// InTime renews a key that has expired by now, but had not when its renewal was due.
 	InTime bool
 }
 
-// RenewDue renews some keys in adjacent slots. visit returns the next time in milliseconds since 1970, 0 if
-// there is none. It may change the store only by Extend. An expired key is not renewed. RenewDue returns the
-// number of keys, and false if nothing is due.
+// RenewDue processes the due renewals of some keys in adjacent slots. visit returns the next time in
+// milliseconds since 1970, or 0 to end the renewal. visit may change the store only by Extend. An expired key
+// is not renewed. RenewDue returns the number of keys, and false if nothing is due.
 func (s *Store) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (worked int, ok bool) {
 	if s.renewMS > of.DueMS {
 		return 0, false
@@ -219,7 +220,7 @@ func (sp *space) doubtRenewal(slot int) {
 	}
 }
 
-// lift takes the renewal of a key, which is about to go elsewhere or to hold another value.
+// lift removes and returns the renewal of a key that is about to move or to hold another value.
 func (db *DB) lift(key []byte) (r renewals.Renewal, ok bool) {
 	slot := db.renewedAt(key)
 	if slot < 0 {
@@ -239,7 +240,8 @@ func (db *DB) lay(key []byte, r renewals.Renewal) {
 	}
 }
 
-// layAgain is lay where another value has taken the key's place: a renewal is for locks, which are hashes.
+// layAgain is lay after another value has replaced the key's value. Renewals are for locks, so it does
+// nothing if the new value is no hash.
 func (db *DB) layAgain(key []byte, r renewals.Renewal) {
 	keys := db.space.keys
 	slot := keys.Find(keys.Hash(key), key)
@@ -266,7 +268,7 @@ func (s *Store) KeepRenewals() (kept []RenewedKey) {
 	return kept
 }
 
-// RestoreRenewals goes on with those of the keys that are there again.
+// RestoreRenewals gives their renewals again to those of the keys that exist.
 func (s *Store) RestoreRenewals(kept []RenewedKey) {
 	for _, k := range kept {
 		key := []byte(k.Key)

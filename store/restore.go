@@ -1,15 +1,15 @@
 package store
 
-// Loose is a whole value that no key holds: what was decoded from a payload, before anything is changed for
-// it. It must be used, or dropped, before the unit ends.
+// Loose is a whole value without a key. It was decoded from a payload, before anything is changed for it. It
+// must be used, or dropped, before the unit ends.
 type Loose struct{ v value }
 
 // Ref returns the value to read.
 func (l *Loose) Ref() Ref { return Ref{v: &l.v} }
 
-// Apart returns a database beside the numbered ones, which no command and no snapshot sees: the Load
-// functions put a value there that has yet to prove whole. The caller leaves it empty, with TakeLoose or
-// Discard.
+// Apart returns a database beside the numbered databases, which no command and no snapshot sees. The Load
+// functions put a value there until it is known to be complete. The caller empties it again, with TakeLoose
+// or Discard.
 func (s *Store) Apart() *DB {
 	if s.apart == nil {
 		s.apart = &DB{id: -1, store: s}
@@ -27,18 +27,18 @@ func (db *DB) TakeLoose(key []byte) *Loose {
 // Discard removes a key of the database Apart, if it is there.
 func (db *DB) Discard(key []byte) { db.discard(key) }
 
-// Restoring says what DB.Restore gives a key beside its value.
+// Restoring holds the data that DB.Restore gives a key besides its value.
 type Restoring struct {
-	AtMS int64 // the deadline in milliseconds since 1970, which is to come; 0: none
-	// IdleS is how many seconds ago the value was last used, and Freq how often it is, 0 to 255; -1: as of a
-	// new one. The eviction policy decides which of them means something.
+	AtMS int64 // the deadline in milliseconds since 1970, not yet passed; 0: no deadline
+	// IdleS is the number of seconds since the last use of the value, and Freq its frequency of use, 0 to
+	// 255. -1 stands for a new value. The eviction policy decides which of the two is used.
 	IdleS int64
 	Freq  int
-	// Payload returns the value in the form in which RESTORE takes it. It is called only if effects are kept.
+	// Payload returns the value in the form that RESTORE takes. It is called only if effects are kept.
 	Payload func() []byte
 }
 
-// Restore makes key hold a loose value, whatever it held before.
+// Restore puts a loose value at key, and replaces the value there.
 func (db *DB) Restore(key []byte, l *Loose, r Restoring) {
 	renewal, renewed := db.lift(key)
 	if db.find(key) >= 0 {

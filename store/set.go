@@ -7,8 +7,8 @@ import "lockserver/store/set"
 type SetEdit struct {
 	db   *DB
 	key  []byte
-	w    set.Edit // without a set: no such key yet
-	slot int      // of the key in the keyspace, probably
+	w    set.Edit // without a set if the key does not exist yet
+	slot int      // the key's probable slot in the keyspace
 }
 
 // Walk returns the store's only walk, for reading sets. It is shared: use it within one command, and for one
@@ -21,7 +21,7 @@ func (db *DB) EditSet(key []byte) SetEdit {
 	return e
 }
 
-// Set returns the set to read, until the next change of it; nil if there is none.
+// Set returns the set to read, until the next change of it; nil if there is no set.
 func (e *SetEdit) Set() *set.Set {
 	if s := e.w.Set; s != nil && s.Moved() { // it was written to through another edit
 		e.w.Set = nil
@@ -32,7 +32,8 @@ func (e *SetEdit) Set() *set.Set {
 	return e.w.Set
 }
 
-// changed is called behind a change of the set, which was there and had so many bytes.
+// changed is called after a change of an existing set. was and size are the set and its size before the
+// change.
 func (e *SetEdit) changed(was *set.Set, size int) {
 	if e.w.Set != was { // it has moved
 		var v value
@@ -42,8 +43,8 @@ func (e *SetEdit) changed(was *set.Set, size int) {
 	e.db.space.charge(e.w.Size() - size)
 }
 
-// Expect says that members are coming. As in Redis, the form of the set follows from how many those are,
-// also if some of them are the same, or none is new.
+// Expect announces members. As in Redis, the form of the set depends on their number, even if some of them
+// are equal or not new.
 func (e *SetEdit) Expect(members [][]byte) {
 	lim := e.db.store.limits.Set
 	if e.Set() == nil {
@@ -65,7 +66,7 @@ func (e *SetEdit) make(w set.Edit) {
 	_, e.slot = e.db.put(e.key, v)
 }
 
-// Add puts a member in and says whether it is new.
+// Add adds a member and reports whether it is new.
 func (e *SetEdit) Add(member []byte) bool {
 	if e.Set() == nil {
 		e.make(set.New(e.db.store.sets, e.key))
@@ -81,7 +82,7 @@ func (e *SetEdit) Add(member []byte) bool {
 	return true
 }
 
-// Remove takes a member out and says whether there was one. member may alias the set.
+// Remove removes a member and reports whether it existed. member may alias the set.
 func (e *SetEdit) Remove(member []byte) bool {
 	if e.Set() == nil {
 		return false
@@ -104,9 +105,9 @@ func (e *SetEdit) Remove(member []byte) bool {
 	return true
 }
 
-// ReplaceSet puts s in the place of whatever key holds, without a deadline, and takes s over; an
-// empty s removes the key. s comes from NewSet and holds nothing of the store: what it was
-// computed from may be the key itself.
+// ReplaceSet puts s at key instead of the present value, without a deadline, and takes ownership of s. An
+// empty s removes the key. s comes from NewSet and shares no memory with the store, because it may have been
+// computed from the key itself.
 func (db *DB) ReplaceSet(key []byte, s *set.Set) {
 	if s.Len() == 0 {
 		db.Delete(key)
@@ -124,7 +125,7 @@ func (db *DB) ReplaceSet(key []byte, s *set.Set) {
 	db.changed(key)
 }
 
-// OpenSet is OpenHash for sets.
+// OpenSet opens key's set for writing, as OpenHash opens a hash.
 func (db *DB) OpenSet(key []byte) (e SetEdit, ok bool) {
 	v, slot, ok := db.open(key, Set)
 	if !ok {

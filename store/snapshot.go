@@ -2,8 +2,8 @@ package store
 
 import "lockserver/store/dict"
 
-// Snapshot is the data as it was at one moment. Reading it needs no lock and may take as long as it likes on
-// another goroutine, while writers clone what it still holds before they change it.
+// Snapshot is the data at one moment. Reading it needs no lock and may take any time on another goroutine.
+// Meanwhile writers clone the parts that the snapshot still holds before they change them.
 type Snapshot struct {
 	store *Store
 	views []dict.View[value]
@@ -13,8 +13,7 @@ type Snapshot struct {
 	uses       uses
 }
 
-// Cut takes a snapshot: pointers are copied, not data. The caller gives it back
-// with Release, on the executor.
+// Cut takes a snapshot: pointers are copied, not data. The caller releases it with Release, on the executor.
 func (s *Store) Cut() *Snapshot {
 	s.epoch.Cut()
 	s.values.Cut()
@@ -26,12 +25,12 @@ func (s *Store) Cut() *Snapshot {
 	return snap
 }
 
-// Release ends the snapshot: writers no longer keep its data. The snapshot must not be read any more.
+// Release ends the snapshot: writers no longer clone its data. The snapshot must not be read any more.
 func (n *Snapshot) Release() {
 	n.views = nil
 	n.store.epoch.Release()
 	n.store.values.Release()
-	for _, db := range n.store.dbs { // a database that was flushed meanwhile is gone with what it kept
+	for _, db := range n.store.dbs { // a database that was flushed meanwhile is gone, and its marks with it
 		db.space.keys.EndView()
 	}
 }
@@ -51,8 +50,8 @@ func (n *Snapshot) Each(db int, visit func(key string, r Ref) bool) {
 	n.views[db].Each(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
 }
 
-// Drain is Each for the last time: writers no longer keep what has been visited, so that they copy half as
-// much. No key of the database may be read afterwards, and visit must not keep r.
+// Drain is Each for the last time: writers no longer clone the visited data, so they copy half as much. No
+// key of the database may be read afterwards, and visit must not keep r.
 func (n *Snapshot) Drain(db int, visit func(key string, r Ref) bool) {
 	n.views[db].Drain(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
 }

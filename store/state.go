@@ -2,12 +2,13 @@ package store
 
 import "math/bits"
 
-// A state is a short text with a deadline that is replaced again and again by one of the same length, as that
-// of a limiter. For clients it is a string like any other. Its bytes belong to its key alone, so the next
-// state is written over them. While there is a snapshot, which may read them, each state gets new bytes.
+// A state is a short text with a deadline that is replaced again and again by a text of the same length, such
+// as the state of a limiter. For clients it is a string like any other. Its bytes belong to its key alone, so
+// the next state is written over them. While there is a snapshot, which may read them, each state gets new
+// bytes.
 
-// leastState is the length of the shortest text that is kept in this way. Shorter integers may be those that
-// all keys share.
+// leastState is the length of the shortest text that is stored in this way. Shorter integers may be shared by
+// all keys.
 const leastState = 16
 
 // FindState is FindToWrite with the key's slot, for PutState; it is -1 if there is no such key.
@@ -19,8 +20,8 @@ func (db *DB) FindState(key []byte) (slot int, r Ref) {
 	return slot, r
 }
 
-// PutState makes key a string with a copy of text that dies at atMS, milliseconds since 1970, which must
-// still be to come. slot is what FindState has returned; nothing has changed since.
+// PutState makes key a string with a copy of text and the deadline atMS, milliseconds since 1970, which must
+// not have passed. slot is the result of FindState; nothing has changed since.
 func (db *DB) PutState(slot int, key, text []byte, atMS int64) {
 	if slot >= 0 && db.overwrite(slot, text, atMS) {
 		if db.store.effects != nil {
@@ -36,8 +37,8 @@ func (db *DB) PutState(slot int, key, text []byte, atMS int64) {
 	}
 }
 
-// overwrite is PutState for a key that has a state of the same length, which dies no later. False: it is not
-// so, and nothing has changed.
+// overwrite is PutState for a key with a state of the same length and no later deadline. If it returns false,
+// the key has no such state and nothing has changed.
 func (db *DB) overwrite(slot int, text []byte, atMS int64) bool {
 	sp := db.space
 	if db.store.values.Active() > 0 || sp.ownKeys != nil || db.store.ownDeadlines {

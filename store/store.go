@@ -25,7 +25,7 @@ type Limits struct {
 	ZSet   zset.Limits
 	Stream stream.Limits
 	HLL    hll.Limits
-	// Producers are the limits of streams that were given none; zero stands for Redis' own.
+	// Producers are the limits of streams without limits of their own; zero stands for the limits of Redis.
 	Producers stream.ProducerLimits
 }
 
@@ -34,20 +34,20 @@ type Limits struct {
 type Observer interface {
 	// KeyChanged: the key was created, written, given another deadline or removed.
 	KeyChanged(db int, key []byte)
-	// HolderChanged is KeyChanged for a semaphore with many holders. Only what the owner holds has changed;
-	// owner nil: nothing that an owner holds.
+	// HolderChanged is KeyChanged for a semaphore with many holders. Only the holds of owner have changed; if
+	// owner is nil, no owner's holds have changed.
 	HolderChanged(db int, key, owner []byte)
-	// KeyReady: nothing of the key's data changed, but who waits for it may have
-	// something to do (XGROUP DESTROY).
+	// KeyReady: nothing of the key's data changed, but a client that waits for it may have something to do
+	// (XGROUP DESTROY).
 	KeyReady(db int, key []byte)
 	// DatabaseChanged: every key of the database may have changed (FLUSHDB, FLUSHALL, SWAPDB).
 	DatabaseChanged(db int)
 }
 
-// Follower is notified of the new place of keys that move. It is called in the middle of a mutation and may
+// Follower is notified of the new key of values that move. It is called in the middle of a mutation and may
 // not touch the store.
 type Follower interface {
-	// KeyMoved: what stood at key now stands at newKey of database to, whatever stood there.
+	// KeyMoved: the value of key is now at newKey of database to, and has replaced the value there.
 	KeyMoved(db int, key []byte, to int, newKey []byte)
 	// DatabasesSwapped: the contents of two databases have changed places.
 	DatabasesSwapped(a, b int)
@@ -69,15 +69,16 @@ type Store struct {
 	nowMS, nowUS int64
 	dbs          []*DB
 	apart        *DB // nil until Apart is called
-	// soonestMS is a time before which no key dies, no later than the bounds of any space; due.Never: none.
+	// soonestMS is a time before which no key expires, no later than the bounds of any space; due.Never if no
+	// key expires.
 	soonestMS int64
 	// renewMS is the same for renewals: see renew.go.
 	renewMS     int64
-	fields      due.Queue[timedKey]             // hashes, by the deadline of the field that dies first
-	spareAlarms []*deadline                     // in no queue, for the next hashes that come into fields
-	spareTimes  hash.Spare                      // of hashes that have gone
+	fields      due.Queue[timedKey]             // hashes, by the earliest deadline of a field
+	spareAlarms []*deadline                     // in no queue, for the next hashes that are put into fields
+	spareTimes  hash.Spare                      // of removed hashes
 	alarms      [alarmKinds]due.Queue[timedKey] // sorted sets, by their first member: see alarms.go
-	remembered  due.Queue[timedKey]             // streams, by what they are to forget first of their producers
+	remembered  due.Queue[timedKey]             // streams, by the time at which they forget the first message of a producer
 	epoch       *cow.Epoch                      // of the keyspace
 	values      *cow.Epoch                      // of the values: all cuts share these, too, and so does undo
 	undo        *undo                           // nil: it is off
@@ -100,13 +101,13 @@ type Store struct {
 	// highestToken is returned by HighestToken.
 	highestToken int64
 	heldLooked   int64  // returned by HeldLooked
-	prefetched   uint64 // what Prefetch read: kept so that it does read
+	prefetched   uint64 // the sum of the bytes that Prefetch reads, so that the compiler keeps the reads
 	walk         set.Walk
 	// frozenTime: overdue keys live on (while a journal is replayed, and only its own DELs remove them).
 	frozenTime bool
-	// follows: overdue keys and fields are gone for who looks, and stay: see SetFollows.
+	// follows: look-ups do not find overdue keys and fields, but these are kept: see SetFollows.
 	follows bool
-	// own are the keys that have their deadlines from clients of a writable replica: see own.go.
+	// own holds the keys that have their deadlines from clients of a writable replica: see own.go.
 	ownDeadlines bool
 	own          due.Queue[timedKey]
 }
@@ -123,7 +124,7 @@ func New(n int, limits Limits) *Store {
 
 // fill makes n empty databases.
 func (s *Store) fill(n int) {
-	dbs := make([]DB, n) // they are there for as long as the store
+	dbs := make([]DB, n) // they exist for as long as the store
 	for id := range dbs {
 		db := &dbs[id]
 		db.id, db.store = id, s
@@ -132,36 +133,37 @@ func (s *Store) fill(n int) {
 	}
 }
 
-// space is the content of a database. SWAPDB exchanges the spaces of two databases and leaves the databases,
-// which sessions point at, where they are.
+// space is the content of a database. SWAPDB exchanges the spaces of two databases. The databases themselves,
+// to which sessions point, stay.
 type space struct {
 	store *Store
 	db    *DB // the database that holds this space now
 	keys  *dict.Dict[value]
 	timed int // keys with a deadline
-	// bounds has, for each 64 slots, a time before which none of their keys dies.
+	// bounds has, for each 64 slots, a time before which none of their keys expires.
 	bounds      due.Bounds
 	lockRecords lockRecords // of slots: see SetLockRecord
-	// heldSince has the same for the times at which their locks were acquired: see lock_records.go.
+	// heldSince has, for each 64 slots, a time before which none of their locks was acquired: see
+	// lock_records.go.
 	heldSince due.Bounds
-	// renewals are of slots as well: see renew.go.
+	// renewals are by slot as well: see renew.go.
 	renewals renewals.Table
 	// deadlineSum is the sum of their deadlines, in milliseconds since 1970: the low half first.
 	deadlineSum [2]uint64
-	used        int // bytes of the store's used that are in this space
-	// timedHashes is how many hashes of this space have fields with deadlines, and queuedHashes how many of
-	// them stand in the store's queue of fields: the others die first.
+	used        int // the part of the store's used bytes that is in this space
+	// timedHashes is the number of hashes of this space that have fields with deadlines. queuedHashes is the
+	// number of them in the store's queue of fields; the keys of the other hashes expire first.
 	timedHashes, queuedHashes int
-	// sharers is how many hold locks of this space beside the first holder of each.
+	// sharers is the number of holders of locks of this space, without the first holder of each lock.
 	sharers     int
-	remembering int                  // the same for streams and their producers
+	remembering int                  // streams in the queue remembered
 	tokens      marks.Set            // slots of the hashes that may have a token: see tokens.go
 	stocks      marks.Set            // slots of the keys that begin with StockPrefix
 	companions  int                  // keys with the prefix CompanionPrefix
 	blooms      int                  // keys that hold Bloom filters
-	recent      int                  // the slot of the key that was found last, or is expected next; may be any number
+	recent      int                  // the slot of the key that was found last, or is expected next; any number is allowed
 	alarms      [alarmKinds]alarms   // of sorted sets with members that fall due
-	ownKeys     map[string]*deadline // the keys that stand in the store's queue own; nil: none
+	ownKeys     map[string]*deadline // the keys in the store's queue own; nil: no keys
 }
 
 // before records the key of a slot for an undo, before its value or its deadline changes.
@@ -189,8 +191,8 @@ func (s *Store) newSpace() *space {
 	return &space{store: s, keys: dict.New[value](s.epoch, s.seed)}
 }
 
-// SetNow fixes the time for the units that follow, in microseconds since 1970. It follows the clock
-// backwards too, as Redis does: deadlines are points in time.
+// SetNow sets the time for the following units, in microseconds since 1970. The time may also go backwards,
+// as in Redis: deadlines are points in time.
 func (s *Store) SetNow(us int64) {
 	s.nowUS = us
 	s.nowMS = us / 1000
@@ -213,8 +215,8 @@ func (s *Store) DB(id int) *DB {
 	return s.dbs[id]
 }
 
-// SetLimits changes the sizes up to which containers stay compact; what exists is
-// converted when next written to.
+// SetLimits changes the sizes up to which containers stay compact. An existing container is converted when it
+// is next written to.
 func (s *Store) SetLimits(l Limits) { s.limits = l }
 
 // SetObserver attaches o, or detaches the present one when o is nil.
@@ -226,29 +228,30 @@ func (s *Store) SetFollower(f Follower) { s.follower = f }
 // SetNoTouch decides whether look-ups leave the time of last access alone (CLIENT NO-TOUCH).
 func (s *Store) SetNoTouch(on bool) { s.noTouch = on }
 
-// SetFrozenTime decides whether overdue keys live on, as they must while a journal or a snapshot is loaded.
+// SetFrozenTime decides whether overdue keys are kept and found, as they must be while a journal or a
+// snapshot is loaded.
 func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
 
-// SetFollows decides whether overdue keys, and what they hold, are kept although look-ups do not find them.
-// On a replica only the master's commands remove them; under CLIENT PAUSE nothing does.
+// SetFollows decides whether overdue keys, and their content, are kept although look-ups do not find them. On
+// a replica only the master's commands remove them; under CLIENT PAUSE nothing removes them.
 func (s *Store) SetFollows(on bool) { s.follows = on }
 
-// Past reports whether a deadline has passed: a key, or a field, with such a deadline is gone. As in Redis it
-// lives through the millisecond of its deadline, so that it never lives for less time than it was given.
-// While time is frozen no deadline passes.
+// Past reports whether a deadline has passed: a key or a field with such a deadline is gone. As in Redis a
+// key exists until the end of the millisecond of its deadline, so that it never lives for less time than it
+// was given. While time is frozen no deadline passes.
 func (s *Store) Past(atMS int64) bool { return atMS < s.nowMS && !s.frozenTime }
 
 // Comes reports whether a deadline is later than the present millisecond. As in Redis, a key or a field that
-// is given any other deadline is removed at once (but see Takes). While time is frozen every deadline may be
-// given.
+// is given any other deadline is removed at once (but see Takes). While time is frozen every deadline is
+// accepted.
 func (s *Store) Comes(atMS int64) bool { return atMS > s.nowMS || s.frozenTime }
 
-// Takes reports whether a key or a field keeps a deadline that it is given. On a replica any deadline stays
-// that a client gives: as in Redis, one that has passed removes nothing. The key, or the field, is overdue
+// Takes reports whether a key or a field keeps a deadline that it is given. On a replica any deadline from a
+// client is kept. As in Redis, a deadline that has passed removes nothing: the key, or the field, is overdue
 // then.
 func (s *Store) Takes(atMS int64) bool { return s.Comes(atMS) || s.ownDeadlines }
 
-// pastMS is the latest deadline that has passed: see Past.
+// pastMS returns the latest deadline that has passed: see Past.
 func (s *Store) pastMS() int64 { return s.nowMS - 1 }
 
 // Stats returns the counts since the last ResetStats.

@@ -11,10 +11,10 @@ import (
 type StreamEdit struct {
 	db  *DB
 	key []byte
-	s   *stream.Stream // nil: no such key yet
+	s   *stream.Stream // nil: the key does not exist yet
 }
 
-// EditStream opens key's stream for a caller who has looked the key up: it is not used once more.
+// EditStream opens key's stream for a caller that has looked up the key. It does not count as another use.
 func (db *DB) EditStream(key []byte) (e StreamEdit) {
 	e.db, e.key = db, key
 	if slot := db.find(key); slot >= 0 {
@@ -23,14 +23,14 @@ func (db *DB) EditStream(key []byte) (e StreamEdit) {
 	return e
 }
 
-// Stream returns the stream to read; nil if there is none.
+// Stream returns the stream to read; nil if there is no stream.
 func (e *StreamEdit) Stream() *stream.Stream { return e.s }
 
-// charge accounts for a change of the entries; was is their size before.
+// charge updates the used memory after a change of the entries. was is their size before the change.
 func (e *StreamEdit) charge(was int) { e.db.space.charge(e.s.EntriesSize() - was) }
 
-// Add appends an entry, making the stream if there is none. id must be above the last id,
-// fields alternate field and value.
+// Add appends an entry. It makes the stream if there is no stream. id must be above the last id; fields holds
+// field and value alternately.
 func (e *StreamEdit) Add(id stream.ID, fields [][]byte) {
 	e.Create()
 	was := e.s.EntriesSize()
@@ -43,7 +43,7 @@ func (e *StreamEdit) Add(id stream.ID, fields [][]byte) {
 	e.db.changed(e.key)
 }
 
-// Delete removes an entry and says whether there was one.
+// Delete removes an entry and reports whether it existed.
 func (e *StreamEdit) Delete(id stream.ID) bool {
 	if e.s == nil {
 		return false
@@ -60,8 +60,8 @@ func (e *StreamEdit) Delete(id stream.ID) bool {
 	return true
 }
 
-// Trim removes entries from the front as the strategy says and returns how many. Whole nodes of deleted
-// entries may go without any that live.
+// Trim removes entries from the front by the strategy and returns their number. It may also remove whole
+// nodes of deleted entries without removing a live entry.
 func (e *StreamEdit) Trim(t stream.Strategy) int {
 	if e.s == nil {
 		return 0
@@ -79,15 +79,15 @@ func (e *StreamEdit) Trim(t stream.Strategy) int {
 		by, threshold := exactTrim(e.s, t)
 		e.db.store.record(e.db, "XTRIM", e.key, []byte(by), threshold)
 	}
-	if n > 0 { // or else only what was deleted before is gone: nothing to see for those who watch the key
+	if n > 0 { // otherwise only entries that were deleted before are gone, which clients that watch the key do not see
 		e.db.changedBy(e.key, n)
 	}
 	return n
 }
 
-// exactTrim is how to tell an exact trim what t has done, so that it leaves the same entries in the same
-// nodes. What an approximate trim does depends on its limit and on where nodes end, but it removes whole
-// nodes: everything below the node that is now the first.
+// exactTrim returns the arguments of an exact trim that has the same result as t: the same entries in the
+// same nodes. The result of an approximate trim depends on its limit and on where nodes end. But it removes
+// whole nodes: all entries before the present first node.
 func exactTrim(s *stream.Stream, t stream.Strategy) (by string, threshold []byte) {
 	if t.Approx {
 		for master := range s.Nodes() {
@@ -100,9 +100,9 @@ func exactTrim(s *stream.Stream, t stream.Strategy) (by string, threshold []byte
 	return "MAXLEN", appendInt(nil, int64(s.Len()))
 }
 
-// SetID sets the last id, and where they are not nil the count of entries ever added and the highest id ever
-// deleted. The key must exist. Only what was given is recorded: a highest deleted id that stands above the
-// last id is legal, but XSETID does not take it.
+// SetID sets the last id. Where they are not nil, it also sets the count of entries ever added and the
+// highest id ever deleted. The key must exist. Only the given arguments are recorded: a highest deleted id
+// above the last id is legal, but XSETID does not accept it.
 func (e *StreamEdit) SetID(last stream.ID, added *uint64, maxDeleted *stream.ID) {
 	e.s.SetID(last, added, maxDeleted)
 	if e.db.store.effects != nil {
@@ -115,10 +115,10 @@ func (e *StreamEdit) SetID(last stream.ID, added *uint64, maxDeleted *stream.ID)
 		}
 		e.db.store.record(e.db, "XSETID", args...)
 	}
-	e.db.store.dirty++ // no entry has changed, and so for WATCH, as in Redis, nothing
+	e.db.store.dirty++ // no entry has changed, so WATCH sees no change, as in Redis
 }
 
-// OpenStream is OpenHash for streams.
+// OpenStream opens key's stream for writing, as OpenHash opens a hash.
 func (db *DB) OpenStream(key []byte) (e StreamEdit, ok bool) {
 	v, _, ok := db.open(key, Stream)
 	if !ok {

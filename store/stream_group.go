@@ -6,10 +6,11 @@ import (
 	"lockserver/store/stream"
 )
 
-// GroupEdit writes to one consumer group of a stream. It records what Redis sends to its replicas: XGROUP,
-// XCLAIM with all options, and XACK. The time when a consumer was last seen is not recorded.
+// GroupEdit writes to one consumer group of a stream. It records the commands that Redis sends to its
+// replicas: XGROUP, XCLAIM with all options, and XACK. The time when a consumer was last seen is not
+// recorded.
 type GroupEdit struct {
-	e    StreamEdit // no pointer: it would put each StreamEdit on the heap, in a program that is built by a profile
+	e    StreamEdit // no pointer: a pointer would put each StreamEdit on the heap, in a program that is built with a profile
 	name []byte
 	g    *stream.Group
 }
@@ -23,7 +24,7 @@ func (e *StreamEdit) EditGroup(name []byte) (GroupEdit, bool) {
 	return GroupEdit{*e, name, g}, g != nil
 }
 
-// Create makes the stream if there is none.
+// Create makes the stream if there is no stream.
 func (e *StreamEdit) Create() {
 	if e.s != nil {
 		return
@@ -34,8 +35,8 @@ func (e *StreamEdit) Create() {
 	e.db.put(e.key, v)
 }
 
-// CreateGroup adds a group that has read up to last, the read-th entry ever added (or stream.UnknownRead). It
-// creates the stream if necessary, and reports whether the name was free.
+// CreateGroup adds a group that has read up to the entry last. read is the number of entries added up to it,
+// or stream.UnknownRead. It creates the stream if necessary, and reports whether the group is new.
 func (e *StreamEdit) CreateGroup(name []byte, last stream.ID, read int64) bool {
 	made := e.s == nil
 	e.Create()
@@ -76,7 +77,7 @@ func (e *StreamEdit) recordGroup(what string, name []byte, args ...[]byte) {
 	}
 }
 
-// charge accounts for a change of the group; was is its size before.
+// charge updates the used memory after a change of the group. was is its size before the change.
 func (e *GroupEdit) charge(was int) { e.e.db.space.charge(e.g.Size() - was) }
 
 // Group returns the group to read.
@@ -85,7 +86,7 @@ func (e *GroupEdit) Group() *stream.Group { return e.g }
 // Stream returns the group's stream to read.
 func (e *GroupEdit) Stream() *stream.Stream { return e.e.s }
 
-// SetID sets up to where entries were delivered, and which of all ever added that is (or stream.UnknownRead).
+// SetID sets the last delivered entry. read is the number of entries added up to it, or stream.UnknownRead.
 func (e *GroupEdit) SetID(last stream.ID, read int64) {
 	e.g.SetID(last, read)
 	e.recordID()
@@ -95,7 +96,7 @@ func (e *GroupEdit) recordID() {
 	e.e.recordGroup("SETID", e.name, e.g.LastID().AppendTo(nil), []byte("ENTRIESREAD"), appendInt(nil, e.g.EntriesRead()))
 }
 
-// Consumer returns the consumer of that name, which it adds if there is none.
+// Consumer returns the consumer of that name, and adds it if it does not exist.
 func (e *GroupEdit) Consumer(name []byte) (c *stream.Consumer, added bool) {
 	if c = e.g.Consumer(name); c != nil {
 		return c, false
@@ -107,7 +108,7 @@ func (e *GroupEdit) Consumer(name []byte) (c *stream.Consumer, added bool) {
 	return c, true
 }
 
-// RemoveConsumer removes a consumer with all that is pending for it, and returns how many entries those were.
+// RemoveConsumer removes a consumer with all its pending entries, and returns the number of these entries.
 func (e *GroupEdit) RemoveConsumer(name []byte) int {
 	was := e.g.Size()
 	n, ok := e.g.RemoveConsumer(name)
@@ -132,7 +133,7 @@ func (e *GroupEdit) Deliver(p stream.Pending, c *stream.Consumer) {
 	}
 }
 
-// ByTime makes it possible to go through what is pending in the order of its delivery.
+// ByTime prepares the group for visiting its pending entries in the order of their delivery.
 func (e *GroupEdit) ByTime() {
 	was := e.g.Size()
 	e.g.OrderByTime()
@@ -150,7 +151,8 @@ func (e *GroupEdit) Release(p stream.Pending) {
 	}
 }
 
-// Read records that the group got the entries of these ascending IDs, which follow its last one.
+// Read records that the group got the entries with these ascending IDs, which follow its last delivered
+// entry.
 func (e *GroupEdit) Read(ids []stream.ID) {
 	if len(ids) == 0 {
 		return
@@ -161,7 +163,7 @@ func (e *GroupEdit) Read(ids []stream.ID) {
 	e.recordID()
 }
 
-// Acknowledge makes an entry no longer pending and reports whether it was.
+// Acknowledge makes an entry no longer pending and reports whether it was pending.
 func (e *GroupEdit) Acknowledge(id stream.ID) bool {
 	was := e.g.Size()
 	if !e.g.Acknowledge(id) {

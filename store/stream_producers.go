@@ -4,18 +4,18 @@ import (
 	"lockserver/store/stream"
 )
 
-// The memory of streams for their producers (XADD IDMP) is removed when it is due. The store has a queue with
-// an entry for each stream, at the time of its first message, as it does for fields of hashes, so that
-// renaming or moving a stream costs nothing. This is not a change of the data: clients that watch or follow
-// the key are not notified.
+// A stream remembers messages of its producers (XADD IDMP) for a limited time. The store has a queue with an
+// item for each such stream, at the time of its first message. As with fields of hashes, renaming or moving a
+// stream costs nothing. Forgetting a message is not a change of the data: clients that watch or follow the
+// key are not notified.
 
-// producersAlarm returns a stream's item in the queue, nil if it never had one.
+// producersAlarm returns a stream's item in the queue, nil if it never had an item.
 func producersAlarm(p *stream.Producers) *deadline {
 	item, _ := p.Alarm().(*deadline)
 	return item
 }
 
-// watchProducers makes s stand in the queue if it remembers anything. key is the keyspace's own.
+// watchProducers puts s into the queue if it remembers any message. key is the keyspace's own copy.
 func (sp *space) watchProducers(key string, s *stream.Stream) {
 	p := s.Producers()
 	if p == nil {
@@ -67,8 +67,8 @@ func (s *Store) forgetDue(budget *int) {
 	}
 }
 
-// Produced looks for the entry that a producer's message became. One that there is counts as a duplicate,
-// which changes nothing else: as when a consumer was last seen, the count is not recorded.
+// Produced looks for the entry of a producer's message. An entry that is found counts as a duplicate. This
+// count is not recorded, like the time when a consumer was last seen.
 func (e *StreamEdit) Produced(producer, name []byte) (id stream.ID, ok bool) {
 	if e.s == nil || e.s.Producers() == nil {
 		return stream.ID{}, false
@@ -79,8 +79,8 @@ func (e *StreamEdit) Produced(producer, name []byte) (id stream.ID, ok bool) {
 	return id, ok
 }
 
-// Recorded returns the entry that a producer's message became, if that is remembered. While a log is read
-// nothing is: its word counts.
+// Recorded returns the entry of a producer's message, if the message is remembered. While a log is read it
+// finds nothing: the commands in the log decide.
 func (e *StreamEdit) Recorded(producer, name []byte) (id stream.ID, ok bool) {
 	if e.s.Producers() == nil || e.db.store.frozenTime {
 		return stream.ID{}, false
@@ -88,8 +88,8 @@ func (e *StreamEdit) Recorded(producer, name []byte) (id stream.ID, ok bool) {
 	return e.s.Producers().Find(producer, name, e.db.store.nowMS)
 }
 
-// ProducerLimits returns for how long, and how many messages of a producer, the stream remembers; what is
-// said of new streams if nothing was said of this one.
+// ProducerLimits returns for how long, and how many messages of a producer, the stream remembers. A stream
+// without limits of its own has the limits of new streams.
 func (e *StreamEdit) ProducerLimits() stream.ProducerLimits {
 	if e.s.Producers() != nil {
 		return e.s.Producers().Limits()
@@ -101,7 +101,7 @@ func (e *StreamEdit) ProducerLimits() stream.ProducerLimits {
 }
 
 // Remember records that a producer's message became the entry id, at atMS. The stream must exist. Limits that
-// were never set are those of new streams.
+// were never set are the limits of new streams.
 func (e *StreamEdit) Remember(producer, name []byte, id stream.ID, atMS int64) {
 	e.LimitProducers(e.ProducerLimits())
 	p := e.s.Producers()
@@ -120,14 +120,14 @@ func (e *StreamEdit) Remember(producer, name []byte, id stream.ID, atMS int64) {
 	e.db.store.record(e.db, "XIDMPRECORD", args...)
 }
 
-// watchProducers follows a change of what is remembered.
+// watchProducers updates the queue after a change of the remembered messages.
 func (e *StreamEdit) watchProducers() {
 	name, _ := e.db.space.keys.At(e.db.find(e.key))
 	e.db.space.watchProducers(name, e.s)
 }
 
-// LimitProducers sets for how long, and how many messages of a producer, the stream remembers. Other limits
-// than before make it forget all of them. The stream must exist.
+// LimitProducers sets for how long, and how many messages of a producer, the stream remembers. If the limits
+// differ from the old ones, it forgets all messages. The stream must exist.
 func (e *StreamEdit) LimitProducers(l stream.ProducerLimits) {
 	was := e.s.Producers().Size()
 	if !e.s.LimitProducers(l) {
@@ -142,15 +142,15 @@ func (e *StreamEdit) LimitProducers(l stream.ProducerLimits) {
 	e.db.changed(e.key)
 }
 
-// LoadedProducers are what a file says of a stream's producers, or a part of it: the limits and counts stand
-// in each.
+// LoadedProducers is the data of a file about a stream's producers, or a part of it. Each part has the limits
+// and counts.
 type LoadedProducers struct {
 	Limits            stream.ProducerLimits
 	Added, Duplicates uint64
 	Messages          []stream.Message
 }
 
-// LoadProducers adds to what a stream that was just loaded remembers.
+// LoadProducers adds messages to the memory of a stream that was just loaded.
 func (db *DB) LoadProducers(key []byte, l LoadedProducers) {
 	slot := db.space.keys.Find(db.space.keys.Hash(key), key)
 	name, _ := db.space.keys.At(slot)

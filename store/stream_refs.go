@@ -2,8 +2,8 @@ package store
 
 import "lockserver/store/stream"
 
-// Forget makes an entry no longer pending in any group, and reports whether it was in one. The entry
-// itself stays, and there need not be one.
+// Forget makes an entry no longer pending in any group, and reports whether it was pending in a group. The
+// entry itself stays, and need not exist.
 func (e *StreamEdit) Forget(id stream.ID) bool {
 	if e.s == nil {
 		return false
@@ -18,9 +18,9 @@ func (e *StreamEdit) Forget(id stream.ID) bool {
 	return found
 }
 
-// trimByRefs is Trim for a strategy that respects the groups. Entries at the front are trimmed. Entries
-// behind one that stays are deleted, so they count for the highest deleted ID, from which groups compute what
-// is left to read.
+// trimByRefs is Trim for a strategy that respects the groups. Entries at the front are trimmed. Entries after
+// an entry that stays are deleted. Deleted entries count for the highest deleted ID, from which groups
+// compute the number of unread entries.
 func (e *StreamEdit) trimByRefs(t stream.Strategy) int {
 	ids := e.s.Trimmable(e.db.store.limits.Stream, t)
 	if t.Refs == stream.DropRefs {

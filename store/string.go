@@ -2,28 +2,28 @@ package store
 
 import "lockserver/internal/decimal"
 
-// TTL says what becomes of a key's deadline when its value is replaced.
+// TTL decides what happens to a key's deadline when its value is replaced.
 type TTL int64
 
-// KeepTTL leaves the deadline as it is; NoTTL takes it away; any other value is the new
-// one in milliseconds since 1970.
+// KeepTTL keeps the deadline; NoTTL removes it; any other value is the new deadline in milliseconds since
+// 1970.
 const (
 	NoTTL   TTL = 0
 	KeepTTL TTL = -1
 )
 
-// SetString makes key a string holding a copy of val, whatever it held before, which is a use of the key. A
-// deadline that is not in the future removes the key instead.
+// SetString makes key a string with a copy of val, and replaces the value there. It counts as a use of the
+// key. A deadline that is not in the future removes the key instead.
 func (db *DB) SetString(key, val []byte, ttl TTL) { db.setCopy(key, val, ttl, true) }
 
-// UpdateString is SetString for a command that has looked the key up, which is not used once more.
+// UpdateString is SetString for a command that has looked up the key. It does not count as another use.
 func (db *DB) UpdateString(key, val []byte, ttl TTL) { db.setCopy(key, val, ttl, false) }
 
-// setCopy returns the key's slot; -1: the key is gone.
+// setCopy returns the key's slot; -1 if the key is removed.
 func (db *DB) setCopy(key, val []byte, ttl TTL, use bool) (slot int) {
 	if ttl > 0 && !db.store.Takes(int64(ttl)) {
 		if !db.Delete(key) {
-			db.made(key) // and is gone again
+			db.made(key) // and it is removed at once
 			db.changed(key)
 		}
 		return -1
@@ -70,7 +70,7 @@ func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) (slot int) {
 	} else {
 		was -= v.size()
 	}
-	if was != 0 { // mostly a value replaces one of its size
+	if was != 0 { // mostly the old value has the same size
 		db.space.charge(-was)
 	}
 	if ttl != KeepTTL {
@@ -94,8 +94,8 @@ func (db *DB) recordSet(key, val []byte, ttl TTL) {
 	}
 }
 
-// PutBuffer is SetString without a deadline, and takes over the bytes: no other code may hold them. They may
-// be written to in place later, as those that SetRange has made.
+// PutBuffer is SetString without a deadline. It takes ownership of the bytes: no other code may hold them.
+// They may be written to in place later, like the bytes of SetRange.
 func (db *DB) PutBuffer(key, val []byte) {
 	db.setOwned(key, val, NoTTL, true)
 	keys := db.space.keys
@@ -106,8 +106,8 @@ func (db *DB) PutBuffer(key, val []byte) {
 	db.space.charge(v.size() - was)
 }
 
-// SetText makes key, which was looked up, the string of a sum, keeping its deadline, as INCRBYFLOAT does:
-// unlike SET it leaves an integer as its text.
+// SetText makes key, which was looked up, the string of a sum and keeps its deadline: INCRBYFLOAT does this.
+// Unlike SET it stores an integer as text.
 func (db *DB) SetText(key, sum []byte) {
 	db.UpdateString(key, sum, KeepTTL)
 	if _, whole := decimal.ParseInt(sum); whole {
@@ -116,7 +116,7 @@ func (db *DB) SetText(key, sum []byte) {
 	}
 }
 
-// SetInt makes key, which was looked up, the string of n and keeps its deadline: what INCR does.
+// SetInt makes key, which was looked up, the string of n and keeps its deadline: INCR does this.
 func (db *DB) SetInt(key []byte, n int64) {
 	var text [20]byte
 	db.UpdateString(key, appendInt(text[:0], n), KeepTTL)
@@ -147,8 +147,8 @@ func (db *DB) writableBuffer(key []byte, extra int) *growable {
 	return g
 }
 
-// MakeRaw makes key's string one of the encoding "raw", as a command does that would have written into it,
-// had the bits been others. Its value stays what it is.
+// MakeRaw gives key's string the encoding "raw". A command that writes to a string does so even if no bit has
+// changed. The value stays the same.
 func (db *DB) MakeRaw(key []byte) {
 	if r := db.Peek(key); r.OK() && len(r.Bytes()) <= embstrMax {
 		db.writableBuffer(key, 0)
@@ -172,8 +172,8 @@ func (db *DB) Lengthen(key []byte, length int) {
 	db.store.dirty++
 }
 
-// Append adds val to the end of key's string, which it makes if there is none, and returns the new length in
-// bytes. Like Redis, a key that is made by it is kept as it would be by SET.
+// Append adds val to the end of key's string and returns the new length in bytes. It makes the string if the
+// key does not exist. As in Redis, a new string is stored as SET would store it.
 func (db *DB) Append(key, val []byte) int {
 	if !db.Peek(key).OK() {
 		db.SetString(key, val, NoTTL)
@@ -188,8 +188,8 @@ func (db *DB) Append(key, val []byte) int {
 	return len(g.b)
 }
 
-// SetRange overwrites key's string from offset on, filling a gap with zero bytes, and
-// returns the new length in bytes.
+// SetRange overwrites key's string from offset on, fills a gap with zero bytes, and returns the new length in
+// bytes.
 func (db *DB) SetRange(key []byte, offset int, val []byte) int {
 	end := offset + len(val)
 	g := db.writableBuffer(key, end)

@@ -10,27 +10,27 @@ import (
 	"lockserver/store/renewals"
 )
 
-// Indexes of locks and sales, so that they can be listed without a walk through the keyspace, and so that
-// keys of Redisson cost nothing where there are none. They hold the hashes with a token, the keys with the
-// prefix of a stock of a sale, and the number of keys with the prefix of Redisson's companions of a lock.
+// Indexes of locks and sales. They are for listing without a walk through the keyspace. They contain the
+// hashes with a token, the keys with the prefix of a sale's stock, and the number of keys with the prefix of
+// Redisson's companions of a lock. So companions of Redisson cost nothing in a database without them.
 
 const (
-	// TokenField is the field of a hash that makes it one of EachToken's: a native lock's fencing token.
+	// TokenField is the field with a native lock's fencing token. EachToken visits the hashes with this
+	// field.
 	TokenField = "$token"
 	// WatchdogField is the field of a lock with a lease that the server renews.
 	WatchdogField = "$watchdog"
-	// ShareField is the other such field, for a lock with shared holders. Their tokens are in the values of
-	// their fields (ShareToken).
+	// ShareField is the field that marks a lock with shared holders; EachToken visits these, too. Their
+	// tokens are in the values of their holders' fields (ShareToken).
 	ShareField = "$mode"
-	// CompanionPrefix begins the names of the keys that Redisson keeps beside a lock: its token, its
-	// queue, the timeouts of those who queue.
+	// CompanionPrefix begins the names of the keys that Redisson stores beside a lock: its token, its queue,
+	// and the timeouts of the clients in the queue.
 	CompanionPrefix = "redisson_lock_"
-	// StockPrefix begins the names of the keys that make a sale: that of the stock, with the voucher behind
-	// it.
+	// StockPrefix begins the names of the keys of a sale: the stock, with the voucher after the prefix.
 	StockPrefix = "seckill:stock:"
 )
 
-// IsCompanion reports whether a key is named like a companion of a lock.
+// IsCompanion reports whether a key has the name of a companion of a lock.
 func IsCompanion(key []byte) bool {
 	return len(key) >= len(CompanionPrefix) && key[0] == CompanionPrefix[0] && string(key[:len(CompanionPrefix)]) == CompanionPrefix
 }
@@ -63,7 +63,7 @@ func isStock(key []byte) bool {
 	return len(key) >= len(StockPrefix) && key[0] == StockPrefix[0] && string(key[:len(StockPrefix)]) == StockPrefix
 }
 
-// delete takes the key of a slot out of the space.
+// delete removes the key of a slot from the space.
 func (sp *space) delete(h uint64, slot int) {
 	sp.before(slot)
 	name, v := sp.keys.At(slot)
@@ -113,12 +113,12 @@ func (e *HashEdit) addToken(field []byte) {
 }
 
 // MaxToken is above every fencing token. A JavaScript number holds it exactly, and the clock reaches it in
-// the year 2255. A hash that claims as much is no lock of ours.
+// the year 2255. A hash with a higher token is no lock of ours.
 const MaxToken = 1<<53 - 1
 
-// furthestTokenUS is how far ahead of the clock a token in the data may be (100 years) for new ones to start
-// above it. Tokens never fall, so one that a client wrote by hand raises those of all locks for good; without
-// a bound one key could use all of them up.
+// furthestTokenUS is how far a token in the data may be ahead of the clock (100 years) for new tokens to
+// start above it. Tokens never fall, so a token that a client wrote by hand raises the tokens of all locks
+// for ever. Without a bound one key could use up all tokens.
 const furthestTokenUS = 100 * 366 * 86_400_000_000
 
 // TokenCanRise reports whether a new token can be made above one that is in the data; nowUS is the
@@ -127,29 +127,29 @@ func TokenCanRise(nowUS, token int64) bool {
 	return token <= nowUS+furthestTokenUS && token < MaxToken-1
 }
 
-// HighestToken returns the highest fencing token that any hash of this store has ever had, whatever became
-// of the hash. All ways on which a hash gets a field pass through this store, so it counts commands, scripts,
-// RESTORE, files, the log, and what a master or a group sends. A token that TokenCanRise refuses does not
-// count.
+// HighestToken returns the highest fencing token that any hash of this store has ever had, even if the hash
+// is gone. All ways in which a hash gets a field pass through this store. So the token counts whether it
+// comes from a command, a script, RESTORE, a file, the log, a master or a group. A token that TokenCanRise
+// refuses does not count.
 func (s *Store) HighestToken() int64 { return s.highestToken }
 
-// ForgetTokens makes HighestToken begin anew, for tests.
+// ForgetTokens resets HighestToken, for tests.
 func (s *Store) ForgetTokens() { s.highestToken = 0 }
 
-// mayBeToken is the part of SeeField that every written field pays for.
+// mayBeToken is the cheap first check of SeeField, which runs for every written field.
 func mayBeToken(field, val []byte) bool {
 	return len(field) == len(TokenField) && field[0] == '$' || len(val) > 0 && val[0] == '$'
 }
 
-// SeeField counts the token of a field, if it is one that holds a token. The Load functions and HashEdit do
-// so themselves; a caller that drops an overdue field or hash calls it.
+// SeeField counts the token of a field, if the field holds a token. The Load functions and HashEdit do so
+// themselves; a caller that drops an overdue field or hash calls it.
 func (s *Store) SeeField(field, val []byte) {
 	if token, ok := tokenIn(field, val); ok {
 		s.seeToken(token)
 	}
 }
 
-// tokenIn returns the fencing token of a field, if it is one that holds a token.
+// tokenIn returns the fencing token of a field, if the field holds a token.
 func tokenIn(field, val []byte) (token int64, ok bool) {
 	if string(field) == TokenField {
 		return decimal.ParseInt(val)
@@ -164,7 +164,7 @@ func (s *Store) seeToken(token int64) {
 	}
 }
 
-// seeTokens counts the tokens of a hash that comes from elsewhere.
+// seeTokens counts the tokens of a hash that was not built by HashEdit.
 func (s *Store) seeTokens(h *hash.Hash) {
 	h.Each(func(field, val []byte) bool {
 		s.SeeField(field, val)
@@ -172,13 +172,13 @@ func (s *Store) seeTokens(h *hash.Hash) {
 	})
 }
 
-// ShareToken reads the fencing token with which the value of a shared holder's field begins,
-// "$token:...": no script of Redisson's takes that for a number. rest is what stands behind the colon.
+// ShareToken reads the fencing token at the start of a shared holder's value, "$token:...". No script of
+// Redisson takes such a value for a number. rest is the text after the colon.
 func ShareToken(value []byte) (token int64, rest []byte, ok bool) {
 	if len(value) == 0 || value[0] != '$' {
 		return 0, nil, false
 	}
-	const usual = 17 // where the colon is behind a token that is made of the time
+	const usual = 17 // the usual index of the colon: behind a token that is made of the time
 	if len(value) > usual && value[usual] == ':' {
 		if token, ok = decimal.ParseInt(value[1:usual]); ok {
 			return token, value[usual+1:], token > 0
@@ -192,11 +192,12 @@ func ShareToken(value []byte) (token int64, rest []byte, ok bool) {
 	return token, rest, ok && token > 0
 }
 
-// TokenDigits returns the digits of the token in the value of a shared holder's field, which has one.
+// TokenDigits returns the digits of the token in the value of a shared holder's field. The value must have a
+// token.
 func TokenDigits(value []byte) []byte { return value[1:bytes.IndexByte(value, ':')] }
 
-// EachToken visits every live key that is a hash with a token, or with shared holders, until visit
-// returns false. It takes as long as there are such keys, whatever else the database holds.
+// EachToken visits every live key that is a hash with a token, or with shared holders, until visit returns
+// false. Its time depends on the number of such keys, not on the other keys of the database.
 func (db *DB) EachToken(visit func(key string, r LiveRef) bool) {
 	sp := db.space
 	for slot := sp.tokens.Next(0); slot >= 0; slot = sp.tokens.Next(slot + 1) {
@@ -211,10 +212,10 @@ func (db *DB) EachToken(visit func(key string, r LiveRef) bool) {
 	}
 }
 
-// TokensBelow visits what EachToken does in pieces, the keys that came last first: those below a cursor,
-// most of them at most. It returns the cursor of those that are left, 0 at the end, which is also where to
-// begin. A key that is there from the first piece to the last is visited, perhaps twice: a slot that
-// becomes free gets the key of the last one.
+// TokensBelow visits the keys of EachToken in several calls, latest keys first. A call visits the keys below
+// a cursor, at most so many. It returns the cursor for the next call; 0 is the first cursor and the last. A
+// key that exists from the first call to the last is visited, perhaps twice: when a slot becomes free the
+// last key takes it.
 func (db *DB) TokensBelow(cursor uint64, most int, visit func(key string, r LiveRef)) (next uint64) {
 	sp := db.space
 	return below(&sp.tokens, cursor, most, func(slot int) {
@@ -257,10 +258,11 @@ func below(of *marks.Set, cursor uint64, most int, visit func(slot int)) (next u
 	return uint64(slot)
 }
 
-// Holders returns how many hold the locks that EachToken may visit: one each, or several who share one.
+// Holders returns the number of holders of the locks that EachToken may visit: one for each lock, or several
+// if it is shared.
 func (db *DB) Holders() int { return db.space.tokens.Len() + db.space.sharers }
 
-// addLease counts the key of a slot that is due if it is a lock that is held.
+// addLease counts the key of an overdue slot in LeasesExpired if it is a held lock.
 func (db *DB) addLease(slot int) {
 	if !db.space.tokens.Has(slot) {
 		return
@@ -272,8 +274,8 @@ func (db *DB) addLease(slot int) {
 	}
 }
 
-// LeasesExpired returns how many holders of locks with a token lost them because their time had come: since
-// the start, or the last ResetStats.
+// LeasesExpired returns the number of holders that lost locks with a token because their deadlines passed. It
+// counts from the start, or from the last ResetStats.
 func (db *DB) LeasesExpired() int64 { return db.leasesExpired }
 
 // ReservedField reports whether a field of a lock or a semaphore cannot be an owner's, whatever its value.

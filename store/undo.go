@@ -1,39 +1,39 @@
 package store
 
 // While undo is on, the store can go back to an earlier moment: the beginning of one of two periods. A caller
-// begins a period after the other (AdvanceUndo), as what it has done becomes final. Only the latest two are
-// kept.
+// begins one period after the other (AdvanceUndo), as its changes become final. Only the latest two periods
+// are kept.
 //
 // Before a key changes, its value and deadline are recorded with its name. A container is not copied for
-// that. At the beginning of a period all containers become shared, as with a cut (package cow), but by a
-// clock of their own (Store.values): the chunks of the keyspace are written in place. So the first write to a
-// container in a period clones it, and its former state is what was recorded. The earliest record of a key in
-// a period is therefore the key as it was at the beginning; later ones may be of values that were changed in
-// place since.
+// that. At the beginning of a period all containers become shared, as with a cut (package cow). But they have
+// a clock of their own (Store.values), because the chunks of the keyspace are written in place. So the first
+// write to a container in a period clones it, and the recorded value keeps the former state. The earliest
+// record of a key in a period is therefore the key at the beginning of the period. Later records may have
+// values that were changed in place since.
 
-// preimage is a key before it changed.
+// preimage is a key before its change.
 type preimage struct {
 	space *space
 	key   string
-	was   bool // there was such a key; the rest describes it
+	was   bool // the key existed; the other fields describe it
 	v     value
 	atMS  int64
-	// cloned: a clone has taken the place of the container. What is left of it can be read from one end to
-	// the other, and no more.
+	// cloned: a clone has replaced the container. What is left of the container can only be read from one end
+	// to the other.
 	cloned bool
 }
 
-// period is what has changed since a moment.
+// period holds the changes since a moment.
 type period struct {
 	keys  []preimage
 	swaps [][2]*DB
 	lost  bool // something has changed that cannot be undone
 }
 
-// mostPreimages is how many changes of keys a period has at most.
+// mostPreimages is the largest number of changed keys in a period.
 const mostPreimages = 1 << 18
 
-// mostStamp is up to which epoch undo works. The stamps of small containers have 31 bits.
+// mostStamp is the last epoch in which undo works. The stamps of small containers have 31 bits.
 const mostStamp = 1<<31 - 1<<16
 
 // undo is the latest two periods, the earlier one first.
@@ -47,7 +47,7 @@ func (s *Store) BeginUndo() {
 	s.undo.periods[1].lost = s.values.Now() > mostStamp
 }
 
-// EndUndo ends undo.
+// EndUndo turns undo off.
 func (s *Store) EndUndo() {
 	if s.undo != nil {
 		s.undo = nil
@@ -55,8 +55,8 @@ func (s *Store) EndUndo() {
 	}
 }
 
-// AdvanceUndo ends a period and begins another one. What was before the last period can be undone no more. No
-// edit may be open.
+// AdvanceUndo ends a period and begins another one. Changes before the last period can no longer be undone.
+// No edit may be open.
 func (s *Store) AdvanceUndo() {
 	u := s.undo
 	if u == nil {
@@ -76,9 +76,9 @@ func (s *Store) AdvanceUndo() {
 // mostSparePreimages is the size of the largest list that is kept for the next period.
 const mostSparePreimages = 1 << 14
 
-// Undo puts all keys back as they were at the beginning of the last period, or of the one before. Nothing is
-// recorded or reported, and tokens do not fall. It ends undo. false: something has changed that cannot be
-// undone, and nothing was done.
+// Undo restores all keys as they were at the beginning of the last period, or with both of the period before
+// it. Nothing is recorded or reported, and tokens do not fall. It turns undo off. It returns false, and does
+// nothing, if a change cannot be undone.
 func (s *Store) Undo(both bool) bool {
 	u := s.undo
 	if u == nil {
@@ -139,7 +139,7 @@ func (s *Store) Undo(both bool) bool {
 	return true
 }
 
-// remove takes the key, as it is now, out of its space.
+// remove removes the present key from its space.
 func (p *preimage) remove() {
 	sp := p.space
 	h := sp.keys.HashString(p.key)
@@ -149,7 +149,7 @@ func (p *preimage) remove() {
 	}
 }
 
-// put puts the key back. No queue has it.
+// put puts the key back. The key must be in no queue.
 func (p *preimage) put() {
 	sp, key := p.space, []byte(p.key)
 	switch p.v.tag() {
@@ -206,7 +206,7 @@ func (u *undo) keepAbsent(sp *space, slot int) {
 	u.record(preimage{space: sp, key: key})
 }
 
-// cannotUndo says that something changes that is not recorded.
+// cannotUndo marks a change that is not recorded.
 func (s *Store) cannotUndo() {
 	if s.undo != nil {
 		s.undo.periods[1].forget()

@@ -27,19 +27,19 @@ const (
 	List
 	ZSet
 	Bloom
-	// The rest are forms of String. buffer is one that has been appended to or written into: it owns a slice
-	// with spare capacity.
+	// The following kinds are forms of String. buffer is a string that has been appended to or written into:
+	// it owns a slice with spare capacity.
 	buffer
-	// text is an integer that OBJECT ENCODING calls embstr, which INCRBYFLOAT has made.
+	// text is an integer with the encoding embstr; INCRBYFLOAT has made it.
 	text
-	// unshared is a small integer that is not one of those which all keys share: COPY has made it.
+	// unshared is a small integer that does not share the memory of all keys; COPY has made it.
 	unshared
-	// state is a string of one key alone, which PutState may overwrite.
+	// state is a string that belongs to one key alone; PutState may overwrite it.
 	state
 )
 
-// String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset", "stream", or for a
-// Bloom filter "MBbloom--", as a Redis with the module RedisBloom does.
+// String returns the answer of TYPE: "none", "string", "hash", "set", "list", "zset" or "stream". For a Bloom
+// filter it is "MBbloom--", as in a Redis with the module RedisBloom.
 func (k Kind) String() string {
 	switch k {
 	case String, buffer, text, unshared, state:
@@ -61,29 +61,30 @@ func (k Kind) String() string {
 	}
 }
 
-// value is what a key of the keyspace holds: 16 bytes, so that a million small keys cost
-// little more than their bytes. It is a tagged union over one pointer; this file is the only
-// one that reads or makes the pointer. The key's deadline stands beside the slot: see expire.go.
+// value is the value of a key: 16 bytes, so that a million small keys cost little more than their bytes. It
+// is a tagged union over one pointer; only this file reads or makes the pointer. The key's deadline is stored
+// beside the slot: see expire.go.
 type value struct {
 	ptr unsafe.Pointer
 	// meta is the kind (top 4 bits) and, for an immutable string, its length (low 28 bits). It never changes
 	// while a cut shares the chunk, because a snapshot reads it.
 	meta uint32
-	// access says how the value has been used: see evict.go. A snapshot reads it atomically.
+	// access records the use of the value: see evict.go. A snapshot reads it atomically.
 	access uint32
 }
 
 const (
 	kindShift = 28
-	// maxInline is the longest string that is kept as pointer and length; a longer one is a growable buffer.
+	// maxInline is the longest string that is stored as pointer and length; a longer string is a growable
+	// buffer.
 	maxInline = 1<<kindShift - 1
 	// embstrMax is the longest string that Redis calls "embstr".
 	embstrMax = 44
 )
 
-// growable is a string that APPEND, SETRANGE or SETBIT has written to. Its bytes are shared
-// with a snapshot when stamp says so; appending behind the length that a snapshot saw is always
-// safe, writing before it is not.
+// growable is a string that APPEND, SETRANGE or SETBIT has written to. If its stamp shows a cut, a snapshot
+// shares its bytes. Appending after the length that a snapshot saw is always safe, but writing before it is
+// not.
 type growable struct {
 	b     []byte
 	stamp uint64
@@ -98,7 +99,7 @@ func (v *value) kind() Kind {
 	return String
 }
 
-// setString makes v an immutable string; b must not be written to by anyone afterwards.
+// setString makes v an immutable string; b must not be written to afterwards.
 func (v *value) setString(b []byte) {
 	if len(b) > maxInline {
 		v.setBuffer(&growable{b: b})
@@ -120,10 +121,10 @@ func (v *value) bytes() []byte {
 	return unsafe.Slice((*byte)(v.ptr), int(v.meta&maxInline))
 }
 
-// retag makes an immutable string another form of String.
+// retag changes an immutable string to another form of String.
 func (v *value) retag(form Kind) { v.meta = uint32(form)<<kindShift | v.meta&maxInline }
 
-// isShared reports whether b is one of the integers, 0 to 9999, that Redis has once for all keys.
+// isShared reports whether b is one of the integers, 0 to 9999, that Redis stores once for all keys.
 func isShared(b []byte) bool {
 	n, ok := decimal.ParseInt(b)
 	return ok && n >= 0 && n < 10000
@@ -167,7 +168,7 @@ func (v *value) setBloom(f *bloom.Filter) {
 
 func (v *value) bloom() *bloom.Filter { return (*bloom.Filter)(v.ptr) }
 
-// head returns the first word of a container that may be one piece of memory; nil of other values.
+// head returns the first word of a container that may be one piece of memory; nil for other values.
 func (v *value) head() *piece.Head {
 	switch v.tag() {
 	case Hash:
@@ -182,7 +183,7 @@ func (v *value) head() *piece.Head {
 	return nil
 }
 
-// name returns the key in the value's piece of memory; nil if there is none.
+// name returns the key that is stored in the value's piece of memory; nil if there is no such key.
 func (v *value) name() *dict.Key {
 	if h := v.head(); h != nil {
 		return h.Name()
@@ -190,7 +191,7 @@ func (v *value) name() *dict.Key {
 	return nil
 }
 
-// bare is the value without how it has been used: equal for the same memory.
+// bare returns the value without its access field. Two bare values are equal if they have the same memory.
 func (v *value) bare() value { return value{ptr: v.ptr, meta: v.meta} }
 
 // own makes the container at key writable. If a cut still reads its header, a clone replaces it.

@@ -1,15 +1,15 @@
 package store
 
-// Witness hears of what happens to keys without, or beside, the doing of a command. It is called in the
-// middle of a mutation: it may not touch the store. The keys belong to the store.
+// Witness is called for events at keys that no command reports. The call is made in the middle of a mutation:
+// it may not touch the store. The keys belong to the store.
 type Witness interface {
-	// KeyExpired: the key's time had come, and it is gone.
+	// KeyExpired: the key's deadline has passed, and the key is removed.
 	KeyExpired(db *DB, key []byte)
-	// KeyEvicted: the key had to go because memory was full.
+	// KeyEvicted: the key was removed because memory was full.
 	KeyEvicted(db *DB, key []byte)
-	// FieldsExpired: the time of fields of a hash had come; gone says that the key went with the last one.
+	// FieldsExpired: fields of a hash have expired. gone: the key was removed with the last field.
 	FieldsExpired(db *DB, key []byte, gone bool)
-	// KeyMade: there was no such key. Its value may still be incomplete.
+	// KeyMade: the key is new. Its value may still be incomplete.
 	KeyMade(db *DB, key []byte)
 	// KeyMissed: a command read a key that is not there.
 	KeyMissed(db *DB, key []byte)

@@ -14,10 +14,9 @@ import (
 type ZSetEdit struct {
 	db   *DB
 	key  []byte
-	w    zset.Edit // without a sorted set: no such key yet
-	slot int       // of the key in the keyspace, probably
-	// large: a sorted set that is made is a table from the start. coming is how many members follow the
-	// first.
+	w    zset.Edit // without a sorted set if the key does not exist yet
+	slot int       // the key's probable slot in the keyspace
+	// large: a new sorted set is a table from the start. coming is the number of members after the first.
 	large  bool
 	coming int
 }
@@ -28,7 +27,7 @@ func (db *DB) EditZSet(key []byte) ZSetEdit {
 	return e
 }
 
-// OpenZSet is OpenHash for sorted sets.
+// OpenZSet opens key's sorted set for writing, as OpenHash opens a hash.
 func (db *DB) OpenZSet(key []byte) (e ZSetEdit, ok bool) {
 	v, slot, ok := db.open(key, ZSet)
 	if !ok {
@@ -41,7 +40,7 @@ func (db *DB) OpenZSet(key []byte) (e ZSetEdit, ok bool) {
 	return e, true
 }
 
-// ZSet returns the sorted set to read, until the next change of it; nil if there is none.
+// ZSet returns the sorted set to read, until the next change of it; nil if there is no sorted set.
 func (e *ZSetEdit) ZSet() *zset.ZSet {
 	if z := e.w.ZSet; z != nil && z.Moved() { // it was written to through another edit
 		e.w.ZSet = nil
@@ -52,7 +51,8 @@ func (e *ZSetEdit) ZSet() *zset.ZSet {
 	return e.w.ZSet
 }
 
-// changed is called behind a change of the sorted set, which was there and had so many bytes.
+// changed is called after a change of an existing sorted set. was and size are the sorted set and its size
+// before the change.
 func (e *ZSetEdit) changed(was *zset.ZSet, size int) {
 	if e.w.ZSet != was { // it has moved
 		var v value
@@ -62,8 +62,8 @@ func (e *ZSetEdit) changed(was *zset.ZSet, size int) {
 	e.db.space.charge(e.w.Size() - size)
 }
 
-// Expect announces a number of members and the size of the first one. As in Redis, these determine the form
-// of a new sorted set, even if some members are equal or none is new.
+// Expect announces a number of members and the size of the first member. As in Redis, these determine the
+// form of a new sorted set, even if some members are equal or not new.
 func (e *ZSetEdit) Expect(members, first int) {
 	lim := e.db.store.limits.ZSet
 	switch {
@@ -74,7 +74,7 @@ func (e *ZSetEdit) Expect(members, first int) {
 	}
 }
 
-// Expand makes a small sorted set a table. What it holds is the same, so that nothing is recorded.
+// Expand makes a small sorted set a table. Its content is the same, so nothing is recorded.
 func (e *ZSetEdit) Expand() {
 	if e.ZSet() == nil || e.w.Encoding() != "listpack" {
 		return
@@ -84,8 +84,8 @@ func (e *ZSetEdit) Expand() {
 	e.changed(was, size)
 }
 
-// Set gives a member a score, which must not be NaN, and says whether the member is new, or else whether its
-// score has changed. member must not alias the sorted set.
+// Set gives a member a score, which must not be NaN. It reports whether the member is new, and otherwise
+// whether its score has changed. member must not alias the sorted set.
 func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 	if e.ZSet() == nil {
 		if e.large {
@@ -109,7 +109,7 @@ func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 	return added, changed
 }
 
-// Remove takes a member out and says whether there was one. member may alias the sorted set.
+// Remove removes a member and reports whether it existed. member may alias the sorted set.
 func (e *ZSetEdit) Remove(member []byte) bool {
 	if e.ZSet() == nil {
 		return false
@@ -133,8 +133,7 @@ func (e *ZSetEdit) Remove(member []byte) bool {
 	return true
 }
 
-// RemoveRange takes out the members of ranks from..to-1, 0 <= from and to <= Len,
-// and returns how many those are.
+// RemoveRange removes the members of ranks from..to-1, 0 <= from and to <= Len, and returns their number.
 func (e *ZSetEdit) RemoveRange(from, to int) int {
 	if e.ZSet() == nil || from >= to {
 		return 0
@@ -160,9 +159,9 @@ func (e *ZSetEdit) RemoveRange(from, to int) int {
 	return to - from
 }
 
-// ReplaceZSet puts z in the place of whatever key holds, without a deadline, and takes z over; an empty z
-// removes the key. z comes from NewZSet or NewZSetTable and holds nothing of the store: what it was
-// computed from may be the key itself.
+// ReplaceZSet puts z at key instead of the present value, without a deadline, and takes ownership of z. An
+// empty z removes the key. z comes from NewZSet or NewZSetTable and shares no memory with the store, because
+// it may have been computed from the key itself.
 func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 	if z.Len() == 0 {
 		db.Delete(key)
@@ -181,8 +180,9 @@ func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 	db.changed(key)
 }
 
-// recordScores records the content of z, with -0 last and among those the longest members first. Only a table
-// keeps the sign, and a replay adds one member after the other, to a listpack as long as it fits.
+// recordScores records the content of z, with scores of -0 last, and among these the longest members first.
+// Only a table keeps the sign of -0. A replay adds one member after the other, to a listpack as long as they
+// fit.
 func (db *DB) recordScores(key []byte, z *zset.ZSet) {
 	var signed [][]byte
 	z.Range(0, z.Len(), func(member []byte, score float64) bool {
@@ -205,7 +205,7 @@ func (db *DB) recordScore(key, member []byte, score float64) {
 	}
 }
 
-// LoadZSet puts a sorted set in: one of the Load functions, see LoadString.
+// LoadZSet adds a sorted set. It is one of the Load functions: see LoadString.
 func (db *DB) LoadZSet(key []byte, z *zset.ZSet, deadlineMS int64) bool {
 	var v value
 	v.setZSet(z)
