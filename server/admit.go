@@ -64,7 +64,7 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 			return err
 		}
 	}
-	if s.subs != nil && s.out.Proto < 3 && !row.Flags.Has(commands.WhileSubscribed) { // replies and messages could not be distinguished
+	if s.subs != nil && s.Out.Proto < 3 && !row.Flags.Has(commands.WhileSubscribed) { // replies and messages could not be distinguished
 		return commands.ErrSubscribed(row.FullName())
 	}
 	if !flags.Has(commands.Stale) && here.stale() {
@@ -98,11 +98,11 @@ func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 		return nil
 	}
 	freed := s.executor.evict()
-	if len(s.inbox) > 0 && !s.terminated { // what it may hear of the keys that went comes before the reply
+	if len(s.inbox) > 0 && !s.Terminated { // what it may hear of the keys that went comes before the reply
 		s.takeInbox()
 	}
 	switch {
-	case s.terminated: // by the events of what was evicted: its last command has been run
+	case s.Terminated: // by the events of what was evicted: its last command has been run
 		return commands.ErrOutOfMemory
 	case freed:
 		s.executor.memory.beganFull = false
@@ -154,7 +154,7 @@ func (s *session) takesFastPath() bool {
 // admitPlain is admit for a plain command of a session that takes the fast path.
 func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 	ex := s.executor
-	if !s.user.Unrestricted {
+	if !s.User.Unrestricted {
 		if err := s.permit(row, argv, acl.TopLevel); err != nil {
 			return err
 		}
@@ -206,8 +206,8 @@ func (p *pausing) end() {
 		p.untilMS = math.MaxInt64
 	}
 	ex.store.SetFollows(!ex.endsThings())
-	if p.untilMS == 0 && ex.waits.watchdog.late() {
-		ex.waits.watchdog.catchUp() // before anything finds the leases over that were not renewed meanwhile
+	if p.untilMS == 0 && ex.waits.Watchdog.Late() {
+		ex.waits.Watchdog.CatchUp() // before anything finds the leases over that were not renewed meanwhile
 	}
 	p.again()
 	after := p.after
@@ -222,8 +222,8 @@ func (p *pausing) again() {
 	ex := p.executor
 	for _, s := range p.held {
 		s.held = false
-		if !s.dead {
-			s.info.lastUS = ex.store.NowUS() // it was not idle
+		if !s.Dead {
+			s.Info.LastUS = ex.store.NowUS() // it was not idle
 			ex.touch(s)
 		}
 	}

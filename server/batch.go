@@ -136,9 +136,9 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 			}
 		}
 	}
-	if n >= prefetchLeast && s.db.WorthPrefetching() {
+	if n >= prefetchLeast && s.DB.WorthPrefetching() {
 		b.ahead = true
-		s.db.Prefetch(b.keys[:n], b.slots[:n], removals)
+		s.DB.Prefetch(b.keys[:n], b.slots[:n], removals)
 	}
 	clear(b.keys[:n])
 	for rest := 0; members >= prefetchLeast && rest < len(todo); {
@@ -182,7 +182,7 @@ func (b *batch) prefetchMembers(s *session, todo [][][]byte, rows []*commands.Ro
 		n++
 	}
 	if n >= prefetchLeast {
-		s.db.PrefetchMembers(key, b.keys[:n])
+		s.DB.PrefetchMembers(key, b.keys[:n])
 	}
 	clear(b.keys[:n])
 	return n

@@ -4,6 +4,7 @@ import (
 	"lockserver/commands"
 	"lockserver/server/acl"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 // errMaxClients is what a client gets instead of a connection, as Redis words it.
@@ -25,7 +26,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 		return nil, "-" + string(commands.ErrInternal) + "\r\n"
 	}
 	ex.counts.connections++
-	if ex.config.ProtectedMode && ex.users.Default().NoPass() && !isLocalAddr(peerText(p.Local, p.Remote)) {
+	if ex.config.ProtectedMode && ex.users.Default().NoPass() && !wait.IsLocalAddr(peerText(p.Local, p.Remote)) {
 		ex.counts.refused++
 		return nil, errProtected
 	}
@@ -36,21 +37,21 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 	ex.lastID++
 	now := ex.clock.NowUS()
 	s = ex.newSession(c)
-	s.id = ex.lastID
-	s.info = clientInfo{addr: peerText(p.Local, p.Remote), localAddr: addrText(p.Local), fd: p.FD, createdUS: now, unauthSinceUS: now, lastUS: now, apart: p.Audited}
+	s.Number = ex.lastID
+	s.Info = wait.ClientInfo{Addr: peerText(p.Local, p.Remote), LocalAddr: addrText(p.Local), FD: p.FD, CreatedUS: now, UnauthSinceUS: now, LastUS: now, Apart: p.Audited}
 	s.place = ex.group.PlaceOf(p.Local)
 	c.Attach(s)
 	s.beDefault()
 	s.believe(p.Certificate)
-	ex.clients[s.id] = s
+	ex.clients[s.Number] = s
 	s.recount()
 	return s, ""
 }
 
 // newSession makes a session of version 2 of the protocol at the first database.
 func (ex *executor) newSession(c transport.Conn) *session {
-	s := &session{executor: ex, conn: c, party: party{waits: &ex.waits, db: ex.store.DB(0)}}
-	s.client, s.out.Proto = s, 2
+	s := &session{executor: ex, conn: c, Party: wait.Party{Waits: &ex.waits, DB: ex.store.DB(0)}}
+	s.Client, s.Out.Proto = s, 2
 	return s
 }
 
@@ -59,7 +60,7 @@ func (ex *executor) newSession(c transport.Conn) *session {
 func (s *session) Close() {
 	ex := s.executor
 	ex.mu.Lock()
-	if s.dead {
+	if s.Dead {
 		ex.mu.Unlock()
 		return
 	}
@@ -70,7 +71,7 @@ func (s *session) Close() {
 	}
 	s.leave()
 	s.takeBack(ex)
-	s.dead, s.closing = true, true
+	s.Dead, s.closing = true, true
 	var touched []*session
 	if !busy {
 		ex.endUnit()
@@ -97,12 +98,12 @@ func (s *session) Close() {
 // command.
 func (ex *executor) endTerminated() {
 	for i := 0; i < len(ex.terminated); i++ { // taking back a grant may mark more
-		if s := ex.terminated[i]; !s.dead {
+		if s := ex.terminated[i]; !s.Dead {
 			s.leave()
-			if w := s.granted; w != nil { // it was never sent
-				s.granted = nil
+			if w := s.Granted; w != nil { // it was never sent
+				s.Granted = nil
 				// plant:unsent-grant
-				ex.waits.undo(w)
+				ex.waits.Undo(w)
 			}
 			s.conn.HangUp() // its owner closes it when it finds the connection shut
 		}
@@ -115,11 +116,11 @@ func (ex *executor) endTerminated() {
 // output stays: a running command may stand in the middle of it.
 func (s *session) leave() {
 	ex := s.executor
-	delete(s.executor.clients, s.id)
+	delete(s.executor.clients, s.Number)
 	s.uncount()
 	// plant:leave-queue
-	if s.waiter != nil {
-		ex.waits.unpark(s.waiter, false)
+	if s.Waiter != nil {
+		ex.waits.Unpark(s.Waiter, false)
 	}
 	if s.replica != nil {
 		ex.replication.Left(s.replica)
@@ -131,12 +132,12 @@ func (s *session) leave() {
 	s.stopMonitoring()
 	ex.pausing.resume(s)
 	ex.timers.Remove(&s.soft.timer)
-	ex.waits.detachAll(&s.party)
-	ex.waits.leavePlaces(&s.party)
+	ex.waits.DetachAll(&s.Party)
+	ex.waits.LeavePlaces(&s.Party)
 	// plant:leave-renewals
-	ex.waits.depart(&s.party)
-	if s.pulse != nil {
-		ex.timers.Remove(&s.pulse.timer)
+	ex.waits.Depart(&s.Party)
+	if s.Pulse != nil {
+		ex.timers.Remove(&s.Pulse.Timer)
 	}
 	s.dropInbox()
 }
@@ -145,24 +146,24 @@ func (s *session) leave() {
 func (h usersHost) Move(change acl.Change) {
 	ex := h.executor
 	for _, s := range ex.sortedClients() {
-		if s.user != change.Old {
+		if s.User != change.Old {
 			continue
 		}
 		if change.New == nil {
-			s.denyWaits() // by what default may do they would go on
-			s.user, s.loggedIn = ex.users.Default(), false
+			s.DenyWaits() // by what default may do they would go on
+			s.User, s.loggedIn = ex.users.Default(), false
 			h.end(s)
 			continue
 		}
-		s.user = change.New
+		s.User = change.New
 		switch {
 		case change.Left != nil && s.listensBeyond(change.Left):
 			h.end(s)
-		case s.keepsPlaces():
-			s.queued.judge(&ex.waits)
+		case s.KeepsPlaces():
+			s.Queued.Judge(&ex.waits)
 		}
 	}
-	ex.waits.leftPlaces.follow(&ex.waits, change)
+	ex.waits.LeftPlaces.Follow(&ex.waits, change)
 	if h.session != nil {
 		h.session.followDefault()
 	}

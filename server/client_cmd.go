@@ -53,7 +53,7 @@ func clientID(c *commands.Ctx) error {
 }
 
 func clientGetName(c *commands.Ctx) error {
-	if name := sessionOf(c).info.name; name != "" {
+	if name := sessionOf(c).Info.Name; name != "" {
 		c.Out.BulkString(name)
 	} else {
 		c.Out.Null()
@@ -66,7 +66,7 @@ func clientSetName(c *commands.Ctx) error {
 	if !validName(name) {
 		return commands.ErrClientName
 	}
-	sessionOf(c).info.name = string(name)
+	sessionOf(c).Info.Name = string(name)
 	c.Out.OK()
 	return nil
 }
@@ -75,18 +75,18 @@ func clientSetInfo(c *commands.Ctx) error {
 	a := c.Args()
 	what := a.Bytes()
 	val := a.Bytes()
-	info := &sessionOf(c).info
+	info := &sessionOf(c).Info
 	switch {
 	case ascii.EqualFold(what, "lib-name"):
 		if !validName(val) {
 			return commands.ErrClientAttribute(string(what))
 		}
-		info.libName = string(val)
+		info.LibName = string(val)
 	case ascii.EqualFold(what, "lib-ver"):
 		if !validName(val) {
 			return commands.ErrClientAttribute(string(what))
 		}
-		info.libVersion = string(val)
+		info.LibVersion = string(val)
 	default:
 		return commands.ErrUnrecognizedOption(what)
 	}
@@ -158,7 +158,7 @@ func clientUnblock(c *commands.Ctx) error {
 	}
 	ex := sessionOf(c).executor
 	other := ex.clients[id]
-	if other == nil || other.waiter == nil && !(other.held && asError) { // Redis ends if it is held, and not asError
+	if other == nil || other.Waiter == nil && !(other.held && asError) { // Redis ends if it is held, and not asError
 		c.Out.Int(0)
 		return nil
 	}
@@ -166,10 +166,10 @@ func clientUnblock(c *commands.Ctx) error {
 		ex.pausing.resume(other)
 		other.unblocked = true
 		ex.touch(other)
-	} else if ex.waits.refuseFor(lockhistory.Unblocked); asError {
-		ex.waits.answer(other.waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
+	} else if ex.waits.RefuseFor(lockhistory.Unblocked); asError {
+		ex.waits.Answer(other.Waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
 	} else {
-		ex.waits.timeOut(other.waiter)
+		ex.waits.TimeOut(other.Waiter)
 	}
 	c.Out.Int(1)
 	return nil

@@ -47,7 +47,7 @@ func clientList(c *commands.Ctx) error {
 		for _, id := range ids {
 			if s := ex.clients[id]; s != nil {
 				describe(s)
-			} else if s = ex.masterClient(); s != nil && s.id == id {
+			} else if s = ex.masterClient(); s != nil && s.Number == id {
 				describe(s)
 			}
 		}
@@ -75,7 +75,7 @@ func (ex *executor) sortedClients() []*session {
 	for _, s := range ex.clients {
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b *session) int { return int(a.id - b.id) })
+	slices.SortFunc(list, func(a, b *session) int { return int(a.Number - b.Number) })
 	return list
 }
 
@@ -84,7 +84,7 @@ func (ex *executor) listedClients() []*session {
 	list := ex.sortedClients()
 	if s := ex.masterClient(); s != nil {
 		list = append(list, s)
-		slices.SortFunc(list, func(a, b *session) int { return int(a.id - b.id) })
+		slices.SortFunc(list, func(a, b *session) int { return int(a.Number - b.Number) })
 	}
 	return list
 }
@@ -117,7 +117,7 @@ func (s *session) userName() string {
 	if s.isMaster {
 		return "(superuser)"
 	}
-	return s.user.Name()
+	return s.User.Name()
 }
 
 // describe writes the session's line of CLIENT LIST. running are the words of the command that it runs, nil
@@ -139,8 +139,8 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 		}
 	}
 	words := textBytes(running)
-	if s.waiter != nil {
-		words += s.waiter.words.Bytes()
+	if s.Waiter != nil {
+		words += s.Waiter.Words.Bytes()
 	}
 	m := &s.memory
 	input := m.input + m.backlog
@@ -154,11 +154,11 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d watch=%d "+
 		"qbuf=%d qbuf-free=%d argv-mem=%d multi-mem=%d rbs=%d rbp=%d obl=%d oll=%d omem=%d tot-mem=%d events=%s cmd=%s "+
 		"user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
-		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
-		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
+		s.Number, s.Info.Addr, s.Info.LocalAddr, s.Info.FD, s.Info.Name, (nowUS-s.Info.CreatedUS)/1_000_000,
+		(nowUS-s.Info.LastUS)/1_000_000, s.flags(), s.DB.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
 		queued, s.watches.Len(), input, m.capacity-min(m.capacity, m.input), words, queuedBytes,
-		cap(s.out.Buf), len(s.out.Buf), len(s.out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.out.Buf)+textBytes(running), events, cmd,
-		s.userName(), s.tracker.Redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
+		cap(s.Out.Buf), len(s.Out.Buf), len(s.Out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.Out.Buf)+textBytes(running), events, cmd,
+		s.userName(), s.tracker.Redirection(), s.Out.Proto, s.Info.LibName, s.Info.LibVersion)
 }
 
 // flags are the session's letters in CLIENT LIST, in Redis' order.
@@ -173,13 +173,13 @@ func (s *session) flags() string {
 		{"S", s.replica.Is() && !s.monitors},
 		{"P", s.subs != nil},
 		{"x", s.multi != nil || s.running != nil},
-		{"b", s.waiter != nil || s.held},
+		{"b", s.Waiter != nil || s.held},
 		{"t", s.tracker != nil},
 		{"R", s.tracker != nil && s.tracker.Broken},
 		{"B", s.tracker != nil && s.tracker.BCast},
 		{"d", s.watches.Changed()},
 		{"c", s.closing},
-		{"U", strings.HasSuffix(s.info.addr, ":0")},
+		{"U", strings.HasSuffix(s.Info.Addr, ":0")},
 		{"e", s.noEvict},
 		{"T", s.noTouch},
 	} {
@@ -307,8 +307,8 @@ func readKillFilter(a *commands.Scanner, users *acl.Users) (f killFilter, err er
 }
 
 func (f *killFilter) fits(s *session) bool {
-	age := (s.executor.store.NowUS() - s.info.createdUS) / 1_000_000
-	return (!f.hasID || s.id == f.id) && (f.kind == "" || s.kind() == f.kind) &&
-		(f.addr == nil || s.info.addr == *f.addr) && (f.localAddr == nil || s.info.localAddr == *f.localAddr) &&
-		(f.user == nil || s.user == f.user) && (f.maxAgeS == 0 || age >= f.maxAgeS)
+	age := (s.executor.store.NowUS() - s.Info.CreatedUS) / 1_000_000
+	return (!f.hasID || s.Number == f.id) && (f.kind == "" || s.kind() == f.kind) &&
+		(f.addr == nil || s.Info.Addr == *f.addr) && (f.localAddr == nil || s.Info.LocalAddr == *f.localAddr) &&
+		(f.user == nil || s.User == f.user) && (f.maxAgeS == 0 || age >= f.maxAgeS)
 }

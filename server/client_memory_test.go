@@ -61,7 +61,7 @@ func checkClientSum(t *testing.T, srv *instance) {
 	defer ex.mu.Unlock()
 	sum, replicas := 0, 0
 	for _, s := range ex.clients {
-		require.Equal(t, s.memory.counted, s.bytes(), "client %d", s.id)
+		require.Equal(t, s.memory.counted, s.bytes(), "client %d", s.Number)
 		sum += s.memory.counted
 		if s.replica.Is() {
 			replicas += s.memory.counted

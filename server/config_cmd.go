@@ -79,7 +79,7 @@ func configSet(c *commands.Ctx) error {
 	s := sessionOf(c)
 	ex := s.executor
 	next := ex.config.Clone()
-	names, err := next.Set(pairs, s.isLocal())
+	names, err := next.Set(pairs, s.IsLocal())
 	if err == nil && ex.durable.Loading() && slices.ContainsFunc(names, fixedInLoad) {
 		return commands.ErrLoading
 	}
@@ -279,7 +279,7 @@ func configResetStat(c *commands.Ctx) error {
 func (ex *executor) forgetCounts() {
 	ex.store.ResetStats()
 	ex.counts = counts{}
-	ex.waits.forgetCounts()
+	ex.waits.ForgetCounts()
 	ex.stats.ForgetCounts()
 	ex.durable.ForgetCounts()
 	ex.scripts.ForgetCounts()
@@ -333,7 +333,7 @@ func (ex *executor) applyConfig() {
 	if ex.opts.LogLevel != nil {
 		ex.opts.LogLevel.Set(c.LogLevel.SlogLevel())
 	}
-	ex.waits.configure(c)
+	ex.waits.Configure(c)
 }
 
 // boundMemory tells the store what the directives say of memory.

@@ -106,7 +106,7 @@ func selectCmd(c *commands.Ctx) error {
 	if db == nil {
 		return commands.ErrDBIndex
 	}
-	s.db = db
+	s.DB = db
 	c.Out.OK()
 	return nil
 }
@@ -177,7 +177,7 @@ func helloCmd(c *commands.Ctx) error {
 		if !validName(name) {
 			return commands.ErrClientName
 		}
-		s.info.name = string(name)
+		s.Info.Name = string(name)
 	}
 	c.Out.Proto = proto
 	s.greet(c.Out)
@@ -193,7 +193,7 @@ func (s *session) greet(out *resp.Writer) {
 	out.BulkString("proto")
 	out.Int(int64(out.Proto))
 	out.BulkString("id")
-	out.Int(s.id)
+	out.Int(s.Number)
 	out.BulkString("mode")
 	out.BulkString(s.executor.group.Mode())
 	out.BulkString("role")
@@ -214,15 +214,15 @@ func validName(name []byte) bool {
 
 func resetCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
-	s.db = s.executor.store.DB(0)
-	s.info.name = ""
+	s.DB = s.executor.store.DB(0)
+	s.Info.Name = ""
 	s.replies &= replySkip // its own reply is dropped if that was said
 	s.noTouch, s.noEvict, s.place.ReadOnly = false, false, false
 	s.discard()
 	s.unsubscribeAll()
 	trackingCaller{s}.Stop()
-	s.executor.waits.detachAll(&s.party)
-	s.executor.waits.detachedFrom(&s.party, nil, true)
+	s.executor.waits.DetachAll(&s.Party)
+	s.executor.waits.DetachedFrom(&s.Party, nil, true)
 	s.stopMonitoring()
 	c.Out.Proto = 2
 	s.beDefault()

@@ -29,7 +29,7 @@ func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.debug.expiryPau
 func (h debugHost) LetScriptsDebug(on bool) { h.session.executor.debug.scripts = on }
 
 // CountLocks implements debug.Target.
-func (h debugHost) CountLocks(on bool) { h.session.executor.waits.story.muted = !on }
+func (h debugHost) CountLocks(on bool) { h.session.executor.waits.Story.Muted = !on }
 
 // EachEvictable implements debug.Target.
 func (h debugHost) EachEvictable(f func(bytes int)) bool {
@@ -73,7 +73,7 @@ func (h debugHost) ReloadLog() error {
 	}
 	defer ex.store.RestoreRenewals(ex.store.KeepRenewals())
 	ex.store.SetFollower(nil) // what is replayed moves no lock that is being renewed
-	defer ex.store.SetFollower(&ex.waits.watchdog)
+	defer ex.store.SetFollower(&ex.waits.Watchdog)
 	return ex.reloaded(ex.durable.ReloadLog(), commands.ErrReloadLog)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 // departing is a server with a clock that stands still, and a session with many locks that the server renews.
@@ -26,7 +27,7 @@ func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *dep
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := start(t, Options{Clock: clock})
 	d := &departing{manyWaits: manyWaits{executor: &srv.executor, clock: clock}, srv: srv, locks: locks}
-	d.waits.story.muted = true
+	d.waits.Story.Muted = true
 	addr := &net.UnixAddr{Net: "unix"}
 	s, refused := d.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
 	require.NotNil(t, s, refused)
@@ -41,7 +42,7 @@ func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *dep
 		}
 		s.Feed(appendCommand(nil, words...), &d.scratch, nil)
 	}
-	require.Equal(t, locks, d.waits.watchdog.renewing())
+	require.Equal(t, locks, d.waits.Watchdog.Renewing())
 	return d
 }
 
@@ -72,21 +73,21 @@ func TestDepartureInSlices(t *testing.T) {
 			}
 			d.s.Close()
 			left := 0
-			d.look(func() { left = d.waits.watchdog.renewing() })
-			require.GreaterOrEqual(t, left, d.locks-dueBudget)
+			d.look(func() { left = d.waits.Watchdog.Renewing() })
+			require.GreaterOrEqual(t, left, d.locks-wait.DueBudget)
 			require.Contains(t, c.Do("LOCK.INFO", "k0").String(), `"watchdog" 0`, "it is renewed no more")
-			ended, longest := d.dueInSlices(d.waits.watchdog.renewing)
+			ended, longest := d.dueInSlices(d.waits.Watchdog.Renewing)
 			t.Logf("the longest slice took %v for %d renewals", longest, ended)
-			require.LessOrEqual(t, ended, dueBudget)
+			require.LessOrEqual(t, ended, wait.DueBudget)
 			d.look(func() {
-				require.Zero(t, d.waits.watchdog.renewing())
-				require.False(t, d.waits.watchdog.attached.Forget(0))
-				require.Equal(t, d.waits.watchdog.attached.HasPrefixes(), d.waits.watchdog.attached.Owner([]byte(departingOwner+"3")) != nil)
+				require.Zero(t, d.waits.Watchdog.Renewing())
+				require.False(t, d.waits.Watchdog.Attached.Forget(0))
+				require.Equal(t, d.waits.Watchdog.Attached.HasPrefixes(), d.waits.Watchdog.Attached.Owner([]byte(departingOwner+"3")) != nil)
 			})
 			require.EqualValues(t, d.locks, c.Do("DBSIZE").Int)
 			d.clock.Advance(31 * time.Second)
 			require.Zero(t, c.Do("DBSIZE").Int)
-			d.look(func() { require.Nil(t, d.waits.watchdog.attached.Owner([]byte(departingOwner+"3"))) })
+			d.look(func() { require.Nil(t, d.waits.Watchdog.Attached.Owner([]byte(departingOwner+"3"))) })
 		})
 	}
 }
@@ -98,7 +99,7 @@ func TestDepartureToAnAttachedSession(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("shared %t late %t", shared, late), func(t *testing.T) {
-				d := newDeparting(t, 3*dueBudget, shared)
+				d := newDeparting(t, 3*wait.DueBudget, shared)
 				keeper, c := client(t, d.srv), client(t, d.srv)
 				attach := func() { require.EqualValues(t, d.locks, keeper.Do("LOCK.ATTACH", "PREFIX", departingOwner).Int) }
 				d.clock.Set(time.UnixMicro(d.clock.NowUS()).Add(5 * time.Second))
@@ -114,12 +115,12 @@ func TestDepartureToAnAttachedSession(t *testing.T) {
 				}
 				d.clock.Advance(10 * time.Minute)
 				require.EqualValues(t, d.locks, c.Do("DBSIZE").Int)
-				d.look(func() { require.Equal(t, d.locks, d.waits.watchdog.renewing()) })
+				d.look(func() { require.Equal(t, d.locks, d.waits.Watchdog.Renewing()) })
 				keeper.Close()
 				eventually(t, func() bool { return d.srv.connected() == 1 }, "it is gone")
 				d.clock.Advance(31 * time.Second)
 				require.Zero(t, c.Do("DBSIZE").Int)
-				d.look(func() { require.Zero(t, d.waits.watchdog.renewing()) })
+				d.look(func() { require.Zero(t, d.waits.Watchdog.Renewing()) })
 			})
 		}
 	}
@@ -131,14 +132,14 @@ func TestDepartureOfALostClient(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprint("shared ", shared), func(t *testing.T) {
-			d := newDeparting(t, 3*dueBudget, shared)
+			d := newDeparting(t, 3*wait.DueBudget, shared)
 			c := client(t, d.srv)
 			d.look(func() {
-				p := d.s.pulse
-				p.askedMS, p.silentMS = d.store.NowMS(), 10_000
-				d.waits.lose(&d.s.party)
+				p := d.s.Pulse
+				p.AskedMS, p.SilentMS = d.store.NowMS(), 10_000
+				d.waits.Lose(&d.s.Party)
 			})
-			d.dueInSlices(d.waits.watchdog.renewing)
+			d.dueInSlices(d.waits.Watchdog.Renewing)
 			for i := range d.locks {
 				require.EqualValues(t, 20_000, c.Do("PTTL", fmt.Sprint("k", i)).Int, i)
 			}

@@ -37,7 +37,7 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 		s.takeInbox()
 	}
 	err := s.admitPlain(row, argv)
-	mark := s.out.Mark() // it may have got messages about evicted keys
+	mark := s.Out.Mark() // it may have got messages about evicted keys
 	if err == nil {
 		err = ex.count(s, row, argv)
 	} else {
@@ -46,7 +46,7 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	if err != nil {
 		ex.refuse(s, mark, err)
 	}
-	if len(s.out.Buf)-mark >= ex.gauge.ReplyBytes {
+	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes {
 		ex.logReply(s, row, argv, mark)
 	}
 	s.checkOutput()
@@ -81,10 +81,10 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 	} else {
 		err = ex.call(s, row, argv)
 	}
-	if w := s.waiter; w != nil {
+	if w := s.Waiter; w != nil {
 		of.Uncalled()
-		if w.timed = timed; timed {
-			w.take(took)
+		if w.Timed = timed; timed {
+			w.Take(took)
 		}
 		return nil
 	}
@@ -103,11 +103,11 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 	of := ex.stats.Of(row)
 	of.Called()
 	took, err := ex.measure(row, run)
-	if s != nil && s.waiter != nil {
-		w := s.waiter
+	if s != nil && s.Waiter != nil {
+		w := s.Waiter
 		of.Uncalled()
-		w.timed = true
-		w.take(took)
+		w.Timed = true
+		w.Take(took)
 		return nil
 	}
 	of.Took(took)
@@ -139,8 +139,8 @@ func (ex *executor) countNested(row *commands.Row, run func() error) error {
 
 // refuse replaces what a command has replied so far by an error, and counts that.
 func (ex *executor) refuse(s *session, mark int, err error) {
-	s.out.Rollback(mark)
-	s.out.Error(err.Error())
+	s.Out.Rollback(mark)
+	s.Out.Error(err.Error())
 	ex.stats.Errors.Count(err.Error())
 }
 
@@ -153,7 +153,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	}
 	if s.unblocked {
 		s.unblocked = false
-		mark := s.out.Mark()
+		mark := s.Out.Mark()
 		ex.refuse(s, mark, commands.ErrUnblocked)
 		s.afterReply(mark)
 		return false
@@ -169,7 +169,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if (ex.pausing.untilMS != 0 || s.held || err != nil && ex.member != nil) && ex.pausing.holds(s, row, err, argv) {
 		return true
 	}
-	mark := s.out.Mark() // it may have got messages about evicted keys
+	mark := s.Out.Mark() // it may have got messages about evicted keys
 	queued := false
 	if s.multi != nil || err != nil {
 		queued, err = s.intercept(row, argv, err)
@@ -185,7 +185,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		}
 		ex.store.SetNoTouch(false) // even if the command was CLIENT NO-TOUCH OFF
 		if len(ex.monitors) > 0 {
-			ex.show(s, row, s.db.ID(), argv)
+			ex.show(s, row, s.DB.ID(), argv)
 			ex.tracking.TellOwn()
 		}
 	}
@@ -195,11 +195,11 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		}
 		ex.refuse(s, mark, err)
 	}
-	if len(s.out.Buf)-mark >= ex.gauge.ReplyBytes && !s.replies.isMuted() && s.waiter == nil && row != nil {
+	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !s.replies.isMuted() && s.Waiter == nil && row != nil {
 		ex.logReply(s, row, argv, mark)
 	}
 	s.afterReply(mark)
-	if s.tracker != nil && s.tracker.Caching && s.waiter == nil && s.multi == nil {
+	if s.tracker != nil && s.tracker.Caching && s.Waiter == nil && s.multi == nil {
 		s.tracker.EndCaching(row)
 	}
 	if ex.busy.on {
@@ -224,7 +224,7 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 	if ex.busy.on { // the script's command needs that one still
 		c = new(commands.Ctx)
 	}
-	ex.prepare(c, &s.party, row, argv)
+	ex.prepare(c, &s.Party, row, argv)
 	if ex.tracking.InUse() {
 		return ex.tracking.Run(c, s)
 	}
@@ -270,7 +270,7 @@ func (ex *executor) measure(row *commands.Row, run func() error) (took time.Dura
 	err = run()
 	took = time.Since(start)
 	if took >= longCommand {
-		ex.waits.mostOutcomes = 0
+		ex.waits.MostOutcomes = 0
 	}
 	ex.gauge.Took(row, took.Microseconds())
 	event := "command"
@@ -294,7 +294,7 @@ func (ex *executor) logSlow(s *session, row *commands.Row, argv [][]byte, took t
 func (ex *executor) addToLog(log *stats.SlowLog, s *session, figure int64, args [][]byte) {
 	entry := stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, Figure: figure, Args: args}
 	if s != nil {
-		entry.Addr, entry.Name = s.info.addr, s.info.name
+		entry.Addr, entry.Name = s.Info.Addr, s.Info.Name
 	}
 	log.Add(entry)
 }
@@ -302,7 +302,7 @@ func (ex *executor) addToLog(log *stats.SlowLog, s *session, figure int64, args 
 // logReply keeps a command with a large reply, which begins at a mark of the output.
 func (ex *executor) logReply(s *session, row *commands.Row, argv [][]byte, mark int) {
 	if !row.Flags.Has(commands.SkipSlowlog) {
-		ex.addToLog(&ex.stats.Replies, s, int64(len(s.out.Buf)-mark), row.Redact(argv))
+		ex.addToLog(&ex.stats.Replies, s, int64(len(s.Out.Buf)-mark), row.Redact(argv))
 	}
 }
 
@@ -381,7 +381,7 @@ func (ex *executor) reportHeld(s *session, batch [][][]byte, us int64) {
 		command = of.FullName()
 	}
 	ex.log.Warn("one client's commands have kept all others waiting", "ms", us/1000, "command", command, "commands", len(batch),
-		"id", s.id, "address", s.info.addr, "name", s.info.name, "lib", s.info.libName, "not-logged-before", silent)
+		"id", s.Number, "address", s.Info.Addr, "name", s.Info.Name, "lib", s.Info.LibName, "not-logged-before", silent)
 }
 
 // intercept is what becomes of a command between MULTI and EXEC: refused, queued, or, if it is
@@ -397,7 +397,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 		if known := ex.table.Lookup(argv[0]); known != nil && known.Flags.Has(commands.RunsQueue) {
 			s.discard()
 			if len(ex.monitors) > 0 {
-				ex.show(s, known, s.db.ID(), argv)
+				ex.show(s, known, s.DB.ID(), argv)
 			}
 			if _, elsewhere := err.(topology.Redirection); elsewhere {
 				return false, err
@@ -415,7 +415,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 			tx.choose(s.executor.store, argv)
 		}
 	}
-	s.out.Simple("QUEUED")
+	s.Out.Simple("QUEUED")
 	return true, nil
 }
 
@@ -427,7 +427,7 @@ func isHTTP(name []byte) bool { return ascii.EqualFold(name, "post") || ascii.Eq
 // refuseHTTP ends the connection without a reply; replies of this batch are dropped.
 func (s *session) refuseHTTP() {
 	s.executor.log.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
-		"client", s.id, "address", s.info.addr)
+		"client", s.Number, "address", s.Info.Addr)
 	// plant:refuse-http
 	s.executor.terminate(s)
 }

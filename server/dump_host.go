@@ -5,6 +5,7 @@ import (
 	"lockserver/internal/keyevent"
 	"lockserver/server/dump"
 	"lockserver/server/gate"
+	"lockserver/server/wait"
 	"lockserver/store"
 )
 
@@ -52,7 +53,7 @@ func (h dumpHost) Due(c *commands.Ctx) int64 {
 // Waiting implements dump.Transfer.
 func (h dumpHost) Waiting(c *commands.Ctx) dump.Client {
 	s := sessionOf(c)
-	return movingClient{s, s.waiter}
+	return movingClient{s, s.Waiter}
 }
 
 // Observe implements dump.Transfer.
@@ -83,7 +84,7 @@ func (h dumpHost) Removed(db *store.DB, key []byte) {
 // movingClient is a client that waits for a MIGRATE.
 type movingClient struct {
 	session *session
-	waiter  *parkedCall
+	waiter  *wait.Parked
 }
 
 // Act implements dump.Client.
@@ -97,15 +98,15 @@ func (m movingClient) Act(f func()) {
 // Answer implements dump.Client.
 func (m movingClient) Answer(err error) {
 	s, ex := m.session, m.session.executor
-	m.waiter.over(err)
-	if s.waiter == nil || s.waiter != m.waiter {
+	m.waiter.Over(err)
+	if s.Waiter == nil || s.Waiter != m.waiter {
 		return
 	}
 	select {
 	case <-ex.host.ending(): // which may have cut the move off: that is no failure of the other server
 		ex.terminate(s)
 	default:
-		ex.waits.answer(m.waiter, func(c *commands.Ctx) error { return dump.Reply(c, err) })
+		ex.waits.Answer(m.waiter, func(c *commands.Ctx) error { return dump.Reply(c, err) })
 	}
 }
 

@@ -48,15 +48,15 @@ func (h durabilityHost) Wait(f func()) error {
 
 // Synced implements durability.Executor.
 func (h durabilityHost) Synced() {
-	if h.executor.waits.syncing.count.Load() > 0 {
-		go h.executor.do(h.executor.waits.answerWaits)
+	if h.executor.waits.Syncing.Count.Load() > 0 {
+		go h.executor.do(h.executor.waits.AnswerWaits)
 	}
 }
 
 // LogClosed implements durability.Executor.
 func (h durabilityHost) LogClosed() {
-	for w := range h.executor.waits.syncing.waiters {
-		h.executor.waits.timeOut(w)
+	for w := range h.executor.waits.Syncing.Waiters {
+		h.executor.waits.TimeOut(w)
 	}
 }
 

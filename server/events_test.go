@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/server/wait"
 )
 
 // What keeps the whole process waiting is looked at once a second.
@@ -59,8 +60,8 @@ func TestLineAboutALongBatch(t *testing.T) {
 		args, _ := resp.SplitWords(nil, []byte(l))
 		batch = append(batch, args)
 	}
-	s := &session{executor: ex, party: party{id: 7}}
-	s.info.name, s.info.libName = "shop-1", "jedis"
+	s := &session{executor: ex, Party: wait.Party{Number: 7}}
+	s.Info.Name, s.Info.LibName = "shop-1", "jedis"
 	keys := ex.table.Lookup([]byte("keys"))
 	run := func(tookUS, keysUS int64) string {
 		log.Reset()

@@ -28,6 +28,7 @@ import (
 	"lockserver/server/tlsconf"
 	"lockserver/server/topology"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 	"lockserver/server/watching"
 	"lockserver/store"
 	"lockserver/store/due"
@@ -65,7 +66,7 @@ type executor struct {
 	rights   *acl.Checker
 	clients  map[int64]*session
 	lastID   int64
-	waits    waits
+	waits    wait.Waits
 	// sliceUS is when the present slice began. Units that serve waiters set the store to a later time.
 	sliceUS      int64
 	watching     watching.Table
@@ -155,15 +156,15 @@ type hook interface {
 	// run runs a command that was admitted, by count, or does something else.
 	run(s *session, row *commands.Row, argv [][]byte) error
 	// answered is called when a command that has waited was answered. Its reply begins at mark.
-	answered(w *parkedCall, mark int)
+	answered(w *wait.Parked, mark int)
 }
 
 // begin opens a slice: the caller holds mu. Its units see the same time until one serves waiters.
 func (ex *executor) begin() {
 	ex.sliceUS = ex.clock.NowUS()
 	ex.store.SetNow(ex.sliceUS)
-	if ex.pausing.untilMS == 0 && ex.waits.watchdog.late() {
-		ex.waits.watchdog.catchUp()
+	if ex.pausing.untilMS == 0 && ex.waits.Watchdog.Late() {
+		ex.waits.Watchdog.CatchUp()
 	}
 }
 
@@ -172,8 +173,8 @@ func (ex *executor) begin() {
 // nothing that is over by then, and their leases begin when they are granted.
 func (ex *executor) readClock() {
 	ex.store.SetNow(ex.clock.NowUS())
-	if ex.pausing.untilMS == 0 && ex.waits.watchdog.late() {
-		ex.waits.watchdog.renewLate()
+	if ex.pausing.untilMS == 0 && ex.waits.Watchdog.Late() {
+		ex.waits.Watchdog.RenewLate()
 	}
 }
 
@@ -235,7 +236,7 @@ func (ex *executor) touch(s *session) {
 // endUnit ends who was terminated in the unit, serves who waited for what it
 // changed, and hands its effects on.
 func (ex *executor) endUnit() {
-	if ex.waits.queues.Ready()+len(ex.terminated)+ex.waits.watchdog.attached.Doubts() > 0 {
+	if ex.waits.Queues.Ready()+len(ex.terminated)+ex.waits.Watchdog.Attached.Doubts() > 0 {
 		ex.serve()
 	}
 	if ex.durable.Records() {
@@ -261,10 +262,10 @@ func (ex *executor) handOn() {
 }
 
 // prepare fills a context for one command of s.
-func (ex *executor) prepare(c *commands.Ctx, p *party, row *commands.Row, argv [][]byte) {
+func (ex *executor) prepare(c *commands.Ctx, p *wait.Party, row *commands.Row, argv [][]byte) {
 	c.Argv, c.Row, c.Table = argv, row, ex.table
-	c.Out, c.DB = &p.out, p.db
-	c.Rand, c.Session, c.Host, c.Queues, c.Settings = ex.rand, p, services{ex}, ex.waits.queues, &ex.settings
+	c.Out, c.DB = &p.Out, p.DB
+	c.Rand, c.Session, c.Host, c.Queues, c.Settings = ex.rand, p, services{ex}, ex.waits.Queues, &ex.settings
 	c.MayBlock, c.FromScript, c.Traced = true, false, false
 }
 
@@ -354,11 +355,11 @@ func (ex *executor) doLater() {
 // executor's lock, more than once, and for a session that has ended. The caller sees to it that endUnit
 // comes.
 func (ex *executor) terminate(s *session) {
-	if s.terminated || s.dead {
+	if s.Terminated || s.Dead {
 		return
 	}
-	s.terminated, s.closing = true, true
-	delete(ex.clients, s.id)
+	s.Terminated, s.closing = true, true
+	delete(ex.clients, s.Number)
 	s.uncount()
 	s.dropInbox()
 	// plant:end-session
@@ -538,15 +539,15 @@ func (ex *executor) serve() {
 		switch {
 		case len(ex.terminated) > 0:
 			ex.endTerminated()
-		case ex.waits.watchdog.attached.Doubts() > 0 && (!ex.durable.Loading() || ex.durable.Serves()):
-			ex.waits.resolveDoubts()
+		case ex.waits.Watchdog.Attached.Doubts() > 0 && (!ex.durable.Loading() || ex.durable.Serves()):
+			ex.waits.ResolveDoubts()
 		case !mayServe:
 			return
-		case ex.waits.queues.Serve(&unit):
+		case ex.waits.Queues.Serve(&unit):
 		case len(ex.terminated) > 0: // it may have found a lock with a lease that has ended
 		default:
-			if ex.waits.queues.Suspects() > 0 {
-				ex.timers.Set(&ex.waits.goOn, ex.store.NowMS())
+			if ex.waits.Queues.Suspects() > 0 {
+				ex.timers.Set(&ex.waits.GoOn, ex.store.NowMS())
 			}
 			return
 		}

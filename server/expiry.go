@@ -6,6 +6,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/histogram"
 	"lockserver/server/info"
+	"lockserver/server/wait"
 	"lockserver/store"
 )
 
@@ -21,11 +22,11 @@ func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS
 // command that found one first would be answered between the end of a lease and the grant to the next
 // waiter, a moment that no client may see.
 func (ex *executor) endLeases() {
-	if ex.waits.queues.Len() == 0 || ex.debug.expiryPaused || !ex.endsThings() {
+	if ex.waits.Queues.Len() == 0 || ex.debug.expiryPaused || !ex.endsThings() {
 		return
 	}
 	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {
-		ex.expireDue(dueBudget)
+		ex.expireDue(wait.DueBudget)
 	}
 }
 
@@ -37,7 +38,7 @@ func (ex *executor) endHolds() (more bool) {
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.original.Lookup([]byte("seckill.cancel")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.queues, Settings: &ex.settings}
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.Queues, Settings: &ex.settings}
 		more = commands.EndHolds(c, ex.store, holdsBudget)
 		return nil
 	})
@@ -59,7 +60,7 @@ func (ex *executor) fireDelayed() (more bool) {
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.original.Lookup([]byte("xadd")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.queues, Settings: &ex.settings}
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.Queues, Settings: &ex.settings}
 		more = commands.FireDelayed(c, ex.store, delayedBudget, ex.counts.delayed.add(ex.store.NowUS()))
 		return nil
 	})
@@ -80,14 +81,14 @@ func (ex *executor) expireDue(budget int) (more bool) {
 	var took time.Duration
 	for more = true; more && budget > 0; {
 		step := budget
-		if ex.waits.queues.Len() > 0 {
+		if ex.waits.Queues.Len() > 0 {
 			step = min(step, expiryStep)
 		}
-		start, spent := time.Now(), ex.waits.spent()
+		start, spent := time.Now(), ex.waits.Spent()
 		more = ex.store.ExpireDue(step)
 		took += time.Since(start)
 		ex.endUnit()
-		budget -= step + ex.waits.spent() - spent
+		budget -= step + ex.waits.Spent() - spent
 	}
 	ex.counts.expiry += took
 	if more {

@@ -8,6 +8,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/server/replication"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 // The way of a session's input: what was read becomes commands (nextWork), a batch of them runs in one hold
@@ -117,17 +118,17 @@ func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, h
 	w := s.nextWork(b)
 	ex := s.executor
 	ex.mu.Lock()
-	if s.dead || ex.ending {
+	if s.Dead || ex.ending {
 		ex.mu.Unlock()
 		return false, 0, true
 	}
 	s.stage = within
 	s.beginSlice(b)
-	ran, outcomes := 0, ex.waits.outcomes
+	ran, outcomes := 0, ex.waits.Outcomes
 	if len(w.todo) > 0 && s.inboxBytes <= batchOutput { // otherwise that leaves first
 		ran = s.runBatch(ex, b, w.todo)
 	}
-	outcomes = ex.waits.outcomes - outcomes
+	outcomes = ex.waits.Outcomes - outcomes
 	s.memory.ends = outcomes >= sliceOutcomes
 	again = s.endWork(&w, ran)
 	r := s.endSlice(from)
@@ -181,11 +182,11 @@ func (s *session) nextWork(b *batch) (w work) {
 
 // beginSlice makes the session ready to run commands. Under the executor's lock.
 func (s *session) beginSlice(b *batch) {
-	if s.out.Buf == nil {
+	if s.Out.Buf == nil {
 		if b.out == nil {
 			b.out = b.buffers.next()
 		}
-		s.out.Buf = b.out[:0]
+		s.Out.Buf = b.out[:0]
 	}
 	s.pendingBytes = s.unsentBytes()
 	s.memory.unsent, s.memory.fresh = s.pendingBytes, 0
@@ -213,25 +214,25 @@ func (s *session) endWork(w *work, ran int) (again bool) {
 	}
 	again = w.more
 	if ran < len(w.todo) {
-		again = s.waiter == nil && !s.closing && !s.held
-	} else if w.err != nil && s.waiter == nil && !s.closing {
+		again = s.Waiter == nil && !s.closing && !s.held
+	} else if w.err != nil && s.Waiter == nil && !s.closing {
 		var broken resp.ProtocolError
 		if errors.As(w.err, &broken) {
-			s.out.Error(broken.Reply())
+			s.Out.Error(broken.Reply())
 		} else { // Redis closes on too long a query without a word
 			s.executor.counts.longQueries++
 		}
 		s.closing = true
 	}
-	return again && s.waiter == nil
+	return again && s.Waiter == nil
 }
 
 // result is what a slice leaves for its session's owner to do when the executor's lock is let go.
 type result struct {
 	out        []byte
-	granted    *parkedCall // its answer is in out
-	needs      needs       // what out has to wait for
-	before     int         // bytes of output that were already on their way
+	granted    *wait.Parked // its answer is in out
+	needs      needs        // what out has to wait for
+	before     int          // bytes of output that were already on their way
 	terminated bool
 	hangUp     bool
 	more       bool // there are more messages to be taken into the output
@@ -245,7 +246,7 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 		ex.endTracking()
 	}
 	if len(s.inbox) > 0 && !s.stalled {
-		most := batchOutput - len(s.out.Buf)
+		most := batchOutput - len(s.Out.Buf)
 		if s.closing {
 			most = math.MaxInt
 		}
@@ -261,14 +262,14 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 		r.needs.replicas = ex.acks.due(s)
 	}
 	s.tells = false
-	r.out, r.granted, r.before, r.terminated = s.out.Buf, s.granted, s.pendingBytes, s.terminated
+	r.out, r.granted, r.before, r.terminated = s.Out.Buf, s.Granted, s.pendingBytes, s.Terminated
 	s.pendingBytes += len(r.out) // until the connection is asked again
 	if len(r.out) > 0 && !r.terminated {
 		ex.stats.Traffic.Write(len(r.out))
 	}
-	s.out.Buf = nil
-	if !s.terminated {
-		s.granted = nil
+	s.Out.Buf = nil
+	if !s.Terminated {
+		s.Granted = nil
 	}
 	r.hangUp = s.closing
 	if !ex.busy.on {
@@ -324,7 +325,7 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	ex.endLeases()
 	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
 	ex.fireDelayed()
-	s.info.lastUS = ex.store.NowUS()
+	s.Info.LastUS = ex.store.NowUS()
 	ex.gauge.BeginBatch()
 	ran = s.runBetween(ex, b, todo)
 	ex.endBatch(s, todo[:ran])
@@ -345,7 +346,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	todo = todo[:min(len(todo), batchCommands)]
 	rows := b.rows[:len(todo)]
 	b.ahead = false
-	ex.waits.mostOutcomes = ex.waits.outcomes + sliceOutcomes
+	ex.waits.MostOutcomes = ex.waits.Outcomes + sliceOutcomes
 	next := 0 // in b.slots
 	if len(todo) >= prefetchLeast && !s.noLookAhead && !ex.busy.on {
 		b.lookAhead(ex, s, todo)
@@ -355,13 +356,13 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	ex.fastPath = s.takesFastPath()
 	ex.plainSlice = ex.fastPath && !ex.tracking.InUse()
 	for i, argv := range todo {
-		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.waits.outcomes >= ex.waits.mostOutcomes || ex.failed != nil {
+		if s.Waiter != nil || s.closing || len(s.Out.Buf) >= batchOutput || ex.waits.Outcomes >= ex.waits.MostOutcomes || ex.failed != nil {
 			s.closing = s.closing || ex.failed != nil
 			return i
 		}
 		if b.ahead && rows[i] != nil {
 			if _, ok := rows[i].FirstKeyIn(argv); ok { // those with prefetched keys, in their order
-				s.db.Expect(b.slots[next])
+				s.DB.Expect(b.slots[next])
 				next++
 			}
 		}
@@ -409,7 +410,7 @@ func (s *session) abandon(b *batch, from *transport.Loop) {
 	}
 	s.stage = within
 	s.closing = true
-	s.out.Buf = nil
+	s.Out.Buf = nil
 	s.decoder, s.backlog = resp.Decoder{}, nil
 	ex.store.SetNoTouch(false)
 	var touched []*session

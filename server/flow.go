@@ -69,7 +69,7 @@ func (s *session) InputFull(readBytes int) bool {
 const mostBehind = 128 << 10
 
 // outputBytes is how much output the client has not taken yet.
-func (s *session) outputBytes() int { return s.pendingBytes + len(s.out.Buf) + s.inboxBytes }
+func (s *session) outputBytes() int { return s.pendingBytes + len(s.Out.Buf) + s.inboxBytes }
 
 // outputTooLarge reports whether the client's unread output has passed client-output-buffer-limit: the hard
 // limit, or the soft one for too long. Output that has just passed the soft limit is given its time.
@@ -105,11 +105,11 @@ func (s *session) checkOutput() {
 }
 
 func (s *session) terminateForOutput() {
-	if s.terminated {
+	if s.Terminated {
 		return
 	}
 	s.executor.counts.largeOutputs++
-	s.executor.log.Warn("closing a client: its output buffer passed the limit", "client", s.id, "class", s.class.String(),
+	s.executor.log.Warn("closing a client: its output buffer passed the limit", "client", s.Number, "class", s.class.String(),
 		"bytes", s.outputBytes())
 	s.executor.terminate(s)
 }
@@ -126,7 +126,7 @@ func (s *session) measureOutput(given int) {
 	defer ex.damaging()
 	s.pendingBytes, s.memory.unsent, s.memory.fresh = bytes, bytes, min(given, bytes)
 	s.recount()
-	if !s.dead && !ex.busy.on {
+	if !s.Dead && !ex.busy.on {
 		ex.begin()
 		s.checkOutput()
 		ex.evictClients()
@@ -166,7 +166,7 @@ func (s *session) judgeSoftLimit() {
 // deliver puts a message into a session's inbox. Others share its bytes, unless the caller uses them again:
 // then they are copied. If the session's output becomes too large, it is marked for closing.
 func (ex *executor) deliver(s *session, b []byte, again bool) {
-	if s.terminated {
+	if s.Terminated {
 		return
 	}
 	if again {
@@ -205,8 +205,8 @@ func (s *session) afterReply(mark int) {
 // dropReply takes back a reply that the client does not want. Confirmations of subscriptions are sent all the
 // same.
 func (s *session) dropReply(mark int) {
-	s.out.Rollback(mark)
-	s.out.Raw(s.confirmed)
+	s.Out.Rollback(mark)
+	s.Out.Raw(s.confirmed)
 	s.confirmed = nil
 }
 

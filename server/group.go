@@ -58,10 +58,10 @@ func (h *groupHost) tell() {
 		}
 	}
 	for _, s := range ex.clients {
-		if w := s.waiter; w != nil && !ex.group.Leads(&s.place) {
-			if call := s.callOf(w.row, w.words.Argv(), w.row.Flags); call.Keyed {
-				ex.waits.refuseFor(lockhistory.Failover)
-				ex.waits.answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(call.Key) })
+		if w := s.Waiter; w != nil && !ex.group.Leads(&s.place) {
+			if call := s.callOf(w.Row, w.Words.Argv(), w.Row.Flags); call.Keyed {
+				ex.waits.RefuseFor(lockhistory.Failover)
+				ex.waits.Answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(call.Key) })
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (s *session) findKey(call *topology.Call, row *commands.Row, argv [][]byte)
 	case err == nil && len(refs) > 0:
 		call.Key, call.Keyed = argv[refs[0].Pos], true
 	case row.Implied != nil:
-		row.Implied(s.db, argv, func(key []byte, _ commands.KeyFlags) bool {
+		row.Implied(s.DB, argv, func(key []byte, _ commands.KeyFlags) bool {
 			call.Key, call.Keyed = commands.Clone(key), true
 			return false
 		})

@@ -167,7 +167,7 @@ func overTLS(srv *instance, c *tls.Config) func() (net.Conn, error) {
 func (srv *instance) parked() int {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return srv.executor.waits.queues.Len()
+	return srv.executor.waits.Queues.Len()
 }
 
 // connected returns how many sessions there are.
@@ -242,12 +242,12 @@ func checkParking(t testing.TB, srv *instance) {
 	t.Helper()
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Zero(t, srv.executor.waits.queues.Len())
-	require.Zero(t, srv.executor.waits.queues.LenAllLocks())
-	require.Zero(t, srv.executor.waits.queues.LenQueues())
-	require.Zero(t, srv.executor.waits.queues.Ready())
+	require.Zero(t, srv.executor.waits.Queues.Len())
+	require.Zero(t, srv.executor.waits.Queues.LenAllLocks())
+	require.Zero(t, srv.executor.waits.Queues.LenQueues())
+	require.Zero(t, srv.executor.waits.Queues.Ready())
 	for id, s := range srv.executor.clients {
-		require.Nil(t, s.waiter, "client %d", id)
+		require.Nil(t, s.Waiter, "client %d", id)
 	}
 }
 

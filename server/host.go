@@ -14,11 +14,11 @@ import (
 var _ commands.Services = services{}
 
 // Park implements commands.Services.
-func (h services) Park(c *commands.Ctx, w commands.Wait) error { return h.waits.park(c, w) }
+func (h services) Park(c *commands.Ctx, w commands.Wait) error { return h.waits.Park(c, w) }
 
 // TryAgainAt implements commands.Services.
 func (h services) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
-	h.waits.tryAgainAt(c, key, atMS)
+	h.waits.TryAgainAt(c, key, atMS)
 }
 
 // NextToken implements commands.Services.
@@ -26,7 +26,7 @@ func (h services) NextToken(floor int64) int64 { return h.durable.NextToken(floo
 
 // Held implements commands.Services.
 func (h services) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	h.waits.watchdog.held(c, key, owner, token, renewed)
+	h.waits.Watchdog.Held(c, key, owner, token, renewed)
 	return lockRecord(c, was)
 }
 
@@ -37,32 +37,32 @@ func lockRecord(c *commands.Ctx, was uint64) uint64 {
 	if was != 0 {
 		_, since = store.ReadLockRecord(was)
 	}
-	return store.NewLockRecord(sessionOf(c).id, since)
+	return store.NewLockRecord(sessionOf(c).Number, since)
 }
 
 // Released implements commands.Services.
 func (h services) Released(c *commands.Ctx, key []byte, forced bool) (listened bool) {
-	h.waits.watchdog.released(c, key, forced)
+	h.waits.Watchdog.Released(c, key, forced)
 	return h.anyoneListens()
 }
 
 // StopRenewing implements commands.Services.
-func (h services) StopRenewing(c *commands.Ctx, key []byte) { h.waits.watchdog.stopRenewing(c, key) }
+func (h services) StopRenewing(c *commands.Ctx, key []byte) { h.waits.Watchdog.StopRenewing(c, key) }
 
 // HeldShare implements commands.Services.
 func (h services) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	h.waits.watchdog.heldShare(c, key, owner, token, renewed)
+	h.waits.Watchdog.HeldShare(c, key, owner, token, renewed)
 	return lockRecord(c, was)
 }
 
 // ReleasedShare implements commands.Services.
 func (h services) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
-	h.waits.watchdog.releasedShare(c, key, owner, released)
+	h.waits.Watchdog.ReleasedShare(c, key, owner, released)
 }
 
 // ForcedShare implements commands.Services.
 func (h services) ForcedShare(c *commands.Ctx, key, owner []byte) {
-	h.waits.watchdog.forcedShare(c, key, owner)
+	h.waits.Watchdog.ForcedShare(c, key, owner)
 }
 
 // Publish implements commands.Services.
@@ -102,23 +102,23 @@ func (h services) Nested(c *commands.Ctx, row *commands.Row, argv [][]byte) erro
 // ReadsEverything implements commands.Services.
 func (h services) ReadsEverything(c *commands.Ctx) bool {
 	s := sessionOf(c)
-	return h.rights.ReadsEverything(s.user, s.db, c.Row, c.Argv)
+	return h.rights.ReadsEverything(s.User, s.DB, c.Row, c.Argv)
 }
 
 // MayRead implements commands.Services.
 func (h services) MayRead(c *commands.Ctx, key []byte) bool {
-	return sessionOf(c).user.MayRead(c.DB.ID(), key)
+	return sessionOf(c).User.MayRead(c.DB.ID(), key)
 }
 
 // Unconfirmed implements commands.Services.
 func (h services) Unconfirmed(c *commands.Ctx, keys [][]byte, owner []byte) bool {
-	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(h.waits.grants.Of(c.DB.ID(), key, owner)) == 0 })
+	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(h.waits.Grants.Of(c.DB.ID(), key, owner)) == 0 })
 }
 
 // Confirmed implements commands.Services.
 func (h services) Confirmed(c *commands.Ctx, key, owner []byte, token int64) {
-	if h.waits.grants.Len() > 0 {
-		h.waits.confirmed(c.DB, key, owner, token)
+	if h.waits.Grants.Len() > 0 {
+		h.waits.Confirmed(c.DB, key, owner, token)
 	}
 }
 
@@ -132,4 +132,4 @@ func (h services) RisingSecond(nowS int64) int64 {
 }
 
 // LockEvent implements commands.Services.
-func (h services) LockEvent(c *commands.Ctx) { h.waits.lockEvent(c) }
+func (h services) LockEvent(c *commands.Ctx) { h.waits.LockEvent(c) }

@@ -145,14 +145,14 @@ func (ex *executor) infoClients(t *info.Text) {
 	t.Line("maxclients", ex.config.MaxClients)
 	t.Line("client_recent_max_input_buffer", in)
 	t.Line("client_recent_max_output_buffer", out)
-	t.Line("blocked_clients", ex.waits.queues.Len()-ex.waits.queuedWaits+len(ex.pausing.held))
+	t.Line("blocked_clients", ex.waits.Queues.Len()-ex.waits.QueuedWaits+len(ex.pausing.held))
 	t.Line("tracking_clients", len(ex.tracking.Trackers()))
 	t.Line("pubsub_clients", ex.pubsub.Subscribers())
 	t.Line("watching_clients", ex.watching.Clients())
-	t.Line("clients_in_timeout_table", ex.waits.timed)
+	t.Line("clients_in_timeout_table", ex.waits.Timed)
 	t.Line("total_watched_keys", ex.watching.Keys())
-	t.Line("total_blocking_keys", ex.waits.queues.LenQueues())
-	t.Line("total_blocking_keys_on_nokey", ex.waits.keysThatEnd())
+	t.Line("total_blocking_keys", ex.waits.Queues.LenQueues())
+	t.Line("total_blocking_keys_on_nokey", ex.waits.KeysThatEnd())
 }
 
 func (ex *executor) infoStats(t *info.Text) {
@@ -238,20 +238,20 @@ func infoCPU(t *info.Text) {
 
 // infoLocks is ours.
 func (ex *executor) infoLocks(t *info.Text) {
-	t.Line("lock_watchdogs", ex.waits.watchdog.renewing())
-	t.Line("lock_waiters", ex.waits.queues.LenAllLocks())
-	t.Line("lock_waiters_notify", ex.waits.queuedWaits)
-	t.Line("lock_grants_to_confirm", ex.waits.grants.Len())
-	t.Line("lock_unconfirmed_grants", ex.waits.unconfirmed)
+	t.Line("lock_watchdogs", ex.waits.Watchdog.Renewing())
+	t.Line("lock_waiters", ex.waits.Queues.LenAllLocks())
+	t.Line("lock_waiters_notify", ex.waits.QueuedWaits)
+	t.Line("lock_grants_to_confirm", ex.waits.Grants.Len())
+	t.Line("lock_unconfirmed_grants", ex.waits.Unconfirmed)
 	t.Line("lock_max_waiters", ex.config.LockMaxWaiters)
 	t.Line("lock_max_waits_per_client", ex.config.LockMaxWaitsPerClient)
-	t.Line("lock_limit_refusals", ex.waits.limited)
-	t.Line("lock_oldest_wait_ms", ex.waits.oldestWaitUS()/1000)
+	t.Line("lock_limit_refusals", ex.waits.Limited)
+	t.Line("lock_oldest_wait_ms", ex.waits.OldestWaitUS()/1000)
 	t.Line("lock_longest_hold_ms", ex.longestHoldMS())
-	sinceUS, _ := ex.waits.story.ring.Since()
-	t.Line("lock_history_bytes", ex.waits.story.ring.Bytes())
+	sinceUS, _ := ex.waits.Story.Ring.Since()
+	t.Line("lock_history_bytes", ex.waits.Story.Ring.Bytes())
 	t.Line("lock_history_known_since_ms", sinceUS/1000)
-	for _, f := range ex.waits.story.classes.All() {
+	for _, f := range ex.waits.Story.Classes.All() {
 		t.Line("lock_class_"+f.Name, classLine(f))
 	}
 	tokens := ex.durable.TokenInfo()
@@ -364,14 +364,14 @@ func (srv *instance) Figures() (f Figures) {
 	ex.look(func() {
 		c := ex.config
 		at := ex.group.PlaceOf(nil)
-		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.waits.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
+		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.waits.LockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.waits.watchdog.renewing(), OldestWaitUS: ex.waits.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.waits.limited,
-			NotifyWaits: ex.waits.queuedWaits, GrantsToConfirm: ex.waits.grants.Len(), UnconfirmedGrants: ex.waits.unconfirmed,
+			Watchdogs: ex.waits.Watchdog.Renewing(), OldestWaitUS: ex.waits.OldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.waits.Limited,
+			NotifyWaits: ex.waits.QueuedWaits, GrantsToConfirm: ex.waits.Grants.Len(), UnconfirmedGrants: ex.waits.Unconfirmed,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: ex.delayFigures()}
-		f.LockHistoryBytes = ex.waits.story.ring.Bytes()
-		f.SpansDelivered, f.SpansDropped = ex.waits.spanCounts()
-		for _, class := range ex.waits.story.classes.All() {
+		f.LockHistoryBytes = ex.waits.Story.Ring.Bytes()
+		f.SpansDelivered, f.SpansDropped = ex.waits.SpanCounts()
+		for _, class := range ex.waits.Story.Classes.All() {
 			f.LockClasses = append(f.LockClasses, *class)
 		}
 		if f.CertificateEnds = ex.certificateEnds(); ex.member != nil {

@@ -22,6 +22,7 @@ import (
 	"lockserver/server/raft"
 	"lockserver/server/script"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 	"lockserver/server/watching"
 	"lockserver/store"
 )
@@ -162,7 +163,7 @@ func (srv *instance) bind() (err error) {
 			srv.executor.mu.Unlock()
 		}
 	}()
-	srv.executor.waits.story.ring.Restart(nowUS, "start")
+	srv.executor.waits.Story.Ring.Restart(nowUS, "start")
 	tellRole(&srv.executor)
 	srv.executor.durable.BeginLoad(nowUS)
 	if err := srv.listen(); err != nil {
@@ -430,12 +431,12 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: files, Log: o.Log,
 		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode,
 		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
-	mostServed := servedPerUnit
+	mostServed := wait.ServedPerUnit
 	if _, manual := ex.clock.(*clock.Manual); manual {
 		mostServed = math.MaxInt // nothing happens by itself, so there is no later
 	}
-	ex.waits.open(waitDoor{hub: waitHost{ex}, store: ex.store, settings: &ex.settings, timers: &ex.timers, stats: &ex.stats, gauge: &ex.gauge,
-		log: ex.log, exporter: o.Spans}, c.Databases, mostServed)
+	ex.waits.Open(wait.Door{Shard: waitHost{ex}, Store: ex.store, Settings: &ex.settings, Timers: &ex.timers, Stats: &ex.stats, Gauge: &ex.gauge,
+		Logger: ex.log, Exporter: o.Spans}, c.Databases, mostServed)
 	ex.tracking.open(ex)
 	ex.events.executor, ex.pausing.executor, ex.shutdown.executor, ex.acks.executor = ex, ex, ex, ex
 	ex.watching = watching.New(c.Databases)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/testkit"
+	"lockserver/server/wait"
 )
 
 // limitNotifyScripts are what LIMIT.TAKE ... WAIT ms NOTIFY owner promises. A speaks version 3 of the
@@ -174,7 +175,7 @@ func TestNotifyManyDemoted(t *testing.T) {
 	for i := range howManyWaits / 10 { // grants
 		m.s.Feed(appendCommand(nil, "DEL", fmt.Sprintf("lock:%012d", howManyWaits-1-i)), &m.scratch, nil)
 	}
-	grants := m.waits.grants.Len()
+	grants := m.waits.Grants.Len()
 	require.Equal(t, howManyWaits/10, grants)
 	began := time.Now()
 	m.lockIdle()
@@ -183,14 +184,14 @@ func TestNotifyManyDemoted(t *testing.T) {
 	m.end()
 	m.mu.Unlock()
 	t.Logf("the demotion took %v", time.Since(began))
-	count := func() int { return m.waits.queuedWaits + m.waits.grants.Len() }
-	require.Equal(t, howManyWaits+1-dueBudget, count(), "no more is done at once")
+	count := func() int { return m.waits.QueuedWaits + m.waits.Grants.Len() }
+	require.Equal(t, howManyWaits+1-wait.DueBudget, count(), "no more is done at once")
 	ended, longest := m.dueInSlices(count)
 	t.Logf("the longest slice took %v for the end of %d waits and grants", longest, ended)
-	require.LessOrEqual(t, ended, dueBudget)
+	require.LessOrEqual(t, ended, wait.DueBudget)
 	require.Zero(t, count())
-	require.Zero(t, m.waits.queues.Len())
-	require.Zero(t, m.s.queued.bytes)
+	require.Zero(t, m.waits.Queues.Len())
+	require.Zero(t, m.s.Queued.Bytes)
 }
 
 // LOCK.DETACH PREFIX counts locks also when no connection is attached to a prefix.

@@ -102,7 +102,7 @@ func (r *cycleRun) check(what string) {
 		}
 		return ok
 	})
-	require.Len(r.t, r.waiting, r.srv.executor.waits.queues.Len(), what)
+	require.Len(r.t, r.waiting, r.srv.executor.waits.Queues.Len(), what)
 	for i, w := range r.waiting {
 		require.False(r.t, r.inCycle(r.waiting, i), "%v waits in a cycle since %s; all: %v", w, what, r.waiting)
 	}
@@ -172,7 +172,7 @@ func (r *cycleRun) change(db int) []string {
 func (r *cycleRun) step() {
 	var idle []int
 	for i, s := range r.sessions {
-		if s.waiter == nil {
+		if s.Waiter == nil {
 			idle = append(idle, i)
 		}
 	}
@@ -184,7 +184,7 @@ func (r *cycleRun) step() {
 		r.wait(client, db)
 	case n < 10 && len(r.waiting) > 0:
 		w := r.waiting[r.random.IntN(len(r.waiting))]
-		r.say(client, "CLIENT", "UNBLOCK", fmt.Sprint(r.sessions[w.client].id))
+		r.say(client, "CLIENT", "UNBLOCK", fmt.Sprint(r.sessions[w.client].Number))
 		_, _ = r.hear(client)
 		r.check("the end of " + fmt.Sprint(w))
 	default:
@@ -231,7 +231,7 @@ func TestNoWaiterStaysInACycle(t *testing.T) {
 			s.Close()
 		}
 		checkParking(t, srv)
-		require.Zero(t, srv.executor.waits.queues.LenOwners())
+		require.Zero(t, srv.executor.waits.Queues.LenOwners())
 	}
 	require.Positive(t, refused, "no cycle arose without a new wait")
 	t.Logf("%d were refused while they waited", refused)
@@ -283,9 +283,9 @@ func TestManySuspects(t *testing.T) {
 	do("SELECT", "1")
 	do("LOCK", "ky", "y")
 	do("SWAPDB", "0", "1")
-	require.NotZero(t, srv.executor.waits.queues.Suspects(), "one unit does not look at all of them")
+	require.NotZero(t, srv.executor.waits.Queues.Suspects(), "one unit does not look at all of them")
 	clock.Advance(time.Millisecond)
-	require.Zero(t, srv.executor.waits.queues.Suspects())
+	require.Zero(t, srv.executor.waits.Queues.Suspects())
 	reply, answered := r.hear(youngest)
 	require.True(t, answered)
 	require.Equal(t, "DEADLOCK x -> ky -> y -> kx -> x", reply.Str)
@@ -305,7 +305,7 @@ func TestTheSearchForCyclesEndsALease(t *testing.T) {
 		return func() bool {
 			srv.executor.mu.Lock()
 			defer srv.executor.mu.Unlock()
-			return srv.executor.waits.queues.Len() == n
+			return srv.executor.waits.Queues.Len() == n
 		}
 	}
 	first, second, third := client(t, srv), client(t, srv), client(t, srv)

@@ -15,6 +15,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 const historyStartMS = 1_750_000_000_000
@@ -217,7 +218,7 @@ func TestLockHistoryOfSharedLocks(t *testing.T) {
 func idOf(srv *instance, owner string) int64 {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return parkedOf(srv.executor.waits.queues.Owner([]byte(owner)).First()).party.id
+	return wait.ParkedOf(srv.executor.waits.Queues.Owner([]byte(owner)).First()).Party.Number
 }
 
 // TestLockHistoryOfNotify: grants that are confirmed, and grants that are not.

@@ -108,7 +108,7 @@ func TestLockInfo(t *testing.T) {
 func (srv *instance) waits(owner string) bool {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return srv.executor.waits.queues.Owner([]byte(owner)) != nil
+	return srv.executor.waits.Queues.Owner([]byte(owner)) != nil
 }
 
 // TestLockWaiters: those who wait for something else are no waiters of locks.

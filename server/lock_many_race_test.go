@@ -46,7 +46,7 @@ func TestManyKeysInTurmoil(t *testing.T) {
 		c.Close()
 		eventually(t, func() bool { return srv.connected() == 0 }, "all connections end")
 		checkParking(t, srv)
-		require.Zero(t, srv.executor.waits.queues.LenOwners())
+		require.Zero(t, srv.executor.waits.Queues.LenOwners())
 	})
 }
 
@@ -176,7 +176,7 @@ func TestReleaseWakesOne(t *testing.T) {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
 		for _, s := range srv.executor.clients {
-			if s.waiter == nil {
+			if s.Waiter == nil {
 				n++
 			}
 		}

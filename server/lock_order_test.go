@@ -16,6 +16,7 @@ import (
 	"lockserver/internal/testkit"
 	"lockserver/internal/waiting"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 // orderRun makes a queue for the lock k, and then lets its holders release one at a time. Each wait has a
@@ -33,7 +34,7 @@ const orderKey = "k"
 func (r *orderRun) build() {
 	idle := []int{}
 	for i, s := range r.sessions {
-		if s.waiter == nil {
+		if s.Waiter == nil {
 			idle = append(idle, i)
 		}
 	}
@@ -91,12 +92,12 @@ func (r *orderRun) holders() (owners []string) {
 
 // releaseOne makes a holder of k that waits for nothing release all that it has; false: there is none.
 func (r *orderRun) releaseOne() bool {
-	free := slices.DeleteFunc(r.holders(), func(owner string) bool { return r.srv.executor.waits.queues.Owner([]byte(owner)) != nil })
+	free := slices.DeleteFunc(r.holders(), func(owner string) bool { return r.srv.executor.waits.Queues.Owner([]byte(owner)) != nil })
 	if len(free) == 0 {
 		return false
 	}
 	owner := free[r.random.IntN(len(free))]
-	idle := slices.IndexFunc(r.sessions, func(s *session) bool { return s.waiter == nil })
+	idle := slices.IndexFunc(r.sessions, func(s *session) bool { return s.Waiter == nil })
 	for released := false; !released; {
 		r.say(idle, "UNLOCK", orderKey, owner)
 		got, _ := r.hear(idle)
@@ -109,15 +110,15 @@ func (r *orderRun) releaseOne() bool {
 
 // list returns the waiters for k in the order of LOCK.INFO.
 func (r *orderRun) list() (list []*waiting.Waiter) {
-	q := r.srv.executor.waits.queues.Of(0, []byte(orderKey))
+	q := r.srv.executor.waits.Queues.Of(0, []byte(orderKey))
 	if q == nil {
 		return nil
 	}
 	byDeadline := map[int64]*waiting.Waiter{}
 	for pl := q.First(); pl != nil; pl = pl.Next() {
-		byDeadline[parkedOf(pl.Waiter()).deadlineMS()] = pl.Waiter()
+		byDeadline[wait.ParkedOf(pl.Waiter()).DeadlineMS()] = pl.Waiter()
 	}
-	idle := slices.IndexFunc(r.sessions, func(s *session) bool { return s.waiter == nil })
+	idle := slices.IndexFunc(r.sessions, func(s *session) bool { return s.Waiter == nil })
 	r.say(idle, "LOCK.INFO", orderKey)
 	info, _ := r.hear(idle)
 	for i := 0; i < len(info.Elems); i += 2 {
@@ -141,7 +142,7 @@ func (r *orderRun) drain() {
 	list := r.list()
 	for len(list) > 0 {
 		if len(list) > 2 && r.random.IntN(8) == 0 {
-			idle := slices.IndexFunc(r.sessions, func(s *session) bool { return s.waiter == nil })
+			idle := slices.IndexFunc(r.sessions, func(s *session) bool { return s.Waiter == nil })
 			r.say(idle, "LOCK.CANCEL", orderKey, list[r.random.IntN(len(list))].Owner())
 			r.hearAll()
 			list = r.list()
@@ -169,20 +170,20 @@ func (r *orderRun) drain() {
 			}
 		}
 		for _, w := range list[:granted] {
-			r.kinds[kindOfWait(parkedOf(w))] += min(1, len(list)-granted)
+			r.kinds[kindOfWait(wait.ParkedOf(w))] += min(1, len(list)-granted)
 		}
 		list = list[granted:]
 	}
 }
 
 // kindOfWait is the words of a wait that say what it waits for.
-func kindOfWait(w *parkedCall) string {
+func kindOfWait(w *wait.Parked) string {
 	words := slices.DeleteFunc(words(w), func(s string) bool { return !slices.Contains([]string{"LOCK", "MLOCK", "SHARED", "NOTIFY"}, s) })
 	return strings.Join(words, " ")
 }
 
-func words(w *parkedCall) (list []string) {
-	for _, word := range w.words.Argv() {
+func words(w *wait.Parked) (list []string) {
+	for _, word := range w.Words.Argv() {
 		list = append(list, string(word))
 	}
 	return list
@@ -191,7 +192,7 @@ func words(w *parkedCall) (list []string) {
 func (r *orderRun) describe(list []*waiting.Waiter) string {
 	text := []string{fmt.Sprint("held by ", r.holders())}
 	for _, w := range list {
-		text = append(text, fmt.Sprint(w.Number(), ": ", strings.Join(words(parkedOf(w)), " ")))
+		text = append(text, fmt.Sprint(w.Number(), ": ", strings.Join(words(wait.ParkedOf(w)), " ")))
 	}
 	return strings.Join(text, "\n")
 }

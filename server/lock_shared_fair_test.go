@@ -16,6 +16,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 // TestReadersDoNotStarveWriters: 128 readers come again as soon as they have left, and there are 8 writers. A
@@ -154,7 +155,7 @@ func TestListsAreBounded(t *testing.T) {
 	c := client(t, srv)
 	c.Do("LOCK", "k", "me")
 	lines := [][]string{}
-	for i := range usualListed + 1 {
+	for i := range wait.UsualListed + 1 {
 		lines = append(lines, []string{"LOCK", "k", fmt.Sprint("w", i), "WAIT", "0", "NOTIFY"}, []string{"LOCK", "r", fmt.Sprint("r", i), "SHARED"},
 			[]string{"SEM.ACQUIRE", "s", fmt.Sprint("s", i), "LIMIT", "5000"})
 	}
@@ -165,8 +166,8 @@ func TestListsAreBounded(t *testing.T) {
 	c.Pipeline(lines[len(lines)-3:])
 	for _, words := range [][3]string{{"LOCK.INFO", "k", "wait"}, {"LOCK.INFO", "r", "hold"}, {"LOCK.INFO", "s", "hold"}, {"SEM.INFO", "s", "hold"}} {
 		info := entries(t, c.Do(words[0], words[1]))
-		require.EqualValues(t, usualListed+1, info[words[2]+"ing"].Int, words)
-		require.Len(t, info[words[2]+"ers"].Elems, usualListed, words)
+		require.EqualValues(t, wait.UsualListed+1, info[words[2]+"ing"].Int, words)
+		require.Len(t, info[words[2]+"ers"].Elems, wait.UsualListed, words)
 	}
-	require.Len(t, entries(t, c.Do("LOCK.INFO", "k", "COUNT", "1001"))["waiters"].Elems, usualListed+1)
+	require.Len(t, entries(t, c.Do("LOCK.INFO", "k", "COUNT", "1001"))["waiters"].Elems, wait.UsualListed+1)
 }

@@ -11,6 +11,7 @@ import (
 
 	"lockserver/internal/resp"
 	"lockserver/internal/tracecontext"
+	"lockserver/server/wait"
 )
 
 // traceparent makes one; each number is another trace. It is sampled.
@@ -80,7 +81,7 @@ func TestTraceOfHoldersAndWaiters(t *testing.T) {
 		"60000 expired k b" + three + " held=60000", "60000 granted k a"}, historyOf(t, asks))
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.waits.story.traces, "what is released is forgotten")
+	require.Empty(t, srv.executor.waits.Story.Traces, "what is released is forgotten")
 }
 
 // TestTraceOfEveryKind: shared locks, MLOCK and semaphores keep a trace for each holder; RENAME moves it.
@@ -109,7 +110,7 @@ func TestTraceOfEveryKind(t *testing.T) {
 	}
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.waits.story.traces)
+	require.Empty(t, srv.executor.waits.Story.Traces)
 }
 
 // TestBadTraces: a traceparent that is not valid is an error, and changes nothing.
@@ -157,7 +158,7 @@ func TestSpansOfWaits(t *testing.T) {
 	require.Equal(t, 3*time.Second, s.End.Sub(s.Begin))
 	require.Len(t, s.Holders, 1)
 	require.Equal(t, traceparent(1), s.Holders[0].Context.String())
-	require.Equal(t, HolderSpan{s.Holders[0].Context, "k", "a", token}, s.Holders[0])
+	require.Equal(t, HolderSpan{Context: s.Holders[0].Context, Key: "k", Owner: "a", Token: token}, s.Holders[0])
 
 	// Without a trace, or in one that is not sampled, there is no span.
 	for _, words := range []string{"", "TRACE 00-" + strings.Repeat("1", 32) + "-" + strings.Repeat("2", 16) + "-00"} {
@@ -185,7 +186,7 @@ func TestSpansOfWaits(t *testing.T) {
 	require.Equal(t, []int64{0, 7}, []int64{f.SpansDelivered, f.SpansDropped})
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.waits.story.spans)
+	require.Empty(t, srv.executor.waits.Story.Spans)
 }
 
 // TestSpanHasABound: a wait that outlasts many holders links to the first of them, and counts the others.
@@ -205,8 +206,8 @@ func TestSpanHasABound(t *testing.T) {
 	require.Positive(t, b.Receive().Int)
 	spans := to.take()
 	require.Len(t, spans, 1)
-	require.Len(t, spans[0].Holders, mostLinks)
-	require.Equal(t, 20-mostLinks, spans[0].MoreHolders)
+	require.Len(t, spans[0].Holders, wait.MostLinks)
+	require.Equal(t, 20-wait.MostLinks, spans[0].MoreHolders)
 	require.Equal(t, "semaphore", spans[0].Mode)
 }
 
@@ -216,10 +217,10 @@ func TestTracesAreBounded(t *testing.T) {
 	srv := startWith(t, Options{}, nil)
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	st := &srv.executor.waits.story
-	for token := range int64(mostTraces + 100) {
-		st.keepTrace(token+1, tracecontext.Context{Flags: 1})
+	st := &srv.executor.waits.Story
+	for token := range int64(wait.MostTraces + 100) {
+		st.KeepTrace(token+1, tracecontext.Context{Flags: 1})
 	}
-	require.Len(t, st.traces, mostTraces)
-	require.Contains(t, st.traces, int64(mostTraces+100))
+	require.Len(t, st.Traces, wait.MostTraces)
+	require.Contains(t, st.Traces, int64(wait.MostTraces+100))
 }

@@ -64,7 +64,7 @@ func textBytes(argvs ...[][]byte) (n int) {
 // recount brings the session's part of memoryUse.clients up to date. Its owner calls it, under the executor.
 func (s *session) recount() {
 	m := &s.memory
-	if s.dead || s.terminated {
+	if s.Dead || s.Terminated {
 		return
 	}
 	m.input, m.capacity = s.decoder.Pending(), s.decoder.Held()
@@ -105,7 +105,7 @@ func (s *session) bytes() int {
 		s.memory.rest = s.restBytes()
 	}
 	n := sessionBytes + s.memory.capacity + s.memory.backlog + s.outputHeld() + s.memory.rest
-	return n + s.waitBytes()
+	return n + s.WaitBytes()
 }
 
 // restBytes is what stays as it is while the session runs plain commands.
@@ -117,8 +117,8 @@ func (s *session) restBytes() (n int) {
 	if s.subs != nil {
 		n += s.subs.Bytes()
 	}
-	n += s.attachments.Bytes() + s.tracker.Bytes()
-	n += len(s.info.name) + len(s.info.libName) + len(s.info.libVersion)
+	n += s.Attachments.Bytes() + s.tracker.Bytes()
+	n += len(s.Info.Name) + len(s.Info.LibName) + len(s.Info.LibVersion)
 	return n
 }
 
@@ -137,7 +137,7 @@ func (ex *executor) askUnsent() {
 	list := ex.memory.unsent
 	ex.memory.unsent = nil
 	for _, s := range list {
-		if s.memory.unsentListed = false; !s.dead {
+		if s.memory.unsentListed = false; !s.Dead {
 			ex.touch(s)
 		}
 	}
@@ -177,7 +177,7 @@ func (srv *instance) Footprint() (f Footprint) {
 	ex := &srv.executor
 	ex.look(func() {
 		u := ex.memoryUsage()
-		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.waits.queuedWaits + ex.waits.grants.Len()}
+		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.waits.QueuedWaits + ex.waits.Grants.Len()}
 	})
 	return f
 }
@@ -261,7 +261,7 @@ func (ex *executor) largestClient() *session {
 	var largest *session
 	for _, s := range ex.clients {
 		if !s.noEvict && !s.replica.Is() && (largest == nil || s.memory.counted > largest.memory.counted ||
-			s.memory.counted == largest.memory.counted && s.id < largest.id) {
+			s.memory.counted == largest.memory.counted && s.Number < largest.Number) {
 			largest = s
 		}
 	}

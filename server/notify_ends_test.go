@@ -37,7 +37,7 @@ func TestNotifySlowReader(t *testing.T) {
 	for i := range locks {
 		require.EqualValues(t, 1, holder.Do("UNLOCK", fmt.Sprint("k", i), "holder").Int)
 		bytes, gone := 0, false
-		srv.executor.look(func() { bytes, gone = slow.inboxBytes, slow.terminated })
+		srv.executor.look(func() { bytes, gone = slow.inboxBytes, slow.Terminated })
 		require.LessOrEqual(t, bytes, limit)
 		if gone && goneAfter < 0 {
 			goneAfter = i
@@ -61,7 +61,7 @@ func TestNotifySlowReader(t *testing.T) {
 	require.EqualValues(t, locks, holder.Do("DBSIZE").Int)
 	require.EqualValues(t, locks, infoNumber(t, holder, "lock_unconfirmed_grants"))
 	require.Zero(t, infoNumber(t, holder, "lock_grants_to_confirm"))
-	require.Zero(t, slow.queued.count)
+	require.Zero(t, slow.Queued.Count)
 }
 
 // A server that becomes a replica ends all waits: the queue is not a part of the data.

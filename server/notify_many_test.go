@@ -11,6 +11,7 @@ import (
 
 	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 // manyWaits is a server with a clock that stands still, and a session that waits for many locks with NOTIFY.
@@ -34,7 +35,7 @@ func ownerOf(i int) string { return fmt.Sprintf("c0ffee1e-7a94-4c0b-9a3e-2f6f4f5
 func newManyWaits(t *testing.T) *manyWaits {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	m := &manyWaits{executor: &start(t, Options{Clock: clock}).executor, clock: clock}
-	m.waits.story.muted = true // it keeps a bounded number of keys
+	m.waits.Story.Muted = true // it keeps a bounded number of keys
 	addr := &net.UnixAddr{Net: "unix"}
 	open := func() *session {
 		s, refused := m.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
@@ -57,9 +58,9 @@ func newManyWaits(t *testing.T) *manyWaits {
 	}
 	m.each = float64(heapBytes()-before) / float64(howManyWaits)
 	m.listed = float64(m.memory.clients-listed) / float64(howManyWaits)
-	m.words = float64(len(m.s.queued.first.words))
-	require.Equal(t, howManyWaits+1, m.s.queued.count)
-	require.Equal(t, howManyWaits+1, m.waits.queues.Len())
+	m.words = float64(len(m.s.Queued.First.Words))
+	require.Equal(t, howManyWaits+1, m.s.Queued.Count)
+	require.Equal(t, howManyWaits+1, m.waits.Queues.Len())
 	runtime.KeepAlive(requests)
 	return m
 }
@@ -95,18 +96,18 @@ func TestNotifyManyWaits(t *testing.T) {
 	began := time.Now()
 	m.s.Close()
 	took := time.Since(began)
-	require.Equal(t, howManyWaits+1, m.s.queued.count)
-	count := func() int { return m.waits.queuedWaits }
+	require.Equal(t, howManyWaits+1, m.s.Queued.Count)
+	count := func() int { return m.waits.QueuedWaits }
 	ended, longest := m.dueInSlices(count)
 	require.Zero(t, ended, "there is some time for the owners to come back")
 	t.Logf("the end of the session took %v, and the longest slice that looked for others %v", took, longest)
 	m.clock.Set(time.UnixMicro(m.clock.NowUS()).Add(10 * time.Second))
 	ended, longest = m.dueInSlices(count)
 	t.Logf("the longest slice took %v for the end of %d waits", longest, ended)
-	require.LessOrEqual(t, ended, dueBudget)
-	require.Zero(t, m.waits.queues.Len())
-	require.Zero(t, m.s.queued.count)
-	require.Zero(t, m.s.queued.bytes)
+	require.LessOrEqual(t, ended, wait.DueBudget)
+	require.Zero(t, m.waits.Queues.Len())
+	require.Zero(t, m.s.Queued.Count)
+	require.Zero(t, m.s.Queued.Bytes)
 }
 
 // Many waits that time out at the same moment end in slices.
@@ -115,11 +116,11 @@ func TestNotifyManyTimeouts(t *testing.T) {
 	for i := range howManyWaits / 2 {
 		m.s.Feed(appendCommand(nil, "LOCK.CANCEL", fmt.Sprintf("lock:%012d", i), ownerOf(i)), &m.scratch, nil)
 	}
-	require.Equal(t, howManyWaits/2+1, m.waits.queuedWaits)
+	require.Equal(t, howManyWaits/2+1, m.waits.QueuedWaits)
 	m.clock.Set(time.UnixMicro(m.clock.NowUS()).Add(10 * time.Minute))
-	ended, longest := m.dueInSlices(func() int { return m.waits.queuedWaits })
+	ended, longest := m.dueInSlices(func() int { return m.waits.QueuedWaits })
 	t.Logf("the longest slice took %v for the end of %d waits", longest, ended)
-	require.LessOrEqual(t, ended, dueBudget)
-	require.Zero(t, m.waits.queues.Len())
-	require.Zero(t, m.s.queued.bytes)
+	require.LessOrEqual(t, ended, wait.DueBudget)
+	require.Zero(t, m.waits.Queues.Len())
+	require.Zero(t, m.s.Queued.Bytes)
 }

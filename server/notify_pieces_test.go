@@ -13,6 +13,7 @@ import (
 
 	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 // One command may free very many locks, or let very many readers in. Others are served after a bounded number
@@ -48,7 +49,7 @@ type split struct {
 
 func newSplit(t *testing.T, most int) *split {
 	p := &split{T: t, executor: &start(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}).executor, conns: map[*session]*listeningConn{}}
-	p.waits.most = most
+	p.waits.Most = most
 	return p
 }
 
@@ -64,7 +65,7 @@ func (p *split) client() *session {
 
 // do runs one command and returns the reply, with all pushes that stand around it. It counts the outcomes.
 func (p *split) do(s *session, words ...string) string {
-	p.before = p.waits.outcomes
+	p.before = p.waits.Outcomes
 	s.Feed(appendCommand(nil, words...), &p.scratch, &p.loop)
 	for s.behind {
 		s.Feed(nil, &p.scratch, &p.loop)
@@ -73,22 +74,22 @@ func (p *split) do(s *session, words ...string) string {
 }
 
 // outcomes are those of the last command.
-func (p *split) outcomes() int { return p.waits.outcomes - p.before }
+func (p *split) outcomes() int { return p.waits.Outcomes - p.before }
 
 // slice is one slice of the ticker; the outcomes of it are returned.
 func (p *split) slice() (outcomes int) {
 	p.lockIdle()
 	defer p.mu.Unlock()
-	before := p.waits.outcomes
+	before := p.waits.Outcomes
 	p.begin()
 	p.alarm.(*ticker).dueSlice()
 	p.end()
-	return p.waits.outcomes - before
+	return p.waits.Outcomes - before
 }
 
 // drain gives all their turn, and returns the most outcomes of one slice.
 func (p *split) drain() (most int) {
-	for slices := 0; p.waits.queues.PutOff() > 0; slices++ {
+	for slices := 0; p.waits.Queues.PutOff() > 0; slices++ {
 		require.Less(p, slices, 2*splitWaits, "nothing goes on")
 		most = max(most, p.slice())
 	}
@@ -156,11 +157,11 @@ func TestNotifyGrantsInPieces(t *testing.T) {
 				}
 				p.do(asker, words...)
 			}
-			require.Equal(t, splitWaits, p.waits.queuedWaits)
+			require.Equal(t, splitWaits, p.waits.QueuedWaits)
 			tt.free(p, giver)
 			require.LessOrEqual(t, p.outcomes(), splitMost)
 			require.Positive(t, p.outcomes())
-			require.Equal(t, splitWaits-p.outcomes(), p.waits.queuedWaits)
+			require.Equal(t, splitWaits-p.outcomes(), p.waits.QueuedWaits)
 
 			last := p.keyOf(tt.shared, splitWaits-1)
 			require.Equal(t, "+PONG\r\n", p.do(other, "PING"))
@@ -183,7 +184,7 @@ func TestNotifyGrantsInPieces(t *testing.T) {
 				}
 			}
 			if tt.name != "SWAPDB" {
-				require.Equal(t, 1, p.waits.queuedWaits, "late waits on")
+				require.Equal(t, 1, p.waits.QueuedWaits, "late waits on")
 			}
 		})
 	}
@@ -228,7 +229,7 @@ func TestNotifyFlushIsOneMoment(t *testing.T) {
 			require.Equal(t, ":0\r\n", p.do(other, "EXISTS", fmt.Sprint("plain", i)))
 			require.NotEqual(t, ":1\r\n", p.do(giver, "UNLOCK", fmt.Sprint("k", i), "giver"), "it has lost all of them")
 		}
-		if p.waits.queues.PutOff() == 0 {
+		if p.waits.Queues.PutOff() == 0 {
 			require.Equal(t, 100, granted)
 			return
 		}
@@ -256,7 +257,7 @@ func TestNotifyFlushAgain(t *testing.T) {
 			again = 1
 		}
 		p.drain()
-		require.Zero(t, p.waits.queues.Len(), "left %d", left)
+		require.Zero(t, p.waits.Queues.Len(), "left %d", left)
 		require.GreaterOrEqual(t, len(p.grantsIn(p.do(asker, "PING"))), 29)
 		require.Len(t, p.grantsIn(p.do(giver, "PING")), again)
 	}
@@ -277,23 +278,23 @@ func TestNotifyPlacesAreNotWalked(t *testing.T) {
 		s.Close()
 	}
 	p.clock.(*ManualClock).Advance(0)
-	before := p.waits.leftPlaces.looked
+	before := p.waits.LeftPlaces.Looked
 	for i := range n {
 		p.do(back, "LOCK.ATTACH", fmt.Sprint("owner ", i))
 		p.clock.(*ManualClock).Advance(0)
 	}
-	require.Equal(t, n, back.queued.count)
-	require.Equal(t, n, back.queued.adopted)
-	require.LessOrEqual(t, p.waits.leftPlaces.looked-before, 2*n)
-	before = p.waits.leftPlaces.looked
+	require.Equal(t, n, back.Queued.Count)
+	require.Equal(t, n, back.Queued.Adopted)
+	require.LessOrEqual(t, p.waits.LeftPlaces.Looked-before, 2*n)
+	before = p.waits.LeftPlaces.Looked
 	for i := range n {
 		p.do(back, "LOCK.DETACH", fmt.Sprint("owner ", i))
 	}
-	require.Zero(t, back.queued.count)
-	require.LessOrEqual(t, p.waits.leftPlaces.looked-before, 2*n)
+	require.Zero(t, back.Queued.Count)
+	require.LessOrEqual(t, p.waits.LeftPlaces.Looked-before, 2*n)
 	p.clock.(*ManualClock).Advance(11 * time.Second)
-	require.Zero(t, p.waits.queuedWaits, "no connection keeps them")
-	for ws := p.waits.leftPlaces.first; ws != nil; ws = ws.newer {
+	require.Zero(t, p.waits.QueuedWaits, "no connection keeps them")
+	for ws := p.waits.LeftPlaces.First; ws != nil; ws = ws.Newer {
 		left++
 	}
 	require.Zero(t, left)
@@ -303,7 +304,7 @@ func TestNotifyPlacesAreNotWalked(t *testing.T) {
 // last, too.
 func TestNotifyDetachInPieces(t *testing.T) {
 	t.Parallel()
-	const n = 5 * dueBudget
+	const n = 5 * wait.DueBudget
 	p := newSplit(t, splitMost)
 	giver, asker, a, b := p.client(), p.client(), p.client(), p.client()
 	p.do(a, "LOCK.ATTACH", "PREFIX", "program one")
@@ -313,21 +314,21 @@ func TestNotifyDetachInPieces(t *testing.T) {
 	}
 	asker.Close()
 	p.clock.(*ManualClock).Advance(0)
-	require.Equal(t, n, a.queued.adopted)
+	require.Equal(t, n, a.Queued.Adopted)
 	p.do(b, "LOCK.ATTACH", "PREFIX", "program one")
-	before := p.waits.leftPlaces.looked
+	before := p.waits.LeftPlaces.Looked
 	p.do(a, "LOCK.DETACH", "PREFIX", "program one")
-	require.LessOrEqual(t, p.waits.leftPlaces.looked-before, dueBudget)
-	require.Positive(t, a.queued.count)
-	for slices := 0; a.queued.count > 0 || b.queued == nil || b.queued.count < n; slices++ {
+	require.LessOrEqual(t, p.waits.LeftPlaces.Looked-before, wait.DueBudget)
+	require.Positive(t, a.Queued.Count)
+	for slices := 0; a.Queued.Count > 0 || b.Queued == nil || b.Queued.Count < n; slices++ {
 		require.Less(t, slices, 100)
-		before := p.waits.leftPlaces.looked
+		before := p.waits.LeftPlaces.Looked
 		p.slice()
-		require.LessOrEqual(t, p.waits.leftPlaces.looked-before, dueBudget)
+		require.LessOrEqual(t, p.waits.LeftPlaces.Looked-before, wait.DueBudget)
 	}
-	require.Equal(t, n, b.queued.adopted)
+	require.Equal(t, n, b.Queued.Adopted)
 	p.clock.(*ManualClock).Advance(time.Minute)
-	require.Equal(t, n, p.waits.queuedWaits)
+	require.Equal(t, n, p.waits.QueuedWaits)
 }
 
 // A wait that is cancelled, or loses its connection, between two pieces gets no lock, and the others do.
@@ -356,8 +357,8 @@ func TestNotifyEndsBetweenPieces(t *testing.T) {
 		require.Equal(t, fmt.Sprint("o", 3*i), g.owner)
 	}
 	p.clock.(*ManualClock).Advance(11 * time.Second) // the places of the connection that went, and what it had got
-	require.Zero(t, p.waits.queuedWaits)
-	require.Zero(t, p.waits.queues.Len())
+	require.Zero(t, p.waits.QueuedWaits)
+	require.Zero(t, p.waits.Queues.Len())
 }
 
 // While writes are paused nothing is granted, and after that everything.
@@ -379,7 +380,7 @@ func TestNotifyPausedBetweenPieces(t *testing.T) {
 	for range 3 {
 		require.Zero(t, p.slice())
 	}
-	require.Equal(t, 100-splitMost, p.waits.queuedWaits)
+	require.Equal(t, 100-splitMost, p.waits.QueuedWaits)
 	p.clock.(*ManualClock).Advance(time.Hour)
 	require.Len(t, p.grantsIn(p.do(asker, "PING")), 100, "their time was not over when the locks were free")
 }
@@ -398,7 +399,7 @@ func TestNotifyListsAreNotPutOff(t *testing.T) {
 		p.do(s, "BLPOP", "list", "0")
 	}
 	p.do(giver, "EVAL", "for i = 0, 4 do redis.call('DEL', 'k' .. i) end redis.call('RPUSH', 'list', 'a', 'b', 'c')", "0")
-	require.Positive(t, p.waits.queues.PutOff())
+	require.Positive(t, p.waits.Queues.PutOff())
 	require.Equal(t, ":0\r\n", p.do(giver, "LLEN", "list"))
 	for i, s := range pops {
 		require.Contains(t, p.do(s), string(rune('a'+i)))
@@ -431,12 +432,12 @@ func TestNotifyPiecesRandom(t *testing.T) {
 				p.do(clients[i][who], words...)
 			}
 			pieces.drain()
-			if whole.waits.refused.total != pieces.waits.refused.total {
+			if whole.waits.Refused.Total != pieces.waits.Refused.Total {
 				compared--
 				break
 			}
 			require.Equal(t, whole.holdersOf(t, clients[0][3]), pieces.holdersOf(t, clients[1][3]), "seed %d: %s", seed, strings.Join(log, "\n"))
-			require.Equal(t, whole.waits.queues.Len(), pieces.waits.queues.Len(), "seed %d: %s", seed, strings.Join(log, "\n"))
+			require.Equal(t, whole.waits.Queues.Len(), pieces.waits.Queues.Len(), "seed %d: %s", seed, strings.Join(log, "\n"))
 		}
 		compared++
 		for i, p := range servers {
@@ -444,7 +445,7 @@ func TestNotifyPiecesRandom(t *testing.T) {
 				s.Close()
 			}
 			p.clock.(*ManualClock).Advance(2 * time.Hour)
-			require.Zero(t, p.waits.queues.Len())
+			require.Zero(t, p.waits.Queues.Len())
 		}
 	}
 	t.Logf("%d of %d histories were compared to their end", compared, seeds)
@@ -498,16 +499,16 @@ func TestNotifyPiecesGoOnByThemselves(t *testing.T) {
 				require.Equal(t, "4000000000000", holder.Do("TEST.CLOCK", "FREEZE", "4000000000000").String())
 			}
 			require.Positive(t, holder.Do("LOCK", "k", "holder", "PX", "7200000").Int)
-			for i := range 5 * servedPerUnit {
+			for i := range 5 * wait.ServedPerUnit {
 				require.Equal(t, "+QUEUED", c.Do("LOCK", "k", fmt.Sprint("o", i), "SHARED", "PX", "3600000", "WAIT", "0", "NOTIFY").String())
 			}
 			require.EqualValues(t, 1, holder.Do("DEL", "k").Int)
 			if name == "frozen" { // all of it belongs to the moment
 				left := 0
-				srv.executor.look(func() { left = srv.executor.waits.queuedWaits })
+				srv.executor.look(func() { left = srv.executor.waits.QueuedWaits })
 				require.Zero(t, left)
 			}
-			for i := range 5 * servedPerUnit {
+			for i := range 5 * wait.ServedPerUnit {
 				require.Equal(t, fmt.Sprint("o", i), c.Receive().Elems[3].Str)
 			}
 		})

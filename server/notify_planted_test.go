@@ -18,12 +18,12 @@ var notifyFaults = []plant.Fault{
 	return`)),
 	plant.New("a grant that is not confirmed is not passed on", plant.Omit("pass-on")),
 	plant.New("places are lost when the connection ends", plant.Insert("leave-places", `qs.untilMS, qs.gone = 0, true
-		ws.timers.Set(&qs.timer, ws.store.NowMS())
+		ws.Timers.Set(&qs.timer, ws.Store.NowMS())
 		return`)),
 	plant.New("waits stay in the queue of a server that has become a replica", plant.Insert("demotion", "return false")),
-	plant.New("asked again the place is lost", plant.Insert("same-wait", `if old := ws.queues.Find(c.DB.ID(), wait.Keys[0], wait.Owner, nil); old != nil {
+	plant.New("asked again the place is lost", plant.Insert("same-wait", `if old := ws.Queues.Find(c.DB.ID(), wait.Keys[0], wait.Owner, nil); old != nil {
 		ws.leaveQueues(old.Call().(*queuedWait), false)
-		old.Call().(*queuedWait).party.queued.unlink(old.Call().(*queuedWait))
+		old.Call().(*queuedWait).Party.Queued.unlink(old.Call().(*queuedWait))
 	}`)),
 	plant.New("the connection that asks again does not keep the place", plant.Insert("ask-again", `c.Out.Simple("QUEUED")
 	return nil`)),
@@ -34,8 +34,8 @@ var notifyFaults = []plant.Fault{
 		qs.putOff(q)
 		return true
 	}`)),
-	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for o := ws.queues.Oldest(); o != nil; o = o.Later() {
-		others, _ := ws.watchdog.attached.All([]byte(o.Owner()))
+	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for o := ws.Queues.Oldest(); o != nil; o = o.Later() {
+		others, _ := ws.Watchdog.Attached.All([]byte(o.Owner()))
 		for _, p := range others {
 			if !slices.Contains(to, p) {
 				to = append(slices.Clone(to), p)

@@ -68,7 +68,7 @@ func newPieces(t *testing.T, deaf bool) *pieces {
 		p.run(p.giver, appendCommand(nil, "LOCK", p.key(i), "giver", "PX", "7200000"))
 		p.run(p.asker, appendCommand(nil, "LOCK", p.key(i), p.owner(i), "PX", "3600000", "WAIT", "3600000", "NOTIFY"))
 	}
-	require.Equal(t, piecesWaits, p.waits.queuedWaits)
+	require.Equal(t, piecesWaits, p.waits.QueuedWaits)
 	p.hears.deaf = deaf
 	p.most = pieceOfWork{}
 	return p
@@ -97,7 +97,7 @@ func (p *pieces) all(words func(i int) []string) (pipeline []byte) {
 }
 
 func (p *pieces) done() (w pieceOfWork) {
-	w = pieceOfWork{outcomes: p.waits.outcomes, commands: int(p.stats.Total)}
+	w = pieceOfWork{outcomes: p.waits.Outcomes, commands: int(p.stats.Total)}
 	for _, c := range p.conns {
 		w.bytes += c.sent
 	}
@@ -153,9 +153,9 @@ var endsAtOnce = []struct {
 	}},
 	{"not confirmed", 2, func(p *pieces) {
 		p.release()
-		require.Equal(p.t, piecesWaits, p.waits.grants.Len())
+		require.Equal(p.t, piecesWaits, p.waits.Grants.Len())
 		p.pass(10 * time.Second)
-		require.Zero(p.t, p.waits.grants.Len())
+		require.Zero(p.t, p.waits.Grants.Len())
 	}},
 	{"timed out", 1, func(p *pieces) { p.pass(time.Hour) }},
 	{"cancelled", 1, func(p *pieces) {
@@ -179,12 +179,12 @@ func TestNotifyGivesWay(t *testing.T) {
 		for _, deaf := range []bool{false, true} {
 			t.Run(strings.ReplaceAll(fmt.Sprint(tt.name, " deaf ", deaf), " ", "-"), func(t *testing.T) {
 				p := newPieces(t, deaf)
-				before := p.waits.outcomes
+				before := p.waits.Outcomes
 				tt.end(p)
-				require.Equal(t, tt.outcomes*piecesWaits, p.waits.outcomes-before)
-				require.Zero(t, p.waits.queuedWaits)
+				require.Equal(t, tt.outcomes*piecesWaits, p.waits.Outcomes-before)
+				require.Zero(t, p.waits.QueuedWaits)
 				if p.hears.deaf {
-					require.True(t, p.asker.ended() || p.asker.inboxBytes > batchOutput, "%d bytes", p.asker.inboxBytes)
+					require.True(t, p.asker.Ended() || p.asker.inboxBytes > batchOutput, "%d bytes", p.asker.inboxBytes)
 					p.hears.deaf = false
 				}
 				p.run(p.asker, nil)
@@ -232,7 +232,7 @@ func TestNotifyEndsAllocateLittle(t *testing.T) {
 	const waits = 2000
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	p := &split{T: t, executor: &start(t, Options{Clock: clock}).executor, conns: map[*session]*listeningConn{}}
-	p.waits.most = waits
+	p.waits.Most = waits
 	giver, asker := p.client(), p.client()
 	mallocs := func(what string, most float64, end func(i int)) {
 		var before, after runtime.MemStats
@@ -256,14 +256,14 @@ func TestNotifyEndsAllocateLittle(t *testing.T) {
 	unlock, cancelled = unlock[:waits], cancel[waits:]
 	mallocs("cancelled", 0.5, func(i int) { giver.Feed(cancelled[i], &p.scratch, &p.loop) })
 	mallocs("granted", 8, func(i int) { giver.Feed(unlock[i], &p.scratch, &p.loop) })
-	require.Equal(t, waits, p.waits.grants.Len())
+	require.Equal(t, waits, p.waits.Grants.Len())
 	mallocs("passed on", 2, func(i int) {
 		if i == 0 {
 			clock.Advance(time.Minute)
 		}
 	})
-	require.Zero(t, p.waits.grants.Len())
-	require.Equal(t, 3*waits, p.waits.outcomes)
+	require.Zero(t, p.waits.Grants.Len())
+	require.Equal(t, 3*waits, p.waits.Outcomes)
 }
 
 // Pushes share the memory of an element of the inbox, and leave that of messages alone which others have.

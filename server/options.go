@@ -14,6 +14,7 @@ import (
 	"lockserver/server/clock"
 	"lockserver/server/raft"
 	"lockserver/server/topology"
+	"lockserver/server/wait"
 	"lockserver/store"
 )
 
@@ -86,6 +87,14 @@ type Options struct {
 	// Version is what INFO and HELLO call this build; empty: "dev".
 	Version string
 }
+
+// SpanExporter takes the spans of waits. WaitSpan is such a span, and HolderSpan a holder that the wait has
+// waited for.
+type (
+	SpanExporter = wait.SpanExporter
+	WaitSpan     = wait.WaitSpan
+	HolderSpan   = wait.HolderSpan
+)
 
 // Clock tells the time that leases, deadlines and tokens go by: its method NowUS returns microseconds since
 // 1970.

@@ -43,7 +43,7 @@ func (s *session) Panicked(p any) {
 	if d, ok := p.(damage); ok {
 		panic(d)
 	}
-	s.executor.log.Error("a connection panicked", "client", s.id, "addr", s.info.addr, "panic", p, "stack", string(debug.Stack()))
+	s.executor.log.Error("a connection panicked", "client", s.Number, "addr", s.Info.Addr, "panic", p, "stack", string(debug.Stack()))
 }
 
 // contain is call for what a command left to be done later.

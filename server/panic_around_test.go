@@ -31,7 +31,7 @@ func spoilRow() commands.Row {
 			case "decoder":
 				*(*int)(reflect.ValueOf(&s.decoder).Elem().FieldByName("pos").Addr().UnsafePointer()) = -1
 			case "ahead":
-				s.db = nil
+				s.DB = nil
 			case "between":
 				s.class = clientClasses
 			case "sending":
@@ -142,7 +142,7 @@ func TestPanicWhileSendingAGrant(t *testing.T) {
 		awaitParked(t, srv, 1)
 		srv.executor.mu.Lock()
 		for _, s := range srv.executor.clients {
-			if s.waiter != nil {
+			if s.Waiter != nil {
 				s.conn = deafConn{s.conn}
 			}
 		}

@@ -58,7 +58,7 @@ func (ex *executor) publishSharded(channel, payload []byte) int64 {
 // spread lays a message into the inboxes of an audience and returns how many there were.
 func (ex *executor) spread(to *pubsub.Audience[*session], m *pubsub.Message) int {
 	for _, sub := range to.Members {
-		ex.deliver(sub.Of, m.In(sub.Of.out.Proto), false)
+		ex.deliver(sub.Of, m.In(sub.Of.Out.Proto), false)
 	}
 	return len(to.Members)
 }
@@ -154,7 +154,7 @@ func (ex *executor) show(s *session, row *commands.Row, db int, argv [][]byte) {
 func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][]byte) {
 	origin := monitor.Script
 	if s != nil {
-		origin = monitor.Origin(s.info.addr)
+		origin = monitor.Origin(s.Info.Addr)
 	}
 	line := monitor.Line(ex.store.NowUS(), db, origin, row, argv)
 	for _, m := range ex.monitors {
@@ -207,8 +207,8 @@ func (e *keyEvents) notify(db *store.DB, class keyevent.Class, event string, key
 
 // KeyExpired implements store.Witness.
 func (e *keyEvents) KeyExpired(db *store.DB, key []byte) {
-	if e.executor.waits.watchdog.attached.InUse() {
-		e.executor.waits.watchdog.attached.Because(db.ID(), key, attach.Expired)
+	if e.executor.waits.Watchdog.Attached.InUse() {
+		e.executor.waits.Watchdog.Attached.Because(db.ID(), key, attach.Expired)
 	}
 	e.notify(db, keyevent.Expired, "expired", key)
 }
@@ -220,8 +220,8 @@ func (e *keyEvents) KeyEvicted(db *store.DB, key []byte) {
 
 // FieldsExpired implements store.Witness.
 func (e *keyEvents) FieldsExpired(db *store.DB, key []byte, gone bool) {
-	if e.executor.waits.watchdog.attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
-		e.executor.waits.watchdog.attached.BecauseDoubted(db.ID(), key, attach.Expired)
+	if e.executor.waits.Watchdog.Attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
+		e.executor.waits.Watchdog.Attached.BecauseDoubted(db.ID(), key, attach.Expired)
 	}
 	e.notify(db, keyevent.Hash, "hexpired", key)
 	if gone {
@@ -240,7 +240,7 @@ const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent
 
 // followEvents makes the store tell what notify-keyspace-events asks for, and of leases that end.
 func (ex *executor) followEvents() {
-	if ex.settings.Events&witnessed != 0 || ex.waits.watchdog.attached.InUse() {
+	if ex.settings.Events&witnessed != 0 || ex.waits.Watchdog.Attached.InUse() {
 		ex.store.SetWitness(&ex.events)
 	} else {
 		ex.store.SetWitness(nil)

@@ -11,6 +11,7 @@ import (
 
 	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 // faraway is a client on another host: when it was heard of is the test's to say.
@@ -82,9 +83,9 @@ func TestALockEndsOneLeaseAfterTheLastSignOfLife(t *testing.T) {
 		holder := open()
 		require.Equal(t, ":", holder.says("LOCK", "k", "a")[:1])
 		held := func() bool { return srv.executor.store.DB(0).Peek([]byte("k")).OK() }
-		promised := max(lease, leastSilenceMS*time.Millisecond)
-		seen := 2 * leastPulseMS * time.Millisecond // a sign so long before the end is seen in time
-		for range random.IntN(20) {                 // as the answers to probes come, or fail to
+		promised := max(lease, wait.LeastSilenceMS*time.Millisecond)
+		seen := 2 * wait.LeastPulseMS * time.Millisecond // a sign so long before the end is seen in time
+		for range random.IntN(20) {                      // as the answers to probes come, or fail to
 			clock.Advance(time.Duration(random.Int64N(int64(promised - seen))))
 			require.True(t, held(), "%v after a sign of life, with a lease of %v", clock.NowUS()-holder.lastSign.UnixMicro(), lease)
 			holder.sign()
@@ -111,7 +112,7 @@ func TestManyLocksNeedFewLooks(t *testing.T) {
 		clock.Advance(time.Second)
 		holder.sign()
 	}
-	require.LessOrEqual(t, holder.asked, 2*asksPerLease+10)
+	require.LessOrEqual(t, holder.asked, 2*wait.AsksPerLease+10)
 	require.Positive(t, holder.asked)
 }
 
@@ -130,7 +131,7 @@ func TestASilentWaiterLeaves(t *testing.T) {
 	}
 	require.Equal(t, 2, srv.parked())
 	require.False(t, dead.hungUp)
-	clock.Advance(time.Second + leastPulseMS*time.Millisecond)
+	clock.Advance(time.Second + wait.LeastPulseMS*time.Millisecond)
 	require.True(t, dead.hungUp)
 	require.Equal(t, 1, srv.parked())
 	_ = dead.reads()
@@ -169,7 +170,7 @@ func TestAGrantThatIsNotAcknowledged(t *testing.T) {
 			first.session.Feed(nil, &batch{}, nil) // the grant is sent
 			require.Equal(t, ":", first.sent.String()[:1])
 			first.unanswered, first.inFlight = true, first.sent.Len()
-			for at := time.Duration(0); at < mostConfirmMS*time.Millisecond; at += 100 * time.Millisecond {
+			for at := time.Duration(0); at < wait.MostConfirmMS*time.Millisecond; at += 100 * time.Millisecond {
 				require.False(t, first.hungUp, "after %v", at)
 				clock.Advance(100 * time.Millisecond)
 				if tt.heard {

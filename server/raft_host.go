@@ -138,10 +138,10 @@ func (ex *executor) sendOn() {
 	bySentinel := ex.group.IsSentinel()
 	for _, s := range ex.clients {
 		asks := s.lastRow != nil && s.lastRow.Group == commands.Sentinel || s.subs != nil && (s.subs.Has(pubsub.Channel, topology.SwitchChannel) || s.subs.Len(pubsub.Pattern) > 0)
-		operates := s.waiter != nil && s.waiter.row.Group == commands.Server // RAFT TRANSFER
+		operates := s.Waiter != nil && s.Waiter.Row.Group == commands.Server // RAFT TRANSFER
 		switch {
 		case bySentinel && (asks || operates):
-		case bySentinel, s.attachments.Len() > 0, s.subs != nil:
+		case bySentinel, s.Attachments.Len() > 0, s.subs != nil:
 			ex.terminate(s)
 		}
 	}
@@ -397,13 +397,13 @@ func (a raftAsked) Later(c *commands.Ctx, work func() (raft.Reply, error)) error
 		reply(c)
 		return true, err
 	}})
-	if w := s.waiter; w != nil {
+	if w := s.Waiter; w != nil {
 		ex.host.background(func() {
 			is, failed := work()
 			ex.do(func() {
-				w.over(failed)
-				if over, answer, err = true, is, failed; s.waiter == w {
-					ex.waits.try(w)
+				w.Over(failed)
+				if over, answer, err = true, is, failed; s.Waiter == w {
+					ex.waits.Try(w)
 				}
 			})
 		})
@@ -494,7 +494,7 @@ func warnOfOtherUsers(ex *executor, configured []string) {
 
 // agreesOnUsers reports whether the session waits for the group to agree on users.
 func agreesOnUsers(s *session) bool {
-	return s.waiter != nil && slices.Contains([]string{"acl|setuser", "acl|deluser", "config|set"}, s.waiter.row.FullName())
+	return s.Waiter != nil && slices.Contains([]string{"acl|setuser", "acl|deluser", "config|set"}, s.Waiter.Row.FullName())
 }
 
 // Errors of a server that is in a group.

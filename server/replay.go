@@ -49,13 +49,13 @@ type replayer struct {
 
 func (ex *executor) newReplayer() *replayer {
 	s := ex.newSession(noConn{})
-	s.obeyed, s.authenticated, s.loggedIn, s.user = true, true, true, acl.Everyone()
+	s.obeyed, s.authenticated, s.loggedIn, s.User = true, true, true, acl.Everyone()
 	return &replayer{executor: ex, session: s,
 		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.settings.LockWatchdogMS}}
 }
 
 // Begin implements durability.Replayer.
-func (r *replayer) Begin() { r.session.db = r.executor.store.DB(0) }
+func (r *replayer) Begin() { r.session.DB = r.executor.store.DB(0) }
 
 // Command implements durability.Replayer. Redis ignores the replies to the commands of a log. Here a command
 // that fails, as it did when the log was written, is skipped as well, with a line in the server's log.
@@ -125,15 +125,15 @@ func (r *replayer) resolve(argv [][]byte) (*commands.Row, error) {
 // run runs a command.
 func (r *replayer) run(row *commands.Row, argv [][]byte) error {
 	ex, c, s := r.executor, &r.ctx, r.session
-	ex.prepare(c, &s.party, row, argv)
+	ex.prepare(c, &s.Party, row, argv)
 	c.Settings, c.MayBlock = &r.settings, false
 	err := ex.contain(row, func() error { return row.Run(c) })
 	if err == nil && row.Group == commands.Scripting {
 		r.lookAtReply(row)
 	}
-	s.out.Buf = s.out.Buf[:0]
-	if cap(s.out.Buf) > batchOutput {
-		s.out.Buf = nil
+	s.Out.Buf = s.Out.Buf[:0]
+	if cap(s.Out.Buf) > batchOutput {
+		s.Out.Buf = nil
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", row.FullName(), err)
@@ -144,7 +144,7 @@ func (r *replayer) run(row *commands.Row, argv [][]byte) error {
 // lookAtReply logs that a script has replied an error of its own accord. The script has run to its end, as it
 // did when the command was written.
 func (r *replayer) lookAtReply(row *commands.Row) {
-	if reply := r.session.out.Buf; len(reply) > 0 && reply[0] == '-' {
+	if reply := r.session.Out.Buf; len(reply) > 0 && reply[0] == '-' {
 		if r.passed++; r.passed <= mostPassed {
 			r.executor.log.Warn("a script has replied an error", "command", row.FullName(), "reply", fmt.Sprintf("%.200q", reply[1:]))
 		}

@@ -198,7 +198,7 @@ func (c replicaClient) End() { c.session.executor.terminate(c.session) }
 
 // EndForOutput implements replication.Peer.
 func (c replicaClient) EndForOutput() {
-	if !c.session.terminated {
+	if !c.session.Terminated {
 		c.session.executor.counts.largeOutputs++
 	}
 	c.End()
@@ -206,12 +206,12 @@ func (c replicaClient) EndForOutput() {
 
 // RemoteIP implements replication.Peer.
 func (c replicaClient) RemoteIP() string {
-	host, _, err := net.SplitHostPort(c.session.info.addr)
+	host, _, err := net.SplitHostPort(c.session.Info.Addr)
 	if err != nil {
-		return c.session.info.addr
+		return c.session.Info.Addr
 	}
 	return host
 }
 
 // Waits implements replication.Peer. What has been handed to the connection may have been read already.
-func (c replicaClient) Waits() bool { return len(c.session.out.Buf)+c.session.inboxBytes > 0 }
+func (c replicaClient) Waits() bool { return len(c.session.Out.Buf)+c.session.inboxBytes > 0 }

@@ -45,7 +45,7 @@ func BenchmarkRights(b *testing.B) {
 	b.ResetTimer()
 	for n := 0; n < b.N; n += round {
 		for i, u := range of {
-			s.user = u
+			s.User = u
 			start := time.Now()
 			for at := 0; at < round; at += pipeline {
 				s.Feed(batches[at/pipeline%len(batches)], &scratch, nil)

@@ -7,6 +7,7 @@ import (
 	"lockserver/internal/lockhistory"
 	"lockserver/persistence/disk"
 	"lockserver/server/replication"
+	"lockserver/server/wait"
 )
 
 // What the server is, a master or a replica, and what becomes of clients and leases when that changes. What
@@ -81,7 +82,7 @@ func (ex *executor) apply(db int, argv [][]byte) error {
 		r = ex.newReplayer()
 		ex.applier = r
 	}
-	if r.session.db = ex.store.DB(db); r.session.db == nil {
+	if r.session.DB = ex.store.DB(db); r.session.DB == nil {
 		return fmt.Errorf("there is no database %d here", db)
 	}
 	r.settings.Events = ex.settings.Events
@@ -114,12 +115,12 @@ func (ex *executor) masterClient() *session {
 		ex.applier = ex.newReplayer()
 	}
 	s := ex.applier.session
-	if local := addrText(conn.LocalAddr()); !s.isMaster || s.info.localAddr != local || s.info.createdUS != sinceMS*1000 {
+	if local := addrText(conn.LocalAddr()); !s.isMaster || s.Info.LocalAddr != local || s.Info.CreatedUS != sinceMS*1000 {
 		ex.lastID++
-		s.id, s.isMaster = ex.lastID, true
-		s.info = clientInfo{addr: addrText(conn.RemoteAddr()), localAddr: local, fd: -1, createdUS: sinceMS * 1000}
+		s.Number, s.isMaster = ex.lastID, true
+		s.Info = wait.ClientInfo{Addr: addrText(conn.RemoteAddr()), LocalAddr: local, FD: -1, CreatedUS: sinceMS * 1000}
 	}
-	s.info.lastUS = ex.store.NowUS() - silentMS*1000
+	s.Info.LastUS = ex.store.NowUS() - silentMS*1000
 	return s
 }
 
@@ -144,7 +145,7 @@ func (a *acks) end() int64 { return a.base + a.executor.replication.Offset() }
 
 // arrived is called when a replica has acknowledged more.
 func (a *acks) arrived() {
-	a.executor.waits.answerWaits()
+	a.executor.waits.AnswerWaits()
 	a.open()
 	a.executor.shutdown.goOn()
 }
@@ -186,11 +187,11 @@ func (ex *executor) demoted() {
 		return
 	}
 	ex.acks.lose()
-	ex.follows, ex.waits.follows = true, true
+	ex.follows, ex.waits.Follows = true, true
 	ex.store.SetFollows(true)
 	ex.applyConfig()
 	ex.unblockAll()
-	ex.waits.demoted()
+	ex.waits.Demoted()
 	tellRole(ex)
 }
 
@@ -202,10 +203,10 @@ func (ex *executor) unblockAll() {
 		cause = errLeadsNoMore
 	}
 	for _, s := range ex.clients {
-		if s.waiter != nil && s.waiter.row.Group != commands.Server { // RAFT TRANSFER waits for just that
+		if s.Waiter != nil && s.Waiter.Row.Group != commands.Server { // RAFT TRANSFER waits for just that
 			s.closing = s.closing || ex.group == nil && ex.member == nil
-			ex.waits.refuseFor(lockhistory.Failover)
-			ex.waits.answer(s.waiter, func(*commands.Ctx) error { return cause })
+			ex.waits.RefuseFor(lockhistory.Failover)
+			ex.waits.Answer(s.Waiter, func(*commands.Ctx) error { return cause })
 		}
 	}
 }
@@ -216,11 +217,11 @@ func (ex *executor) promoted() {
 	if !ex.follows {
 		return
 	}
-	ex.follows, ex.waits.follows = false, false
-	ex.waits.story.restart(ex.store.NowUS(), "failover")
+	ex.follows, ex.waits.Follows = false, false
+	ex.waits.Story.Restart(ex.store.NowUS(), "failover")
 	tellRole(ex)
 	ex.acks.raise()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()
-	ex.waits.beginLeasesAnew()
+	ex.waits.BeginLeasesAnew()
 }

@@ -30,7 +30,7 @@ func (h scriptHost) Show(c *commands.Ctx) {
 // Call implements script.Caller.
 func (h scriptHost) Call(c *commands.Ctx) (failed bool, err error) {
 	ex, s := h.executor, sessionOf(c)
-	c.DB = s.db
+	c.DB = s.DB
 	run := func() error { return ex.callContained(c, s) }
 	if ex.gauge.Timed[c.Row.Index()] {
 		err = ex.countMeasured(nil, c.Row, c.Argv, run)
@@ -38,7 +38,7 @@ func (h scriptHost) Call(c *commands.Ctx) (failed bool, err error) {
 		err = ex.countNested(c.Row, run)
 	}
 	if len(ex.monitors) > 0 {
-		ex.show(nil, c.Row, s.db.ID(), c.Argv)
+		ex.show(nil, c.Row, s.DB.ID(), c.Argv)
 	}
 	return ex.failed != nil, err
 }
@@ -69,7 +69,7 @@ func (h scriptHost) Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 // Permitted implements script.Caller.
 func (h scriptHost) Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte) bool {
 	s := sessionOf(c)
-	return h.executor.rights.Check(s.user, s.db, row, argv).Reason == acl.Allowed
+	return h.executor.rights.Check(s.User, s.DB, row, argv).Reason == acl.Allowed
 }
 
 // Redirect implements script.Caller.
@@ -83,7 +83,7 @@ func (h scriptHost) Redirect(c *commands.Ctx, row *commands.Row, argv [][]byte) 
 // End implements script.Caller.
 func (h scriptHost) End(c *commands.Ctx, stopped bool) {
 	s, ex := sessionOf(c), h.executor
-	s.db = c.DB
+	s.DB = c.DB
 	if stopped || ex.failed != nil {
 		ex.store.TakeEffects() // a unit that was cut off leaves no trace in the journal
 	}

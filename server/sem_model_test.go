@@ -267,7 +267,7 @@ func (r *permitRun) rest(client int) {
 			i := r.random.IntN(len(w.waiters))
 			c := w.waiters[i]
 			w.waiters = slices.Delete(w.waiters, i, i+1)
-			r.do(client, 1, "CLIENT", "UNBLOCK", fmt.Sprint(r.sessions[c.client].id))
+			r.do(client, 1, "CLIENT", "UNBLOCK", fmt.Sprint(r.sessions[c.client].Number))
 			if got, _ := r.hear(c.client); !got.IsNull() {
 				r.fail("%v was unblocked: %v", c, got)
 			}
@@ -349,7 +349,7 @@ func (r *permitRun) compare() {
 
 // compareInfo compares what SEM.INFO says.
 func (r *permitRun) compareInfo(key string, k *permitKey) {
-	idle := slices.IndexFunc(r.sessions, func(s *session) bool { return s.waiter == nil })
+	idle := slices.IndexFunc(r.sessions, func(s *session) bool { return s.Waiter == nil })
 	r.say(idle, "SEM.INFO", key)
 	got, _ := r.hear(idle)
 	want := fmt.Sprintf("[\"limit\" %d \"available\" %d \"used\" %d \"holders\" ", k.limit, max(0, k.limit-k.used()), k.used())
@@ -364,7 +364,7 @@ func (r *permitRun) compareInfo(key string, k *permitKey) {
 func (r *permitRun) step() {
 	idle := []int{}
 	for i, s := range r.sessions {
-		if s.waiter == nil {
+		if s.Waiter == nil {
 			idle = append(idle, i)
 		}
 	}
@@ -383,7 +383,7 @@ func (r *permitRun) step() {
 // drain lets the owners that wait for nothing lose what they have, until no holder is left. Then no owner
 // waits: each deadlock was found when it was there.
 func (r *permitRun) drain() {
-	client := slices.IndexFunc(r.sessions, func(s *session) bool { return s.waiter == nil })
+	client := slices.IndexFunc(r.sessions, func(s *session) bool { return s.Waiter == nil })
 	for freed := true; freed; {
 		freed = false
 		for _, key := range slices.Sorted(maps.Keys(r.world.keys)) {
@@ -419,7 +419,7 @@ func runPermits(t *testing.T, rounds int, shape permitShape) {
 			s.Close()
 		}
 		checkParking(t, r.srv)
-		require.Zero(t, r.srv.executor.waits.queues.LenOwners())
+		require.Zero(t, r.srv.executor.waits.Queues.LenOwners())
 		require.NoError(t, r.srv.Close())
 	}
 	t.Logf("%d waits were refused at once, and %d later; granted after a wait: %v", cycles, refused, seen)

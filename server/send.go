@@ -1,5 +1,9 @@
 package server
 
+import (
+	"lockserver/server/wait"
+)
+
 import "slices"
 
 // A waiter with a client that has gone must not get the lock that it waited for. Otherwise the waiters behind
@@ -7,8 +11,8 @@ import "slices"
 // gone is in no queue. A client may have closed its end, and the server has not read that yet. This is found
 // out when the grant is about to be sent (hand). And a grant that has unsent bytes when the connection ends
 // was never read as a whole: it is taken back then (takeBack). A grant that the client may have read is never
-// taken back, because the client may be at work under the lock. A host that vanished closes nothing: pulse.go
-// handles that.
+// taken back, because the client may be at work under the lock. A host that vanished closes nothing:
+// package wait handles that (pulse.go there).
 
 // MayLeave implements transport.Session. It is asked for the last time at which output can be kept; false: it
 // must not leave at all, what it tells of is lost.
@@ -22,7 +26,7 @@ func (s *session) Release() { s.conn.Wake(nil) }
 
 // sendLater is how output leaves that has to wait for the log, or stands behind what has. hangUp says that
 // the connection is to be closed behind it, and is returned when it is time to. Only the owner calls it.
-func (s *session) sendLater(out []byte, granted *parkedCall, n needs, hangUp bool) bool {
+func (s *session) sendLater(out []byte, granted *wait.Parked, n needs, hangUp bool) bool {
 	if len(out) > 0 || granted != nil {
 		s.pending.layAside(out, granted, n)
 	}
@@ -93,16 +97,16 @@ func (s *session) sendPieces() error {
 // hand sends the answer of a waiter that was granted what it waited for, or gives the grant back.
 // What can be taken back is sent at once, not at the end of a round: only then is it known whether it
 // has to be. Only the owner calls it.
-func (s *session) hand(out []byte, w *parkedCall) {
+func (s *session) hand(out []byte, w *wait.Parked) {
 	gone, err := s.offer(out)
 	switch {
 	case gone:
 		s.executor.afterScript(func() {
-			s.executor.waits.undo(w)
+			s.executor.waits.Undo(w)
 			s.executor.terminate(s)
 		})
 	case err != nil:
-		s.executor.afterScript(func() { s.executor.waits.undo(w) })
+		s.executor.afterScript(func() { s.executor.waits.Undo(w) })
 	default:
 		s.unread = append(s.delivered(), unreadGrant{w, s.sent})
 	}
@@ -134,7 +138,7 @@ func (s *session) delivered() []unreadGrant {
 		return nil
 	}
 	read := s.sent
-	if s.lost.Load() {
+	if s.Vanished.Load() {
 		read -= int64(s.conn.Unacked())
 	} else {
 		read -= int64(s.conn.Unsent())
@@ -149,15 +153,15 @@ func (s *session) delivered() []unreadGrant {
 // calls it, under the executor's lock.
 func (s *session) takeBack(ex *executor) {
 	dropped := s.pending.drop()
-	if s.granted != nil {
-		dropped = append(dropped, unreadGrant{waiter: s.granted})
-		s.granted = nil
+	if s.Granted != nil {
+		dropped = append(dropped, unreadGrant{waiter: s.Granted})
+		s.Granted = nil
 	}
 	var unread []unreadGrant
 	switch {
-	case s.lost.Load():
+	case s.Vanished.Load():
 		unread = append(s.delivered(), dropped...)
-		s.lost.Store(false)
+		s.Vanished.Store(false)
 		s.conn.HangUp()
 	case len(s.delivered()) == 0 && len(dropped) == 0:
 		return
@@ -176,7 +180,7 @@ func (ex *executor) undoAll(grants []unreadGrant) {
 		return
 	}
 	for _, g := range grants {
-		ex.waits.undo(g.waiter)
+		ex.waits.Undo(g.waiter)
 	}
 }
 
@@ -197,19 +201,19 @@ func (s *session) Lingers(unsent bool) bool {
 	ex := s.executor
 	ex.mu.Lock()
 	defer ex.damaging()
-	if s.granted != nil || s.terminated { // what it was given is to be taken back
+	if s.Granted != nil || s.Terminated { // what it was given is to be taken back
 		ex.mu.Unlock()
 		return false
 	}
 	s.inputEnded = true
-	s.leaving = s.leaving || !more || s.waiter != nil
+	s.leaving = s.leaving || !more || s.Waiter != nil
 	var touched []*session
-	if w := s.waiter; w != nil {
+	if w := s.Waiter; w != nil {
 		busy := ex.busy.on
 		if !busy {
 			ex.begin()
 		}
-		ex.waits.unpark(w, false)
+		ex.waits.Unpark(w, false)
 		if !busy {
 			ex.endUnit()
 			touched = ex.end()

@@ -3,9 +3,8 @@
 //
 // Bytes come in over a transport (an event loop, or a goroutine for each connection) and are fed to a
 // session, which decodes them into commands. The executor runs those as units, one after the other. Replies
-// are appended to the session's output, which its connection sends. See executor.go for what a unit is,
-// parked.go for how commands wait, session.go for what owns what, and docs/ARCHITECTURE.md for the layers of
-// files.
+// are appended to the session's output, which its connection sends. executor.go says what a unit is, package
+// wait how commands wait, session.go what owns what, and docs/ARCHITECTURE.md has the layers of files.
 //
 // It must not know what a command does to data: that is the commands package's. Its own commands (CLIENT,
 // CONFIG, INFO, ...) are rows like all others, in the files that end in _cmd.go.

@@ -14,6 +14,7 @@ import (
 	"lockserver/server/topology"
 	"lockserver/server/tracking"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 	"lockserver/server/watching"
 	"lockserver/store"
 	"lockserver/store/due"
@@ -24,7 +25,7 @@ import (
 // The fields from decoder to unread belong to the owner, the loop or goroutine that reads from the
 // connection. Everything else is only touched under the executor's lock.
 type session struct {
-	party
+	wait.Party
 	executor    *executor
 	conn        transport.Conn
 	decoder     resp.Decoder
@@ -115,7 +116,7 @@ func wakeAll(touched []*session, from *transport.Loop) {
 
 func (s *session) setAuthenticated(ok bool) {
 	if s.authenticated && !ok {
-		s.info.unauthSinceUS = s.executor.store.NowUS()
+		s.Info.UnauthSinceUS = s.executor.store.NowUS()
 	}
 	s.authenticated = ok
 	s.decoder.SetAuthenticated(ok)
@@ -147,10 +148,10 @@ func addrText(a net.Addr) string {
 }
 
 // mayDebug reports whether enable-debug-command lets the client debug.
-func (s *session) mayDebug() bool { return s.executor.config.EnableDebugCommand.Allows(s.isLocal()) }
+func (s *session) mayDebug() bool { return s.executor.config.EnableDebugCommand.Allows(s.IsLocal()) }
 
 // sessionOf is the session that runs the command.
-func sessionOf(c *commands.Ctx) *session { return clientOf(c.Session.(*party)) }
+func sessionOf(c *commands.Ctx) *session { return clientOf(c.Session.(*wait.Party)) }
 
 // whenever are the flags of a command that works at any time and only from a client itself.
 const whenever = commands.NoScript | commands.Loading | commands.Stale
@@ -177,7 +178,7 @@ func (s *session) takeInbox() { s.takeMessages(math.MaxInt) }
 func (s *session) takeMessages(most int) {
 	n := 0
 	for _, b := range s.inbox {
-		s.out.Raw(b)
+		s.Out.Raw(b)
 		if n++; most <= len(b) {
 			break
 		}
@@ -235,7 +236,7 @@ type pending struct {
 type pendingPiece struct {
 	end int // in pending.out
 	needs
-	granted *parkedCall // the waiter that is granted by it, if that can be taken back
+	granted *wait.Parked // the waiter that is granted by it, if that can be taken back
 }
 
 // needs is what output has to wait for: a position of the log, and one of the history that replicas have to
@@ -253,7 +254,7 @@ func (o *pending) bytes() int { return len(o.out) - o.from }
 
 // layAside keeps output until what it has to wait for is safe, behind what is pending already. Only the owner
 // calls it.
-func (o *pending) layAside(out []byte, granted *parkedCall, n needs) {
+func (o *pending) layAside(out []byte, granted *wait.Parked, n needs) {
 	if last := len(o.marks) - 1; last >= 0 {
 		n.log, n.replicas = max(n.log, o.marks[last].log), max(n.replicas, o.marks[last].replicas)
 	}
@@ -275,7 +276,7 @@ func (o *pending) drop() []unreadGrant {
 
 // unreadGrant is an answer that can be taken back.
 type unreadGrant struct {
-	waiter *parkedCall
+	waiter *wait.Parked
 	end    int64 // what session.sent was when the answer had been sent
 }
 

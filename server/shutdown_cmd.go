@@ -99,8 +99,8 @@ func (s *session) awaitShutdown(c *commands.Ctx) error {
 		}
 		return true, commands.ErrShutdown
 	}})
-	if s.waiter != nil {
-		s.executor.waits.syncing.enter(s.waiter)
+	if s.Waiter != nil {
+		s.executor.waits.Syncing.Enter(s.Waiter)
 	}
 	return err
 }
@@ -192,7 +192,7 @@ func (sd *shutdown) stay(err error) {
 	sd.refused++
 	sd.enter(PhaseStaying)
 	ex.pausing.hold(&ex.pausing.shutdown, false)
-	ex.waits.answerWaits()
+	ex.waits.AnswerWaits()
 	for _, tell := range callbacks {
 		tell(err)
 	}

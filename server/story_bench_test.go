@@ -33,14 +33,14 @@ func benchmarkStory(b *testing.B, keys int, lease []string) {
 	for kind := range sessions {
 		sessions[kind] = toNowhere(b)
 		ex := sessions[kind].executor
-		ex.waits.story.muted = kind == 0
+		ex.waits.Story.Muted = kind == 0
 		if kind < 2 {
-			ex.waits.story.ring.Resize(0, 0, "")
+			ex.waits.Story.Ring.Resize(0, 0, "")
 		}
 		ex.config.LockClasses = [][]string{{"orders", "order:*"}, {"mail", "mail:*"}}
-		ex.waits.configure(ex.config)
+		ex.waits.Configure(ex.config)
 		if kind < 2 {
-			ex.waits.story.ring.Resize(0, 0, "")
+			ex.waits.Story.Ring.Resize(0, 0, "")
 		}
 	}
 	var scratch batch

@@ -46,12 +46,12 @@ func storyWork(s *session, clock *storyClock, warmUp, rounds int) (hashes int64,
 	}
 	ex := s.executor
 	ex.mu.Lock()
-	before := ex.waits.story.hashed
+	before := ex.waits.Story.Hashed
 	ex.mu.Unlock()
 	allocs = testing.AllocsPerRun(rounds-1, round) // and one to warm up
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	return ex.waits.story.hashed - before, allocs
+	return ex.waits.Story.Hashed - before, allocs
 }
 
 // TestWorkOfLockEvents counts what classes and the history add to LOCK and UNLOCK. They allocate nothing.
@@ -86,8 +86,8 @@ func TestWorkOfLockEvents(t *testing.T) {
 		s := toNowhereOn(t, clock.ManualClock)
 		ex := s.executor
 		ex.mu.Lock()
-		ex.waits.story.muted, ex.config.LockClasses, ex.config.LockHistoryBytes = c.muted, c.classes, c.history
-		ex.waits.configure(ex.config)
+		ex.waits.Story.Muted, ex.config.LockClasses, ex.config.LockHistoryBytes = c.muted, c.classes, c.history
+		ex.waits.Configure(ex.config)
 		ex.mu.Unlock()
 		warmUp := 20_000 // until all memory of the history exists
 		if c.most == sampled {

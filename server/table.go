@@ -21,14 +21,15 @@ import (
 	"lockserver/server/stats"
 	"lockserver/server/testmode"
 	"lockserver/server/topology"
+	"lockserver/server/wait"
 )
 
 // serverRows are the tables of the commands that need the server itself.
 func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsub.Rows(subscriberOf), monitor.Rows(beginMonitoring), clientRows(), configRows(), infoRows(), durability.Rows(storageOf), shutdownRows(),
-		waitRows(), lockRows(), lockQueueRows(), lockHistoryRows(), semaphoreRows(),
-		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(), topology.Rows(groupOf),
+		waitRows(), wait.Rows(),
+		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(wait.AttachHostOf), standalone.Rows(), topology.Rows(groupOf),
 		aloneInTests(roleInGroup(replication.Rows(replicationOf))), raft.Rows(raftOf),
 	}
 }

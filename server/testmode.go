@@ -15,6 +15,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/clock"
 	"lockserver/server/testmode"
+	"lockserver/server/wait"
 	"lockserver/store"
 )
 
@@ -25,11 +26,11 @@ type testMode struct {
 	executor *executor
 	faults   testmode.Faults
 	chaos    testmode.Chaos
-	group    *testmode.Group                // the group that the server looks like; nil: none
-	servers  testmode.Servers               // that it has started
-	chance   *rand.PCG                      // of executor.rand
-	begun    asNew                          // what TEST.RESET goes back to
-	struck   map[*parkedCall]testmode.Fault // what becomes of the replies of calls that wait
+	group    *testmode.Group                 // the group that the server looks like; nil: none
+	servers  testmode.Servers                // that it has started
+	chance   *rand.PCG                       // of executor.rand
+	begun    asNew                           // what TEST.RESET goes back to
+	struck   map[*wait.Parked]testmode.Fault // what becomes of the replies of calls that wait
 }
 
 var _ testmode.Controls = (*testMode)(nil)
@@ -38,7 +39,7 @@ var _ testmode.Controls = (*testMode)(nil)
 func testModeOf(c *commands.Ctx) testmode.Controls { return sessionOf(c).executor.test }
 
 func newTestMode(ex *executor, c *config.Config) *testMode {
-	return &testMode{executor: ex, group: testmode.NewGroup(c), struck: make(map[*parkedCall]testmode.Fault)}
+	return &testMode{executor: ex, group: testmode.NewGroup(c), struck: make(map[*wait.Parked]testmode.Fault)}
 }
 
 // looksLikeGroup reports whether the server only looks like a group, in test mode.
@@ -116,7 +117,7 @@ func (t *testMode) Meanwhile(c *commands.Ctx, work func(), reply func(c *command
 		work()
 		t.executor.do(func() {
 			over = true
-			t.executor.waits.answerWaits()
+			t.executor.waits.AnswerWaits()
 		})
 	}()
 	return err
@@ -134,7 +135,7 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 	if !t.faults.Some() && !t.chaos.On() {
 		return ex.count(s, row, argv)
 	}
-	call := testmode.Call{Command: row.FullName(), Group: row.Group, Client: s.id, Keys: func() (keys [][]byte) {
+	call := testmode.Call{Command: row.FullName(), Group: row.Group, Client: s.Number, Keys: func() (keys [][]byte) {
 		refs, _ := ex.table.KeyRefs(row, argv, nil)
 		for _, ref := range refs {
 			keys = append(keys, argv[ref.Pos])
@@ -147,7 +148,7 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 	f, ok := t.faults.Strike(&call)
 	if !ok {
 		f, ok = t.chaosStrikes(s, &call)
-		ex.prepare(&ex.ctx, &s.party, row, argv) // it may have answered waiters
+		ex.prepare(&ex.ctx, &s.Party, row, argv) // it may have answered waiters
 	}
 	switch {
 	case !ok:
@@ -158,11 +159,11 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 		s.closing = true
 		return nil
 	}
-	mark := s.out.Mark()
+	mark := s.Out.Mark()
 	err := ex.count(s, row, argv)
-	if s.waiter != nil {
-		maps.DeleteFunc(t.struck, func(w *parkedCall, _ testmode.Fault) bool { return w.party.waiter != w }) // its client has gone
-		t.struck[s.waiter] = f
+	if s.Waiter != nil {
+		maps.DeleteFunc(t.struck, func(w *wait.Parked, _ testmode.Fault) bool { return w.Party.Waiter != w }) // its client has gone
+		t.struck[s.Waiter] = f
 		return err
 	}
 	switch f.Kind {
@@ -170,13 +171,13 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 		s.closing = true
 	case testmode.DropAfter:
 		s.closing = true
-		s.out.Rollback(mark)
+		s.Out.Rollback(mark)
 		return nil
 	case testmode.Delay:
 		if err != nil {
 			ex.refuse(s, mark, err)
 		}
-		ex.prepare(&ex.ctx, &s.party, row, argv)
+		ex.prepare(&ex.ctx, &s.Party, row, argv)
 		return t.delayReply(&ex.ctx, mark, f.DelayMS)
 	}
 	return err
@@ -187,12 +188,12 @@ func (t *testMode) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
 	ex := t.executor
 	late := commands.Clone(c.Out.Buf[mark:])
 	c.Out.Rollback(mark)
-	return ex.waits.park(c, commands.Wait{DeadlineMS: c.CeilNowMS() + delayMS, Try: func(*commands.Ctx) (bool, error) { return false, nil },
+	return ex.waits.Park(c, commands.Wait{DeadlineMS: c.CeilNowMS() + delayMS, Try: func(*commands.Ctx) (bool, error) { return false, nil },
 		TimedOut: func(c *commands.Ctx) { c.Out.Raw(late) }})
 }
 
 // answered implements hook. What has waited is not delayed any more.
-func (t *testMode) answered(w *parkedCall, mark int) {
+func (t *testMode) answered(w *wait.Parked, mark int) {
 	f, ok := t.struck[w]
 	if !ok {
 		return
@@ -200,10 +201,10 @@ func (t *testMode) answered(w *parkedCall, mark int) {
 	delete(t.struck, w)
 	switch f.Kind {
 	case testmode.DropAfter:
-		w.party.out.Rollback(mark)
-		clientOf(w.party).closing = true
+		w.Party.Out.Rollback(mark)
+		clientOf(w.Party).closing = true
 	case testmode.Close:
-		clientOf(w.party).closing = true
+		clientOf(w.Party).closing = true
 	}
 }
 
@@ -225,7 +226,7 @@ func (t *testMode) chaosStrikes(s *session, call *testmode.Call) (f testmode.Fau
 	f = testmode.Fault{Kind: strike.Kind, DelayMS: strike.DelayMS}
 	switch strike.Kind {
 	case testmode.Expire:
-		if strike.Key, ok = t.endLease(s.db, strike); !ok {
+		if strike.Key, ok = t.endLease(s.DB, strike); !ok {
 			return f, false // no lock is held
 		}
 	case testmode.Failover:
@@ -256,7 +257,7 @@ func (t *testMode) endLease(db *store.DB, strike testmode.Strike) (key string, o
 	}
 	slices.Sort(held)
 	key = held[strike.Pick%uint64(len(held))]
-	ex.waits.watchdog.stopRenewing(&commands.Ctx{DB: db}, []byte(key))
+	ex.waits.Watchdog.StopRenewing(&commands.Ctx{DB: db}, []byte(key))
 	db.ExpireNow([]byte(key))
 	ex.endUnit()
 	return key, true
@@ -267,7 +268,7 @@ func (t *testMode) endLease(db *store.DB, strike testmode.Strike) (key string, o
 func (t *testMode) dropClients() {
 	ex := t.executor
 	for _, s := range ex.sortedClients() {
-		if !t.chaos.Exempt(s.id) {
+		if !t.chaos.Exempt(s.Number) {
 			ex.terminate(s)
 		}
 	}
@@ -346,9 +347,9 @@ func (t *testMode) Reset() (err error) {
 	ex.do(func() {
 		now := ex.store.NowUS()
 		ex.uptime = clock.Start(ex.opts.Clock)
-		ex.waits.story.restart(now, "reset")
+		ex.waits.Story.Restart(now, "reset")
 		for _, s := range ex.clients {
-			s.info.createdUS, s.info.unauthSinceUS, s.info.lastUS = now, now, now
+			s.Info.CreatedUS, s.Info.UnauthSinceUS, s.Info.LastUS = now, now, now
 		}
 		ex.alarm.begin() // by the old time what it waits for may be years away
 	})
@@ -381,12 +382,12 @@ func (t *testMode) configureAsNew() error {
 func (t *testMode) forgetAll() {
 	ex := t.executor
 	for _, s := range ex.sortedClients() {
-		if w := s.waiter; w != nil && !strings.HasPrefix(w.row.FullName(), "test.") {
-			ex.waits.refuseFor(lockhistory.Failed)
-			ex.waits.answer(w, func(*commands.Ctx) error { return errReset })
+		if w := s.Waiter; w != nil && !strings.HasPrefix(w.Row.FullName(), "test.") {
+			ex.waits.RefuseFor(lockhistory.Failed)
+			ex.waits.Answer(w, func(*commands.Ctx) error { return errReset })
 		}
 	}
-	ex.waits.endQueued()
+	ex.waits.EndQueued()
 	ex.pausing.end()
 	t.faults.Forget()
 	t.chaos.Forget()
@@ -409,11 +410,11 @@ func (s *session) forget() {
 	s.discard()
 	s.unsubscribeAll()
 	trackingCaller{s}.Stop()
-	ex.waits.detachAll(&s.party)
+	ex.waits.DetachAll(&s.Party)
 	s.stopMonitoring()
 	s.replies, s.noTouch, s.noEvict, s.place.ReadOnly = 0, false, false, false
-	if u := ex.users.Find([]byte(s.user.Name())); u != nil {
-		s.user = u
+	if u := ex.users.Find([]byte(s.User.Name())); u != nil {
+		s.User = u
 	} else {
 		ex.terminate(s)
 	}
@@ -484,7 +485,7 @@ func (t *testMode) failOver(spared func(id int64) bool) (addr string, err error)
 	}
 	ex.groupChanges.tell()
 	for _, s := range ex.sortedClients() {
-		if s.place.Self == old && !spared(s.id) && (s.subs == nil || ex.group.IsCluster()) {
+		if s.place.Self == old && !spared(s.Number) && (s.subs == nil || ex.group.IsCluster()) {
 			ex.terminate(s)
 		}
 	}

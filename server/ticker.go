@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockserver/internal/background"
+	"lockserver/server/wait"
 	"lockserver/store"
 	"lockserver/store/due"
 )
@@ -104,12 +105,12 @@ func (t *ticker) dueSlice() (more bool) {
 		t.planHousekeeping()
 	}
 	if ex.pausing.untilMS == 0 {
-		more = ex.waits.watchdog.renewDue(now, dueBudget)
+		more = ex.waits.Watchdog.RenewDue(now, wait.DueBudget)
 	}
 	if t.serveOn() { // what is free already goes to those that wait, before their time can be over
 		return true
 	}
-	more = due.FireDue(&ex.timers, now, dueBudget, ex.waits.spent) || more
+	more = due.FireDue(&ex.timers, now, wait.DueBudget, ex.waits.Spent) || more
 	ex.endUnit()
 	more = ex.endHolds() || more
 	more = ex.fireDelayed() || more
@@ -120,10 +121,10 @@ func (t *ticker) dueSlice() (more bool) {
 	switch {
 	case ex.debug.expiryPaused || ex.pausing.untilMS != 0:
 	case ex.follows:
-		more = ex.store.ExpireOwn(dueBudget) || more
+		more = ex.store.ExpireOwn(wait.DueBudget) || more
 		ex.endUnit()
 	default:
-		more = ex.expireDue(dueBudget) || more
+		more = ex.expireDue(wait.DueBudget) || more
 	}
 	return more
 }
@@ -132,7 +133,7 @@ func (t *ticker) dueSlice() (more bool) {
 // write.
 func (t *ticker) servesOn() bool {
 	ex := t.executor
-	return ex.waits.queues.PutOff() > 0 && ex.pausing.untilMS == 0 && ex.durable.Broken() == nil
+	return ex.waits.Queues.PutOff() > 0 && ex.pausing.untilMS == 0 && ex.durable.Broken() == nil
 }
 
 // mostServed implements alarm.
@@ -140,7 +141,7 @@ func (t *ticker) mostServed() int {
 	if t.executor.frozen() {
 		return math.MaxInt // nothing happens by itself, so there is no later
 	}
-	return t.executor.waits.most
+	return t.executor.waits.Most
 }
 
 // serveOn gives some of them their turn, and reports whether there are more.
@@ -149,7 +150,7 @@ func (t *ticker) serveOn() (more bool) {
 		return false
 	}
 	ex := t.executor
-	ex.waits.queues.Resume(ex.waits.most)
+	ex.waits.Queues.Resume(ex.waits.Most)
 	ex.endUnit()
 	return t.servesOn()
 }
@@ -204,7 +205,7 @@ func (t *ticker) nextMS() (int64, bool) {
 		return ex.store.NowMS(), true
 	}
 	at, ok := ex.timers.NextMS()
-	if renewal, has := ex.waits.watchdog.nextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
+	if renewal, has := ex.waits.Watchdog.NextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
 		at, ok = renewal, true
 	}
 	if !ex.endsThings() {
@@ -297,7 +298,7 @@ func (t *ticker) keepHouse() {
 // PAUSE, does not. Nor does one that listens, that is attached to owners, or for which the server renews a
 // lock: closing it would take the lock away.
 func (s *session) idles() bool {
-	return s.waiter == nil && !s.keepsPlaces() && !s.held && s.subs == nil && !s.monitors && !s.keeps() && s.attachments.Len() == 0 && !s.replica.Is()
+	return s.Waiter == nil && !s.KeepsPlaces() && !s.held && s.subs == nil && !s.monitors && !s.Keeps() && s.Attachments.Len() == 0 && !s.replica.Is()
 }
 
 // closeUnauthenticated closes clients that have to log in, and have had their time for it (auth-timeout).
@@ -309,8 +310,8 @@ func (t *ticker) closeUnauthenticated() {
 	}
 	now := ex.store.NowUS()
 	for _, s := range ex.clients {
-		if !s.authenticated && now-s.info.unauthSinceUS > most {
-			ex.log.Debug("closing a client that has not logged in", "client", s.id, "address", s.info.addr)
+		if !s.authenticated && now-s.Info.UnauthSinceUS > most {
+			ex.log.Debug("closing a client that has not logged in", "client", s.Number, "address", s.Info.Addr)
 			ex.terminate(s)
 		}
 	}
@@ -326,10 +327,10 @@ func (t *ticker) closeIdle() {
 	now := ex.store.NowUS()
 	for _, s := range ex.clients {
 		if s.reads.Swap(false) {
-			s.info.lastUS = now
+			s.Info.LastUS = now
 		}
-		if s.idles() && now-s.info.lastUS > ex.config.TimeoutMS*1000 {
-			ex.log.Debug("closing an idle client", "client", s.id)
+		if s.idles() && now-s.Info.LastUS > ex.config.TimeoutMS*1000 {
+			ex.log.Debug("closing an idle client", "client", s.Number)
 			ex.terminate(s)
 		}
 	}

@@ -19,10 +19,10 @@ type trackers struct {
 func (t *trackers) open(ex *executor) {
 	t.sweep.Of = t
 	t.News.Open(tracking.Door[*session]{
-		ID:      func(s *session) int64 { return s.id },
+		ID:      func(s *session) int64 { return s.Number },
 		Client:  func(id int64) (s *session, ok bool) { s, ok = ex.clients[id]; return s, ok },
 		Tracker: func(s *session) *tracker { return s.tracker },
-		Version: func(s *session) int { return s.out.Proto },
+		Version: func(s *session) int { return s.Out.Proto },
 		Listens: func(s *session) bool { return s.subs != nil },
 		Deliver: func(to *session, message []byte) { ex.deliver(to, message, false) }, Chance: func(n int) int { return ex.rand.IntN(n) }, Commands: ex.table,
 		Later:     func() bool { return len(ex.monitors) > 0 }, // they get the command first

@@ -83,7 +83,7 @@ func execCmd(c *commands.Ctx) error {
 		if s.replies.isMuted() || over {
 			s.dropReply(mark)
 		}
-		if s.checkOutput(); s.terminated { // the transaction goes on, its client does not
+		if s.checkOutput(); s.Terminated { // the transaction goes on, its client does not
 			c.Out.Rollback(start)
 		}
 	}
@@ -94,8 +94,8 @@ func execCmd(c *commands.Ctx) error {
 
 // runQueued runs one command of a transaction; its error becomes its reply.
 func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
-	mark := s.out.Mark()
-	ex.prepare(c, &s.party, q.row, q.argv)
+	mark := s.Out.Mark()
+	ex.prepare(c, &s.Party, q.row, q.argv)
 	c.MayBlock = false
 	handler := q.row.Run
 	if ex.tracking.InUse() {
@@ -110,7 +110,7 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 		err = ex.countNested(q.row, run)
 	}
 	if len(ex.monitors) > 0 {
-		ex.show(s, q.row, s.db.ID(), q.argv)
+		ex.show(s, q.row, s.DB.ID(), q.argv)
 	}
 	if err != nil {
 		ex.refuse(s, mark, err)
@@ -142,7 +142,7 @@ func watchCmd(c *commands.Ctx) error {
 	ex := s.executor
 	if !s.watches.Changed() { // otherwise the next EXEC fails whatever else is watched
 		for _, key := range c.Args().Rest() {
-			ex.watching.Add(&s.watches, s.db, key)
+			ex.watching.Add(&s.watches, s.DB, key)
 		}
 		ex.observe()
 	}

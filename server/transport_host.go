@@ -54,10 +54,10 @@ func (a acceptor) Coalescing() time.Duration {
 }
 
 // Served implements transport.Acceptor.
-func (a acceptor) Served() uint64 { return a.executor.waits.served.Load() }
+func (a acceptor) Served() uint64 { return a.executor.waits.Served.Load() }
 
 // MarkRead implements transport.Session.
 func (s *session) MarkRead() { s.reads.Store(true) }
 
 // Lost implements transport.Session.
-func (s *session) Lost() bool { return s.lost.Load() }
+func (s *session) Lost() bool { return s.Vanished.Load() }

@@ -12,6 +12,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/audit"
 	"lockserver/server/pubsub"
+	"lockserver/server/wait"
 	"lockserver/store"
 )
 
@@ -20,11 +21,11 @@ import (
 
 // permit says whether the session's user may run a command. What is refused is logged.
 func (s *session) permit(row *commands.Row, argv [][]byte, where acl.Context) error {
-	db := s.db
+	db := s.DB
 	if s.multi != nil && s.multi.db != nil {
 		db = s.multi.db
 	}
-	return s.permitIn(s.user, db, row, argv, where)
+	return s.permitIn(s.User, db, row, argv, where)
 }
 
 // permitIn is permit for a user, in a database.
@@ -42,15 +43,15 @@ func (s *session) permitIn(user *acl.User, db *store.DB, row *commands.Row, argv
 
 // permitQueued is permit for a command at EXEC.
 func (s *session) permitQueued(q queuedCommand) error {
-	if s.user.Unrestricted || s.user.Passes(q.row, q.argv) {
+	if s.User.Unrestricted || s.User.Passes(q.row, q.argv) {
 		return nil
 	}
 	ex := s.executor
-	d := ex.rights.Check(s.user, s.db, q.row, q.argv)
+	d := ex.rights.Check(s.User, s.DB, q.row, q.argv)
 	if d.Reason == acl.Allowed {
 		return nil
 	}
-	recordDenial(s, s.user, &d, acl.InMulti)
+	recordDenial(s, s.User, &d, acl.InMulti)
 	return commands.ErrExecDenied(d.Lost())
 }
 
@@ -72,8 +73,8 @@ func (s *session) line() string {
 
 // beDefault makes the session one that has not logged in.
 func (s *session) beDefault() {
-	s.user = s.executor.users.Default()
-	s.loggedIn = s.user.Open()
+	s.User = s.executor.users.Default()
+	s.loggedIn = s.User.Open()
 	s.setAuthenticated(s.loggedIn)
 }
 
@@ -116,7 +117,7 @@ func (s *session) logIn(name, password, command []byte) error {
 
 // become makes the session that of a user, and logs it. by is "password" or "certificate".
 func become(s *session, u *acl.User, by string) {
-	s.user, s.loggedIn = u, true
+	s.User, s.loggedIn = u, true
 	s.setAuthenticated(true)
 	if audited(s) {
 		s.executor.audit.Login(s.auditClient(), by)
@@ -214,7 +215,7 @@ func (h usersHost) Users() *acl.Users { return h.executor.users }
 func (h usersHost) Checker() *acl.Checker { return h.executor.rights }
 
 // Asking implements acl.Directory.
-func (h usersHost) Asking() *acl.User { return h.session.user }
+func (h usersHost) Asking() *acl.User { return h.session.User }
 
 // Lookup implements acl.Directory.
 func (h usersHost) Lookup() *commands.Table { return h.executor.table }
@@ -277,20 +278,20 @@ type auditRunner struct{}
 
 // Later implements audit.Runner.
 func (auditRunner) Later(c *commands.Ctx, over func(err error)) bool {
-	p, ok := c.Session.(*party)
-	if !ok || p.waiter == nil {
+	p, ok := c.Session.(*wait.Party)
+	if !ok || p.Waiter == nil {
 		return false
 	}
-	w, ok := p.waiter.Call().(*otherCall)
+	w, ok := p.Waiter.Call().(*wait.Other)
 	if ok {
-		w.logEnd = over
+		w.LogEnd = over
 	}
 	return ok
 }
 
 // Find implements audit.Runner.
 func (auditRunner) Find(c *commands.Ctx) (l *audit.Log, client audit.Client, logged bool) {
-	p, ok := c.Session.(*party)
+	p, ok := c.Session.(*wait.Party)
 	if !ok || !audited(clientOf(p)) {
 		return nil, client, false
 	}
@@ -302,10 +303,10 @@ func (auditRunner) Find(c *commands.Ctx) (l *audit.Log, client audit.Client, log
 // console writes its own lines.
 func audited(s *session) bool {
 	_, replayed := s.conn.(noConn)
-	return !replayed && !s.isMaster && !s.info.apart
+	return !replayed && !s.isMaster && !s.Info.Apart
 }
 
 // auditClient is what the log tells of the session.
 func (s *session) auditClient() audit.Client {
-	return audit.Client{ID: s.id, User: s.userName(), Addr: s.info.addr, Name: s.info.name}
+	return audit.Client{ID: s.Number, User: s.userName(), Addr: s.Info.Addr, Name: s.Info.Name}
 }

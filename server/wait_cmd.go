@@ -104,10 +104,10 @@ func waitaofCmd(c *commands.Ctx) error {
 	if err := s.await(c, deadlineMS, done, reply); err != nil {
 		return err
 	}
-	if s.waiter != nil && log != nil {
+	if s.Waiter != nil && log != nil {
 		log.SyncSoon()
 		if synced() { // between the look and the entry
-			go ex.do(ex.waits.answerWaits)
+			go ex.do(ex.waits.AnswerWaits)
 		}
 	}
 	return nil
@@ -133,8 +133,8 @@ func (s *session) await(c *commands.Ctx, deadlineMS int64, done func() bool, rep
 		reply(c)
 		return true, nil
 	}})
-	if s.waiter != nil {
-		s.executor.waits.syncing.enter(s.waiter)
+	if s.Waiter != nil {
+		s.executor.waits.Syncing.Enter(s.Waiter)
 		s.executor.replication.AskAcks()
 	}
 	return err

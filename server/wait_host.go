@@ -3,7 +3,7 @@ package server
 import (
 	"lockserver/commands"
 	"lockserver/server/acl"
-	"lockserver/server/transport"
+	"lockserver/server/wait"
 	"lockserver/store"
 )
 
@@ -12,10 +12,10 @@ import (
 // waitHost is the executor as waits see it.
 type waitHost struct{ *executor }
 
-var _ shard = waitHost{}
+var _ wait.Shard = waitHost{}
 
 // Prepare implements shard.
-func (h waitHost) Prepare(c *commands.Ctx, p *party, row *commands.Row, argv [][]byte) {
+func (h waitHost) Prepare(c *commands.Ctx, p *wait.Party, row *commands.Row, argv [][]byte) {
 	// plant:waiter-prepared
 	h.prepare(c, p, row, argv)
 }
@@ -24,8 +24,8 @@ func (h waitHost) Prepare(c *commands.Ctx, p *party, row *commands.Row, argv [][
 func (h waitHost) Panicked(row *commands.Row, p any) error { return h.panicked(row, p) }
 
 // Running implements shard.
-func (h waitHost) Running() *party {
-	if p, ok := h.ctx.Session.(*party); ok && p != nil && p.client != nil {
+func (h waitHost) Running() *wait.Party {
+	if p, ok := h.ctx.Session.(*wait.Party); ok && p != nil && p.Client != nil {
 		return p
 	}
 	return nil
@@ -41,7 +41,7 @@ func (h waitHost) ActNoMore() {
 func (h waitHost) RefusesWaiter(row *commands.Row) error { return standing(h).refusesWaiter(row) }
 
 // Terminate implements shard.
-func (h waitHost) Terminate(p *party) { h.terminate(clientOf(p)) }
+func (h waitHost) Terminate(p *wait.Party) { h.terminate(clientOf(p)) }
 
 // Terminates implements shard.
 func (h waitHost) Terminates() bool { return len(h.terminated) > 0 }
@@ -84,34 +84,34 @@ func (h waitHost) IsUser(u *acl.User) bool { return h.users.Find([]byte(u.Name()
 
 // Acquired implements shard. Of several clients with the same low bits it is the last one that was there
 // already.
-func (h waitHost) Acquired(low, sinceMS int64) *party {
+func (h waitHost) Acquired(low, sinceMS int64) *wait.Party {
 	for id := h.lastID - (h.lastID-low)&(store.RecordIDs-1); id > 0; id -= store.RecordIDs {
-		if s := h.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
-			return &s.party
+		if s := h.clients[id]; s != nil && s.Info.CreatedUS/1000 <= sinceMS {
+			return &s.Party
 		}
 	}
 	return nil
 }
 
 // clientOf is the connection of a party.
-func clientOf(p *party) *session { return p.client.(*session) }
+func clientOf(p *wait.Party) *session { return p.Client.(*session) }
 
-var _ connection = (*session)(nil)
+var _ wait.Connection = (*session)(nil)
 
 // Resume implements connection.
 func (s *session) Resume(row *commands.Row) {
 	if tr := s.tracker; tr != nil && tr.Caching && s.multi == nil {
 		tr.EndCaching(row)
 	}
-	s.info.lastUS = s.executor.store.NowUS() // it was not idle, and now begins to be
+	s.Info.LastUS = s.executor.store.NowUS() // it was not idle, and now begins to be
 	s.executor.touch(s)
 }
 
 // Answered implements connection.
-func (s *session) Answered(w *parkedCall, mark int) {
+func (s *session) Answered(w *wait.Parked, mark int) {
 	ex := s.executor
-	if len(s.out.Buf)-mark >= ex.gauge.ReplyBytes && !w.muted {
-		ex.logReply(s, w.row, w.words.Argv(), mark)
+	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !w.Muted {
+		ex.logReply(s, w.Row, w.Words.Argv(), mark)
 	}
 	s.tells = true
 	if ex.hook != nil {
@@ -157,4 +157,4 @@ func (s *session) HasRead(row *commands.Row, argv [][]byte) {
 func (s *session) GuardPeer(silenceMS int64) { s.conn.GuardPeer(silenceMS) }
 
 // Heard implements connection.
-func (s *session) Heard() transport.Silence { return s.conn.Heard() }
+func (s *session) Heard() wait.Silence { return wait.Silence(s.conn.Heard()) }

@@ -58,8 +58,8 @@ func TestWhoEndsWaitAOFIsForgotten(t *testing.T) {
 	c, gone := client(t, srv), client(t, srv)
 	awaiting := func() (n int) {
 		srv.executor.do(func() {
-			n = len(srv.executor.waits.syncing.waiters)
-			require.EqualValues(t, n, srv.executor.waits.syncing.count.Load())
+			n = len(srv.executor.waits.Syncing.Waiters)
+			require.EqualValues(t, n, srv.executor.waits.Syncing.Count.Load())
 		})
 		return n
 	}

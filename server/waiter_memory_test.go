@@ -16,7 +16,7 @@ import (
 func TestWaiterMemory(t *testing.T) {
 	const waiters, most = 2000, 400
 	ex := &start(t, Options{}).executor
-	ex.waits.story.muted = true // it keeps a bounded number of keys
+	ex.waits.Story.Muted = true // it keeps a bounded number of keys
 	addr := &net.UnixAddr{Net: "unix"}
 	var scratch batch
 	sessions := make([]*session, waiters)
@@ -39,8 +39,8 @@ func TestWaiterMemory(t *testing.T) {
 	}
 	each := float64(heapBytes()-before) / waiters
 	ex.mu.Lock()
-	require.Equal(t, waiters, ex.waits.queues.Len())
-	words := float64(len(sessions[0].waiter.words))
+	require.Equal(t, waiters, ex.waits.Queues.Len())
+	words := float64(len(sessions[0].Waiter.Words))
 	counted = (ex.memory.clients - counted) / waiters
 	ex.mu.Unlock()
 	t.Logf("a waiter takes %.0f bytes, %.0f of them for its words, and %d are counted", each, words, counted)

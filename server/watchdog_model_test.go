@@ -15,6 +15,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/testkit"
+	"lockserver/server/wait"
 )
 
 // renewedLock is a lock in renewalModel.
@@ -154,7 +155,7 @@ func (m *renewalModel) advance(ms int64) {
 			falls = falls || r.atMS <= m.nowMS
 		}
 		for at, r := range m.renewals {
-			if !falls || r.atMS > m.nowMS+m.everyMS()/together {
+			if !falls || r.atMS > m.nowMS+m.everyMS()/wait.Together {
 				continue
 			}
 			l := m.locks[at]

@@ -130,7 +130,7 @@ func others() []suite {
 		{name: "migration", fast: "make migration", seconds: 90,
 			paths: []string{"tests/migration/", "docs/MIGRATION.md"}},
 		{name: "vanish", fast: "make vanish", seconds: 90,
-			paths: []string{"tests/vanish/", "tests/membership/", "server/pulse.go", "server/transport/"}},
+			paths: []string{"tests/vanish/", "tests/membership/", "server/wait/pulse.go", "server/transport/"}},
 		{name: "unauthenticated", fast: "make unauthenticated", seconds: 30,
 			paths: []string{"tests/unauthenticated/", "server/transport/", "server/acl/"}},
 		{name: "release-check", fast: "make release release-check PLATFORMS=linux/amd64", seconds: 150,

@@ -166,7 +166,9 @@ var parts = map[string][]string{
 	"server/topology":            {"commands", "internal/decimal", "internal/resp", "server/info", "store"},
 	"server/tracking":            {"commands", "internal/ascii", "internal/resp"},
 	"server/transport":           {},
-	"server/watching":            {"store"},
+	"server/wait": {"commands", "internal/ascii", "internal/config", "internal/hotkeys", "internal/keyevent", "internal/lockclass", "internal/lockhistory", "internal/resp",
+		"internal/tracecontext", "internal/waiting", "server/acl", "server/attach", "server/stats", "store", "store/due", "store/renewals"},
+	"server/watching": {"store"},
 }
 
 func TestPartsDoNotKnowTheServer(t *testing.T) {

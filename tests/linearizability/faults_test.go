@@ -13,9 +13,9 @@ var faults = []plant.Fault{
 	plant.New("UNLOCK ignores TOKEN", plant.Insert("unlock-token", `token = 0`)),
 	plant.New("UNLOCK forgets re-entry", plant.And("release-hold", "false")),
 	plant.New("LOCK.FORCE does nothing", plant.Omit("lock-force")),
-	plant.New("two waiters are woken", plant.Insert("call-tries", `l, err := commands.FindLock(ws.store.DB(w.DB()), []byte(w.First().Key()))
-	if w.row.Name == "lock" && err == nil && l.Holds > 0 && string(l.Owner) != w.Owner() {
-		ws.answer(w, func(c *commands.Ctx) error {
+	plant.New("two waiters are woken", plant.Insert("call-tries", `l, err := commands.FindLock(ws.Store.DB(w.DB()), []byte(w.First().Key()))
+	if w.Row.Name == "lock" && err == nil && l.Holds > 0 && string(l.Owner) != w.Owner() {
+		ws.Answer(w, func(c *commands.Ctx) error {
 			c.Out.Int(c.Host.NextToken(0))
 			return nil
 		})

@@ -152,8 +152,8 @@ var faults = []plant.Fault{
 	plant.New("a writer comes in beside a reader", plant.Insert("share-free", `if v.owners == 1 && !v.exclusive {
 		return true, nil
 	}`)),
-	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for o := ws.queues.Oldest(); o != nil; o = o.Later() {
-		others, _ := ws.watchdog.attached.All([]byte(o.Owner()))
+	plant.New("pushes go to the wrong owner", plant.Insert("audience", `for o := ws.Queues.Oldest(); o != nil; o = o.Later() {
+		others, _ := ws.Watchdog.Attached.All([]byte(o.Owner()))
 		for _, p := range others {
 			if !slices.Contains(to, p) {
 				to = append(slices.Clone(to), p)

@@ -20,6 +20,6 @@ var faults = []plant.Fault{
 	s.closing = true
 	return`)),
 	plant.New("a waiter's database is its client's", plant.Insert("waiter-context", `if w.First() != nil {
-		c.DB = ws.store.DB((2*w.DB() + 1) % 3)
+		c.DB = ws.Store.DB((2*w.DB() + 1) % 3)
 	}`)),
 }

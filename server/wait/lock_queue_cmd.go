@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"lockserver/commands"
@@ -58,9 +58,9 @@ func lockCancel(c *commands.Ctx) error {
 	if err := commands.CheckOwner(owner); err != nil {
 		return err
 	}
-	ws, found := partyOf(c).waits, int64(0)
+	ws, found := partyOf(c).Waits, int64(0)
 	for {
-		w := ws.queues.Find(c.DB.ID(), key, owner, nil)
+		w := ws.Queues.Find(c.DB.ID(), key, owner, nil)
 		if w == nil {
 			break
 		}
@@ -69,8 +69,8 @@ func lockCancel(c *commands.Ctx) error {
 		if of, ok := w.Call().(*queuedWait); ok {
 			ws.refuseQueued(of, attach.Cancelled)
 		} else {
-			ws.refuseFor(lockhistory.Cancelled)
-			ws.timeOut(w.Call().(*parkedCall))
+			ws.RefuseFor(lockhistory.Cancelled)
+			ws.TimeOut(w.Call().(*Parked))
 		}
 	}
 	c.Out.Int(found)

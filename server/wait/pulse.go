@@ -1,10 +1,9 @@
-package server
+package wait
 
 import (
 	"math"
 	"time"
 
-	"lockserver/server/transport"
 	"lockserver/store/due"
 )
 
@@ -32,29 +31,29 @@ import (
 // (in-process, a unix socket, other systems than Linux), the connection lives until it is closed.
 
 const (
-	// leastSilenceMS is long enough for three probes.
-	leastSilenceMS = 4000
+	// LeastSilenceMS is long enough for three probes.
+	LeastSilenceMS = 4000
 	// A grant is sent again after 0.2, 0.6, 1.4 and 3 seconds on a fast connection.
-	leastConfirmMS, mostConfirmMS = 1000, 3000
+	leastConfirmMS, MostConfirmMS = 1000, 3000
 	// looksPerConfirm is how often the server looks at a grant's client in that time.
 	looksPerConfirm = 4
 	// A living client's last sign is not looked up more often than so many times a lease,
 	// however many locks it holds.
-	asksPerLease = 30
+	AsksPerLease = 30
 )
 
 // pulse watches over one session's client. It is only touched under the executor. Each who waits has one, so
 // it is kept small: what can stand in the session does.
 type pulse struct {
-	timer   due.Timer // of the session, as a watched
-	askedMS int64     // when the last sign of life was looked up
-	// silentMS is how long before that it was, or notKnown; leaseMS by which the peer is probed. Both fit:
+	Timer   due.Timer // of the session, as a watched
+	AskedMS int64     // when the last sign of life was looked up
+	// SilentMS is how long before that it was, or notKnown; leaseMS by which the peer is probed. Both fit:
 	// a lease is at most of so many milliseconds (lock-watchdog-timeout).
-	silentMS, leaseMS int32
+	SilentMS, leaseMS int32
 }
 
 // watched is a session that is looked at when its timer runs out.
-type watched party
+type watched Party
 
 // watchedGrant is a grant that the client may not have received.
 type watchedGrant struct {
@@ -69,68 +68,68 @@ type watchedGrant struct {
 const notKnown = math.MinInt32
 
 // known reports whether the system tells when it heard of the client.
-func (p *pulse) known() bool { return p.silentMS != notKnown }
+func (p *pulse) known() bool { return p.SilentMS != notKnown }
 
 // heardMS is the last sign of life.
-func (p *pulse) heardMS() int64 { return p.askedMS - int64(p.silentMS) }
+func (p *pulse) heardMS() int64 { return p.AskedMS - int64(p.SilentMS) }
 
 // silenceMS is how long a client may be silent, with a lease of so long.
-func silenceMS(leaseMS int64) int64 { return max(leaseMS, leastSilenceMS) }
+func silenceMS(leaseMS int64) int64 { return max(leaseMS, LeastSilenceMS) }
 
 // confirmMS is how long a client may leave a grant unanswered.
-func confirmMS(leaseMS int64) int64 { return min(max(leaseMS/3, leastConfirmMS), mostConfirmMS) }
+func confirmMS(leaseMS int64) int64 { return min(max(leaseMS/3, leastConfirmMS), MostConfirmMS) }
 
 // watchOver begins to look after a session's client, on which others depend from now on.
-func (ws *waits) watchOver(s *party) {
-	p := s.pulse
+func (ws *Waits) watchOver(s *Party) {
+	p := s.Pulse
 	if p == nil {
 		p = &pulse{}
-		p.timer.Of = (*watched)(s)
-		s.pulse = p
-		p.ask(ws, s, ws.store.NowMS())
+		p.Timer.Of = (*watched)(s)
+		s.Pulse = p
+		p.ask(ws, s, ws.Store.NowMS())
 	}
-	if p.known() && !p.timer.Queued() {
-		ws.timers.Set(&p.timer, ws.store.NowMS()+ws.settings.LockWatchdogMS/renewalsPerLease)
+	if p.known() && !p.Timer.Queued() {
+		ws.Timers.Set(&p.Timer, ws.Store.NowMS()+ws.Settings.LockWatchdogMS/renewalsPerLease)
 	}
 }
 
 // watchGrant records that a session was granted what it waited for.
-func (ws *waits) watchGrant(s *party) {
-	p := s.pulse
+func (ws *Waits) watchGrant(s *Party) {
+	p := s.Pulse
 	if p == nil || !p.known() { // nil: the wait was for no lock
 		return
 	}
 	if s.unsure == nil {
 		s.unsure = new(watchedGrant)
 	}
-	s.unsure.atMS = ws.store.NowMS() // whether the one before was answered is still to be known
-	at := s.unsure.atMS + confirmMS(ws.settings.LockWatchdogMS)/looksPerConfirm
-	if !p.timer.Queued() || p.timer.AtMS() > at {
-		ws.timers.Set(&p.timer, at)
+	s.unsure.atMS = ws.Store.NowMS() // whether the one before was answered is still to be known
+	at := s.unsure.atMS + confirmMS(ws.Settings.LockWatchdogMS)/looksPerConfirm
+	if !p.Timer.Queued() || p.Timer.AtMS() > at {
+		ws.Timers.Set(&p.Timer, at)
 	}
 }
 
 // ask looks up, at now, when something was heard of the session's client.
-func (p *pulse) ask(ws *waits, s *party, now int64) transport.Silence {
-	lease := ws.settings.LockWatchdogMS
+func (p *pulse) ask(ws *Waits, s *Party, now int64) Silence {
+	lease := ws.Settings.LockWatchdogMS
 	if int64(p.leaseMS) != lease { // CONFIG SET
 		p.leaseMS = int32(lease)
-		s.client.GuardPeer(silenceMS(lease))
+		s.Client.GuardPeer(silenceMS(lease))
 	}
-	h := s.client.Heard()
-	p.askedMS, p.silentMS = now, notKnown
+	h := s.Client.Heard()
+	p.AskedMS, p.SilentMS = now, notKnown
 	if h.Known {
-		p.silentMS = int32(min(max(h.Lasts.Milliseconds(), notKnown+1), math.MaxInt32))
+		p.SilentMS = int32(min(max(h.Lasts.Milliseconds(), notKnown+1), math.MaxInt32))
 	}
 	return h
 }
 
 // lifeEndMS returns until when the locks of a session's client are renewed at now. That may be later than
 // the time of the unit: see catchUp.
-func (s *party) lifeEndMS(ws *waits, now int64) int64 {
-	p, lease := s.pulse, ws.settings.LockWatchdogMS
+func (s *Party) lifeEndMS(ws *Waits, now int64) int64 {
+	p, lease := s.Pulse, ws.Settings.LockWatchdogMS
 	left := min(lease, max(p.heardMS()+silenceMS(lease)-now, 0)) // the less that is left, the more a new sign matters
-	if p.known() && (int64(p.leaseMS) != lease || now-p.askedMS > left/asksPerLease || now < p.askedMS) {
+	if p.known() && (int64(p.leaseMS) != lease || now-p.AskedMS > left/AsksPerLease || now < p.AskedMS) {
 		p.ask(ws, s, now)
 	}
 	if !p.known() {
@@ -141,14 +140,14 @@ func (s *party) lifeEndMS(ws *waits, now int64) int64 {
 
 // Fire implements due.Firer: it is time to look whether the client lives.
 func (of *watched) Fire() {
-	s := (*party)(of)
-	ws := s.waits
-	lease, now := ws.settings.LockWatchdogMS, ws.store.NowMS()
-	waits := s.waiter != nil && s.waiter.Strict() || s.keepsPlaces()
-	if s.dead || s.terminated || !waits && !s.keeps() && s.attachments.Len() == 0 && s.unsure == nil {
+	s := (*Party)(of)
+	ws := s.Waits
+	lease, now := ws.Settings.LockWatchdogMS, ws.Store.NowMS()
+	waits := s.Waiter != nil && s.Waiter.Strict() || s.KeepsPlaces()
+	if s.Dead || s.Terminated || !waits && !s.Keeps() && s.Attachments.Len() == 0 && s.unsure == nil {
 		return // no other client depends on it
 	}
-	p := s.pulse
+	p := s.Pulse
 	h := p.ask(ws, s, now)
 	if !h.Known {
 		return
@@ -158,7 +157,7 @@ func (of *watched) Fire() {
 		confirm := confirmMS(lease)
 		switch since := s.unsure.unansweredFor(h); {
 		case since.Milliseconds() >= confirm*(looksPerConfirm-1)/looksPerConfirm: // the first look came a part later
-			ws.lose(s)
+			ws.Lose(s)
 			return
 		case !s.unsure.unanswered && now-s.unsure.atMS >= confirm:
 			s.unsure = nil
@@ -168,16 +167,16 @@ func (of *watched) Fire() {
 	}
 	left := silenceMS(lease) - h.Lasts.Milliseconds()
 	if left <= 0 {
-		ws.lose(s)
+		ws.Lose(s)
 		return
 	}
-	ws.timers.Set(&p.timer, now+max(min(next, left), leastPulseMS))
+	ws.Timers.Set(&p.Timer, now+max(min(next, left), LeastPulseMS))
 }
 
 // unansweredFor returns for how long something has been unanswered, as far as looks have seen, and
 // nothing was heard. It is reckoned by the silences: a connection goes by the machine's time,
 // whatever the clock of the leases is.
-func (g *watchedGrant) unansweredFor(h transport.Silence) time.Duration {
+func (g *watchedGrant) unansweredFor(h Silence) time.Duration {
 	if !h.Unanswered {
 		g.unanswered = false
 		return 0
@@ -188,19 +187,19 @@ func (g *watchedGrant) unansweredFor(h transport.Silence) time.Duration {
 	return h.Lasts - g.since
 }
 
-// lose ends a session with a client that is taken for dead. Its locks end one lease after the last sign of
+// Lose ends a session with a client that is taken for dead. Its locks end one lease after the last sign of
 // life. That includes locks that it got later, by a command that it had sent before.
-func (ws *waits) lose(s *party) {
-	ws.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
-		"silent-ms", ws.store.NowMS()-s.pulse.heardMS())
-	s.lost.Store(true)
-	ws.hub.Terminate(s)
+func (ws *Waits) Lose(s *Party) {
+	ws.Logger.Info("a client that holds or waits for a lock is silent, and closed", "id", s.Number, "address", s.Info.Addr,
+		"silent-ms", ws.Store.NowMS()-s.Pulse.heardMS())
+	s.Vanished.Store(true)
+	ws.Shard.Terminate(s)
 }
 
 // cutMS is when the leases of such a session end.
-func (ws *waits) cutMS(s *party) int64 {
-	return max(ws.store.NowMS(), s.pulse.heardMS()+silenceMS(ws.settings.LockWatchdogMS))
+func (ws *Waits) cutMS(s *Party) int64 {
+	return max(ws.Store.NowMS(), s.Pulse.heardMS()+silenceMS(ws.Settings.LockWatchdogMS))
 }
 
 // renewEveryMS is the time from one renewal of a lease to the next.
-func (ws *waits) renewEveryMS() int64 { return ws.settings.LockWatchdogMS / renewalsPerLease }
+func (ws *Waits) renewEveryMS() int64 { return ws.Settings.LockWatchdogMS / renewalsPerLease }

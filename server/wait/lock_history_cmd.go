@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"math"
@@ -84,7 +84,7 @@ func lockHistory(c *commands.Ctx) error {
 		return err
 	}
 	s := partyOf(c)
-	ring := s.waits.story.ring
+	ring := s.Waits.Story.Ring
 	sinceUS, why := ring.Since()
 	out := c.Out
 	out.Map(4)
@@ -100,7 +100,7 @@ func lockHistory(c *commands.Ctx) error {
 	out.BulkString("events")
 	var found []lockhistory.Event
 	visit := func(e *lockhistory.Event) bool {
-		if e.Key == nil || s.user.MayRead(h.q.DB, e.Key) {
+		if e.Key == nil || s.User.MayRead(h.q.DB, e.Key) {
 			found = append(found, *e)
 		}
 		return len(found) < h.count
@@ -212,9 +212,9 @@ func lockHot(c *commands.Ctx) error {
 		}
 	}
 	s := partyOf(c)
-	sketch, measure := &s.waits.story.waited, by
+	sketch, measure := &s.Waits.Story.waited, by
 	if by >= hotHold {
-		sketch, measure = &s.waits.story.held, by-hotHold
+		sketch, measure = &s.Waits.Story.Held, by-hotHold
 	}
 	number := func(name string, n int64) {
 		if c.Out.BulkString(name); by == hotWait || by == hotHold {
@@ -223,7 +223,7 @@ func lockHot(c *commands.Ctx) error {
 			c.Out.Int(n)
 		}
 	}
-	top := slices.DeleteFunc(sketch.Top(measure), func(k hotkeys.Key) bool { return !s.user.MayRead(k.DB, k.Key) })
+	top := slices.DeleteFunc(sketch.Top(measure), func(k hotkeys.Key) bool { return !s.User.MayRead(k.DB, k.Key) })
 	top = top[:min(int64(len(top)), most)]
 	c.Out.Map(4)
 	c.Out.BulkString("by")

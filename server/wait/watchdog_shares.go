@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"lockserver/commands"
@@ -67,29 +67,29 @@ func (rs *shareRenewals) find(db int, key, owner []byte) *renewal {
 
 // shareOf reports whether the server renews what an owner has of a lock with that token, and for which
 // session; nil: for attached sessions alone.
-func (w *watchdog) shareOf(db int, key, owner []byte, token int64) (s *party, renewed bool) {
+func (w *watchdog) shareOf(db int, key, owner []byte, token int64) (s *Party, renewed bool) {
 	r := w.shares.find(db, key, owner)
 	switch {
 	case r == nil || r.token != token:
 		return nil, false
-	case r.party != nil && !r.party.ended():
+	case r.party != nil && !r.party.Ended():
 		return r.party, true
 	}
-	return nil, w.attached.IsAttached(owner)
+	return nil, w.Attached.IsAttached(owner)
 }
 
-// heldShare implements commands.Services.
-func (w *watchdog) heldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+// HeldShare implements commands.Services.
+func (w *watchdog) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
 	db := c.DB.ID()
-	if w.attached.InUse() {
-		w.attached.Look(db, key, owner)
+	if w.Attached.InUse() {
+		w.Attached.Look(db, key, owner)
 	}
 	if !renewed {
 		w.shares.stop(db, key, owner)
 		return
 	}
 	r, s := w.shares.of(db, key, owner), partyOf(c)
-	if gone := s.ended(); gone || r.party != s {
+	if gone := s.Ended(); gone || r.party != s {
 		r.leave()
 		if !gone {
 			r.join(s)
@@ -142,7 +142,7 @@ func (rs *shareRenewals) put(r *renewal, in *sharedLocks, key string) {
 }
 
 // join makes s the session that the renewal lives with.
-func (r *renewal) join(s *party) {
+func (r *renewal) join(s *Party) {
 	r.party = s
 	if r.next = s.shares; r.next != nil {
 		r.next.prev = r
@@ -166,18 +166,18 @@ func (r *renewal) leave() {
 	r.party, r.prev, r.next = nil, nil, nil
 }
 
-// releasedShare implements commands.Services.
-func (w *watchdog) releasedShare(c *commands.Ctx, key, owner []byte, released bool) {
-	if released && w.attached.InUse() {
-		w.attached.BecauseDoubted(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
+// ReleasedShare implements commands.Services.
+func (w *watchdog) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
+	if released && w.Attached.InUse() {
+		w.Attached.BecauseDoubted(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
 	}
 	w.shares.stop(c.DB.ID(), key, owner)
 }
 
-// forcedShare implements commands.Services.
-func (w *watchdog) forcedShare(c *commands.Ctx, key, owner []byte) {
-	if w.attached.InUse() {
-		w.attached.BecauseDoubted(c.DB.ID(), key, attach.Forced) // as in releasedShare
+// ForcedShare implements commands.Services.
+func (w *watchdog) ForcedShare(c *commands.Ctx, key, owner []byte) {
+	if w.Attached.InUse() {
+		w.Attached.BecauseDoubted(c.DB.ID(), key, attach.Forced) // as in releasedShare
 	}
 	w.shares.stop(c.DB.ID(), key, owner)
 }
@@ -234,7 +234,7 @@ func (rs *shareRenewals) dropEvery() {
 
 // forget ends renewals of a session that has gone, at most so many. It leaves those of owners that other
 // sessions are attached to.
-func (rs *shareRenewals) forget(s *party, attached *attach.Table[*party], most int) {
+func (rs *shareRenewals) forget(s *Party, attached *attach.Table[*Party], most int) {
 	for r := s.shares; r != nil && most > 0; r = s.shares {
 		most--
 		// plant:keep-share
@@ -322,7 +322,7 @@ type renewal struct {
 	key        string
 	owner      []byte
 	token      int64
-	party      *party   // nil: it has gone, or is not known, and other sessions are attached
+	party      *Party   // nil: it has gone, or is not known, and other sessions are attached
 	prev, next *renewal // the others of the session
 	timer      due.Item[*renewal]
 }

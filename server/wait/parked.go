@@ -1,7 +1,8 @@
-package server
+package wait
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -22,49 +23,49 @@ import (
 // To add a blocking command: write its handler so that one function tries (and does nothing if it cannot),
 // call it once, and hand it to Ctx.Block. Nothing here needs to know the command.
 
-// parkedCall is a client's command that waits. There may be as many as there are connections, so it is kept
+// Parked is a client's command that waits. There may be as many as there are connections, so it is kept
 // small: what few have is in parkedExtra, and texts are read out of its command.
-type parkedCall struct {
+type Parked struct {
 	waiting.Waiter
-	party   *party
-	row     *commands.Row
-	words   commands.Words       // its command
+	Party   *Party
+	Row     *commands.Row
+	Words   commands.Words       // its command
 	lock    commands.WaitingLock // what waits, if that is for locks; for anything else see call
 	extra   *parkedExtra         // nil: it has none
 	sinceUS int64
 
 	tookNS      uint32 // what its attempts took, if timed; at most four seconds fit
 	endsWithKey bool   // as commands.Wait.EndsWithKey
-	timed       bool   // what its attempts take is measured
-	muted       bool   // CLIENT REPLY OFF or SKIP was in force when the command came
+	Timed       bool   // what its attempts take is measured
+	Muted       bool   // CLIENT REPLY OFF or SKIP was in force when the command came
 	adopted     bool   // of a queuedWait: its session did not ask for it, but is attached to the owner
 }
 
-var _ waiting.Call = (*parkedCall)(nil)
+var _ waiting.Call = (*Parked)(nil)
 
 // parkedExtra is what a waiter does not have without a deadline.
 type parkedExtra struct {
 	timer due.Timer // of its deadline
 }
 
-// otherCall is a parkedCall that does not wait for locks.
-type otherCall struct {
-	parkedCall
+// Other is a parkedCall that does not wait for locks.
+type Other struct {
+	Parked
 	waits commands.Waiting
-	// logEnd logs the result of an operator's command when its work is over, also if its client is gone.
+	// LogEnd logs the result of an operator's command when its work is over, also if its client is gone.
 	// It is nil if the command is not logged.
-	logEnd func(err error)
+	LogEnd func(err error)
 }
 
-// over says that the work of a command is over, and with which error.
-func (w *parkedCall) over(err error) {
-	if logEnd := w.Call().(*otherCall).logEnd; logEnd != nil {
+// Over says that the work of a command is over, and with which error.
+func (w *Parked) Over(err error) {
+	if logEnd := w.Call().(*Other).LogEnd; logEnd != nil {
 		logEnd(err)
 	}
 }
 
 // extras is the call's extra, which exists from now on.
-func (w *parkedCall) extras() *parkedExtra {
+func (w *Parked) extras() *parkedExtra {
 	if w.extra == nil {
 		w.extra = &parkedExtra{}
 		w.extra.timer.Of = w
@@ -72,21 +73,21 @@ func (w *parkedCall) extras() *parkedExtra {
 	return w.extra
 }
 
-// take adds what an attempt took.
-func (w *parkedCall) take(d time.Duration) {
+// Take adds what an attempt took.
+func (w *Parked) Take(d time.Duration) {
 	w.tookNS = uint32(min(int64(w.tookNS)+int64(d), math.MaxUint32))
 }
 
 // call is what waits.
-func (w *parkedCall) call() commands.Waiting {
+func (w *Parked) call() commands.Waiting {
 	if w.OfLocks() {
 		return &w.lock
 	}
-	return w.Call().(*otherCall).waits
+	return w.Call().(*Other).waits
 }
 
-// deadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
-func (w *parkedCall) deadlineMS() int64 {
+// DeadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
+func (w *Parked) DeadlineMS() int64 {
 	if w.extra == nil {
 		return 0
 	}
@@ -94,15 +95,15 @@ func (w *parkedCall) deadlineMS() int64 {
 }
 
 // textOf returns a word of the call's command, which keeps it alive; a copy, if it is none.
-func (w *parkedCall) textOf(word []byte) string {
-	if at := w.words.Find(word); at >= 0 {
-		return w.words.At(at)
+func (w *Parked) textOf(word []byte) string {
+	if at := w.Words.Find(word); at >= 0 {
+		return w.Words.At(at)
 	}
 	return string(word)
 }
 
-// park lets a command wait, at the end of its handler, which wrote nothing.
-func (ws *waits) park(c *commands.Ctx, wait commands.Wait) error {
+// Park lets a command wait, at the end of its handler, which wrote nothing.
+func (ws *Waits) Park(c *commands.Ctx, wait commands.Wait) error {
 	if wait.Notify {
 		return ws.enqueue(c, &wait)
 	}
@@ -111,16 +112,16 @@ func (ws *waits) park(c *commands.Ctx, wait commands.Wait) error {
 		ws.refusedAtOnce(c, &wait, lockhistory.Refused, lockhistory.Limited)
 		return err
 	}
-	w, call := (*parkedCall)(nil), waiting.Call(nil)
+	w, call := (*Parked)(nil), waiting.Call(nil)
 	if wait.Owner == nil {
-		other := &otherCall{waits: wait.Waits()}
-		w, call = &other.parkedCall, other
+		other := &Other{waits: wait.Waits()}
+		w, call = &other.Parked, other
 	} else {
-		w = &parkedCall{lock: wait.Lock}
+		w = &Parked{lock: wait.Lock}
 		call = w
 	}
-	w.party, w.row, w.words, w.sinceUS = s, c.Row, commands.PackWords(c.Argv), ws.store.NowUS()
-	w.endsWithKey, w.muted = wait.EndsWithKey, s.client.Muted()
+	w.Party, w.Row, w.Words, w.sinceUS = s, c.Row, commands.PackWords(c.Argv), ws.Store.NowUS()
+	w.endsWithKey, w.Muted = wait.EndsWithKey, s.Client.Muted()
 	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Latch: wait.Latch, Kind: uint8(wait.Kind)}
 	if len(wait.Keys) > 0 {
 		r.First = w.textOf(wait.Keys[0])
@@ -129,16 +130,16 @@ func (ws *waits) park(c *commands.Ctx, wait commands.Wait) error {
 		r.Name = w.textOf(wait.Owner)
 	}
 	if wait.DeadlineMS != 0 {
-		ws.timers.Set(&w.extras().timer, wait.DeadlineMS)
+		ws.Timers.Set(&w.extras().timer, wait.DeadlineMS)
 	}
-	ws.queues.Enter(&w.Waiter, call, &r)
-	if cycle := ws.queues.Deadlock(&w.Waiter); cycle != nil {
-		ws.queues.Leave(&w.Waiter, false)
+	ws.Queues.Enter(&w.Waiter, call, &r)
+	if cycle := ws.Queues.Deadlock(&w.Waiter); cycle != nil {
+		ws.Queues.Leave(&w.Waiter, false)
 		w.stopTimer(ws)
 		ws.refusedAtOnce(c, &wait, lockhistory.Deadlock, lockhistory.None)
 		return ws.refuseDeadlock(cycle)
 	}
-	s.waiter = w
+	s.Waiter = w
 	ws.tally(w, 1)
 	if wait.Queue {
 		ws.watchOver(s)
@@ -146,25 +147,25 @@ func (ws *waits) park(c *commands.Ctx, wait commands.Wait) error {
 	if wait.Owner != nil {
 		ws.beganWait(w)
 	}
-	if ws.queues.Len() == 1 {
-		ws.hub.Observe()
+	if ws.Queues.Len() == 1 {
+		ws.Shard.Observe()
 	}
 	return nil
 }
 
 // waitFigures counts what INFO tells of the calls that wait, and how many have ended.
 type waitFigures struct {
-	timed       int // those that wait until a deadline
+	Timed       int // those that wait until a deadline
 	endWithKeys int // those that also end when the key goes (XREADGROUP)
-	// outcomes counts, since the start, the waits that ended, the grants that were given back, and the lost
+	// Outcomes counts, since the start, the waits that ended, the grants that were given back, and the lost
 	// locks that were reported. It bounds slices and turns: see outcomeCost.
-	outcomes int
-	// mostOutcomes is the value of outcomes at which the present slice ends. A command that took long sets it
+	Outcomes int
+	// MostOutcomes is the value of outcomes at which the present slice ends. A command that took long sets it
 	// to 0: see longCommand.
-	mostOutcomes int
-	most         int   // of them that one unit serves before it puts off waiters for locks
-	limited      int64 // waits for locks, with -LOCKLIMIT
-	unconfirmed  int64 // grants after waits with NOTIFY that were not confirmed in time
+	MostOutcomes int
+	Most         int   // of them that one unit serves before it puts off waiters for locks
+	Limited      int64 // waits for locks, with -LOCKLIMIT
+	Unconfirmed  int64 // grants after waits with NOTIFY that were not confirmed in time
 	// words and text are the memory of keysOf, and keys that of an outcome. If each of 100,000 waits that end
 	// at once allocates some, the collector runs three times meanwhile.
 	words [][]byte
@@ -173,15 +174,15 @@ type waitFigures struct {
 	push  []byte // buffer for a push about a lock
 }
 
-// spent is what all outcomes have counted as so far, in steps of a budget.
-func (w *waitFigures) spent() int { return outcomeCost * w.outcomes }
+// Spent is what all outcomes have counted as so far, in steps of a budget.
+func (w *waitFigures) Spent() int { return outcomeCost * w.Outcomes }
 
 // keysOf returns the keys that a call waits, or has waited, for. They are valid until the next call.
-func (n *waitFigures) keysOf(w *parkedCall) [][]byte {
+func (n *waitFigures) keysOf(w *Parked) [][]byte {
 	if cap(n.text) > mostSpareBytes {
 		n.words, n.text = nil, nil
 	}
-	n.words, n.text = w.words.Append(n.words[:0], n.text)
+	n.words, n.text = w.Words.Append(n.words[:0], n.text)
 	return w.lock.KeysIn(n.words)
 }
 
@@ -196,28 +197,28 @@ func (n *waitFigures) sparePush() {
 // the push it takes about 5 µs on a fast machine. In a turn of a session it is feedOutcomeCost.
 const outcomeCost = 16
 
-// servedPerUnit is how many waiters one unit serves before it puts off waiters for locks. That takes about a
+// ServedPerUnit is how many waiters one unit serves before it puts off waiters for locks. That takes about a
 // millisecond.
-const servedPerUnit = 128
+const ServedPerUnit = 128
 
 // tally counts a call that comes (1) or goes (-1).
-func (n *waitFigures) tally(w *parkedCall, by int) {
-	if w.deadlineMS() != 0 {
-		n.timed += by
+func (n *waitFigures) tally(w *Parked, by int) {
+	if w.DeadlineMS() != 0 {
+		n.Timed += by
 	}
 	if w.endsWithKey {
 		n.endWithKeys += by
 	}
 }
 
-// keysThatEnd is the number of keys with a waiter that also stops to wait when the key goes.
-func (ws *waits) keysThatEnd() (n int) {
+// KeysThatEnd is the number of keys with a waiter that also stops to wait when the key goes.
+func (ws *Waits) KeysThatEnd() (n int) {
 	if ws.endWithKeys == 0 {
 		return 0
 	}
-	ws.queues.Each(func(q *waiting.Queue) bool {
+	ws.Queues.Each(func(q *waiting.Queue) bool {
 		for pl := q.First(); pl != nil; pl = pl.Next() {
-			if w := parkedOf(pl.Waiter()); w.endsWithKey {
+			if w := ParkedOf(pl.Waiter()); w.endsWithKey {
 				n++
 				break
 			}
@@ -228,65 +229,65 @@ func (ws *waits) keysThatEnd() (n int) {
 }
 
 // stopTimer makes the wait have no end in time any more.
-func (w *parkedCall) stopTimer(ws *waits) {
+func (w *Parked) stopTimer(ws *Waits) {
 	if w.extra != nil {
-		ws.timers.Remove(&w.extra.timer)
+		ws.Timers.Remove(&w.extra.timer)
 	}
 }
 
-// unpark ends a wait, however it ended; the session goes on with its next command. granted: the call got what
+// Unpark ends a wait, however it ended; the session goes on with its next command. granted: the call got what
 // it waited for.
-func (ws *waits) unpark(w *parkedCall, granted bool) {
+func (ws *Waits) Unpark(w *Parked, granted bool) {
 	ws.tally(w, -1)
 	ws.endedWait(w, granted)
-	ws.queues.Leave(&w.Waiter, granted)
-	if ws.queues.Len() == 0 {
-		ws.hub.Observe()
+	ws.Queues.Leave(&w.Waiter, granted)
+	if ws.Queues.Len() == 0 {
+		ws.Shard.Observe()
 	}
 	w.stopTimer(ws)
 	if w.OfLocks() {
 		ws.countLockWait(w)
 	}
-	if len(ws.syncing.waiters) > 0 {
-		ws.syncing.forget(w)
+	if len(ws.Syncing.Waiters) > 0 {
+		ws.Syncing.forget(w)
 	}
-	w.party.waiter = nil
-	ws.outcomes++
-	ws.served.Add(1)
-	w.party.client.Resume(w.row)
+	w.Party.Waiter = nil
+	ws.Outcomes++
+	ws.Served.Add(1)
+	w.Party.Client.Resume(w.Row)
 }
 
 // countLockWait counts a wait for a lock that ends, and keeps it if it was long, for LATENCY and COMMANDLOG.
-func (ws *waits) countLockWait(w *parkedCall) {
-	us := ws.store.NowUS() - w.sinceUS
-	ws.stats.LocksOf(w.DB()).Waits.Add(us)
-	ws.stats.Events.Add("lock-wait", ws.store.NowUS()/1_000_000, us/1000)
-	if us >= ws.gauge.LockWaitUS {
-		ws.logCall(&ws.stats.Waits, w, us)
+func (ws *Waits) countLockWait(w *Parked) {
+	us := ws.Store.NowUS() - w.sinceUS
+	ws.Stats.LocksOf(w.DB()).Waits.Add(us)
+	ws.Stats.Events.Add("lock-wait", ws.Store.NowUS()/1_000_000, us/1000)
+	if us >= ws.Gauge.LockWaitUS {
+		ws.logCall(&ws.Stats.Waits, w, us)
 	}
 }
 
 // Fire implements due.Firer: the waiter's time is up.
-func (w *parkedCall) Fire() { w.party.waits.timeOut(w) }
+func (w *Parked) Fire() { w.Party.Waits.TimeOut(w) }
 
-// timeOut answers a waiter at its deadline.
-func (ws *waits) timeOut(w *parkedCall) {
-	ws.refuseFor(lockhistory.Timeout)
-	ws.answer(w, func(c *commands.Ctx) error {
+// TimeOut answers a waiter at its deadline.
+func (ws *Waits) TimeOut(w *Parked) {
+	ws.RefuseFor(lockhistory.Timeout)
+	ws.Answer(w, func(c *commands.Ctx) error {
 		w.call().TimedOut(c)
 		return nil
 	})
 }
 
-// answer ends a wait with what reply writes.
-func (ws *waits) answer(w *parkedCall, reply func(c *commands.Ctx) error) {
+// Answer ends a wait with what reply writes.
+func (ws *Waits) Answer(w *Parked, reply func(c *commands.Ctx) error) {
 	c := ws.ctxOf(w)
 	mark := c.Out.Mark()
-	err := ws.contain(w.row, func() error { return reply(&c.Ctx) })
+	err := ws.contain(w.Row, func() error { return reply(&c.Ctx) })
 	if err != nil {
 		c.Out.Rollback(mark)
 		c.Out.Error(err.Error())
-		ws.stats.Errors.Count(err.Error())
+		ws.Stats.Errors.Count(err.Error())
 	}
 	ws.countWaited(w, err != nil)
 	ws.spareCtx(c)
@@ -294,13 +295,13 @@ func (ws *waits) answer(w *parkedCall, reply func(c *commands.Ctx) error) {
 }
 
 // answered is the end of a wait. The reply is behind mark.
-func (ws *waits) answered(w *parkedCall, mark int, granted bool) {
+func (ws *Waits) answered(w *Parked, mark int, granted bool) {
 	// plant:waiter-muted
-	if w.muted {
-		w.party.out.Rollback(mark)
+	if w.Muted {
+		w.Party.Out.Rollback(mark)
 	}
-	w.party.client.Answered(w, mark)
-	ws.unpark(w, granted)
+	w.Party.Client.Answered(w, mark)
+	ws.Unpark(w, granted)
 }
 
 // deadlockSearch is what falls due when the last unit had no time for all suspects.
@@ -310,78 +311,78 @@ type deadlockSearch struct{ queues *waiting.Queues }
 func (d deadlockSearch) Fire() { d.queues.GoOn() }
 
 // Try implements waiting.Call.
-func (w *parkedCall) Try() (done, stop bool) {
-	ws := w.party.waits
+func (w *Parked) Try() (done, stop bool) {
+	ws := w.Party.Waits
 	// plant:call-tries
-	done = ws.try(w)
-	return done, ws.hub.Terminates()
+	done = ws.Try(w)
+	return done, ws.Shard.Terminates()
 }
 
 // Refuse implements waiting.Call.
-func (w *parkedCall) Refuse(cycle waiting.Cycle) {
-	ws := w.party.waits
-	ws.refuseFor(deadlocked)
-	ws.answer(w, func(*commands.Ctx) error { return ws.refuseDeadlock(cycle) })
+func (w *Parked) Refuse(cycle waiting.Cycle) {
+	ws := w.Party.Waits
+	ws.RefuseFor(deadlocked)
+	ws.Answer(w, func(*commands.Ctx) error { return ws.refuseDeadlock(cycle) })
 }
 
-// try gives a waiter its chance and says whether it has been answered.
-func (ws *waits) try(w *parkedCall) bool {
-	refusal := ws.hub.RefusesWaiter(w.row)
+// Try gives a waiter its chance and says whether it has been answered.
+func (ws *Waits) Try(w *Parked) bool {
+	refusal := ws.Shard.RefusesWaiter(w.Row)
 	c := ws.ctxOf(w)
 	mark := c.Out.Mark()
 	done := false
-	w.party.client.Act()                        // not the session that made the key ready
-	err := w.party.client.Permit(w.row, c.Argv) // it may have lost the right while it waited
+	w.Party.Client.Act()                        // not the session that made the key ready
+	err := w.Party.Client.Permit(w.Row, c.Argv) // it may have lost the right while it waited
 	if err == nil {
 		err = refusal
 	}
 	if err == nil {
 		var start time.Time
-		if w.timed {
+		if w.Timed {
 			start = time.Now()
 		}
-		ws.story.trying = w
-		err = ws.contain(w.row, func() (err error) {
+		ws.Story.trying = w
+		err = ws.contain(w.Row, func() (err error) {
 			done, err = w.call().Try(&c.Ctx)
 			return err
 		})
-		ws.story.trying = nil
-		if w.timed {
-			w.take(time.Since(start))
+		ws.Story.trying = nil
+		if w.Timed {
+			w.Take(time.Since(start))
 		}
-		w.party.client.HasRead(w.row, c.Argv)
+		w.Party.Client.HasRead(w.Row, c.Argv)
 	}
-	ws.hub.ActNoMore()
+	ws.Shard.ActNoMore()
 	ws.spareCtx(c)
 	if err != nil {
-		w.party.out.Rollback(mark)
-		w.party.out.Error(err.Error())
-		ws.stats.Errors.Count(err.Error())
-		ws.refuseFor(whyRefused[refusalOf(err)])
+		w.Party.Out.Rollback(mark)
+		w.Party.Out.Error(err.Error())
+		ws.Stats.Errors.Count(err.Error())
+		ws.RefuseFor(whyRefused[refusalOf(err)])
 	} else if !done {
-		w.party.out.Rollback(mark)
+		w.Party.Out.Rollback(mark)
 		return false
 	}
 	ws.countWaited(w, err != nil)
 	granted := err == nil
 	if granted && w.OfLocks() {
-		ws.stats.LocksOf(w.DB()).Handoffs++
+		ws.Stats.LocksOf(w.DB()).Handoffs++
 	}
 	if _, undoes := w.call().(commands.Undoer); undoes && granted {
-		w.party.granted = w
-		ws.watchGrant(w.party)
+		w.Party.Granted = w
+		ws.watchGrant(w.Party)
 	}
 	ws.answered(w, mark, granted)
 	return true
 }
 
-// undo takes back what a waiter was given, because its client went before it could be answered. Like
+// Undo takes back what a waiter was given, because its client went before it could be answered. Like
 // every change it may terminate others and make queues ready: it is called where no command is
 // running, and endUnit comes after it. Who follows another by now changes nothing by itself: what was
 // granted is a part of the history, and ends with its lease.
-func (ws *waits) undo(w *parkedCall) {
+func (ws *Waits) Undo(w *Parked) {
 	// plant:undo-grant
-	if ws.follows {
+	if ws.Follows {
 		return
 	}
 	u, ok := w.call().(commands.Undoer)
@@ -391,12 +392,12 @@ func (ws *waits) undo(w *parkedCall) {
 	c := ws.freeCtx(w)
 	ws.queuedOut.Rollback(0)
 	c.Out = &ws.queuedOut // no client reads it
-	ws.story.undoing = true
-	_ = ws.contain(w.row, func() error {
+	ws.Story.undoing = true
+	_ = ws.contain(w.Row, func() error {
 		u.Undo(&c.Ctx)
 		return nil
 	})
-	ws.story.undoing = false
+	ws.Story.undoing = false
 	ws.spareCtx(c)
 }
 
@@ -411,13 +412,13 @@ type waiterCtx struct {
 const mostSpareBytes = 4 << 10
 
 // ctxOf is the context of a waiter's own command, until it is given to spareCtx.
-func (ws *waits) ctxOf(w *parkedCall) *waiterCtx {
-	w.party.client.TakeInbox()
+func (ws *Waits) ctxOf(w *Parked) *waiterCtx {
+	w.Party.Client.TakeInbox()
 	return ws.freeCtx(w)
 }
 
 // freeCtx returns a context for a waiter's command that is in no other use.
-func (ws *waits) freeCtx(w *parkedCall) *waiterCtx {
+func (ws *Waits) freeCtx(w *Parked) *waiterCtx {
 	var c *waiterCtx
 	if n := len(ws.spareCtxs); n > 0 {
 		c = ws.spareCtxs[n-1]
@@ -425,15 +426,15 @@ func (ws *waits) freeCtx(w *parkedCall) *waiterCtx {
 	} else {
 		c = new(waiterCtx)
 	}
-	c.words, c.text = w.words.Append(c.words[:0], c.text)
-	ws.hub.Prepare(&c.Ctx, w.party, w.row, c.words)
-	c.DB, c.MayBlock = ws.store.DB(w.DB()), false
+	c.words, c.text = w.Words.Append(c.words[:0], c.text)
+	ws.Shard.Prepare(&c.Ctx, w.Party, w.Row, c.words)
+	c.DB, c.MayBlock = ws.Store.DB(w.DB()), false
 	// plant:waiter-context
 	return c
 }
 
 // spareCtx ends the use of what freeCtx returned.
-func (ws *waits) spareCtx(c *waiterCtx) {
+func (ws *Waits) spareCtx(c *waiterCtx) {
 	if cap(c.text) > mostSpareBytes {
 		c.words, c.text = nil, nil
 	}
@@ -443,19 +444,19 @@ func (ws *waits) spareCtx(c *waiterCtx) {
 // retry makes a queue ready at a time.
 type retry struct {
 	queue *waiting.Queue
-	waits *waits
+	waits *Waits
 	timer due.Timer
 }
 
 // QueueEnded implements waiting.Attachment.
-func (r *retry) QueueEnded() { r.waits.timers.Remove(&r.timer) }
+func (r *retry) QueueEnded() { r.waits.Timers.Remove(&r.timer) }
 
 // Fire implements due.Firer: the queue has its turn.
-func (r *retry) Fire() { r.waits.queues.MakeReady(r.queue) }
+func (r *retry) Fire() { r.waits.Queues.MakeReady(r.queue) }
 
-// tryAgainAt makes the queue of a key ready at a time, or before, if another waiter has asked for that.
-func (ws *waits) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
-	q := ws.queues.Of(c.DB.ID(), key)
+// TryAgainAt makes the queue of a key ready at a time, or before, if another waiter has asked for that.
+func (ws *Waits) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
+	q := ws.Queues.Of(c.DB.ID(), key)
 	if q == nil {
 		return
 	}
@@ -466,19 +467,19 @@ func (ws *waits) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 		q.Attach(r)
 	}
 	if t := &r.timer; !t.Queued() || atMS < t.AtMS() {
-		ws.timers.Set(t, atMS)
+		ws.Timers.Set(t, atMS)
 	}
 }
 
-// parkedOf is what waits, with or without a client that is blocked by it.
-func parkedOf(w *waiting.Waiter) *parkedCall {
+// ParkedOf is what waits, with or without a client that is blocked by it.
+func ParkedOf(w *waiting.Waiter) *Parked {
 	switch of := w.Call().(type) {
 	case *queuedWait:
-		return &of.parkedCall
-	case *otherCall:
-		return &of.parkedCall
+		return &of.Parked
+	case *Other:
+		return &of.Parked
 	}
-	return w.Call().(*parkedCall)
+	return w.Call().(*Parked)
 }
 
 // refusalOf is what an error is called that ends a wait.
@@ -493,14 +494,14 @@ func refusalOf(err error) attach.Refusal {
 }
 
 // limitWaiters refuses a wait for a lock that has as many waiters as it may have.
-func (ws *waits) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
+func (ws *Waits) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
 	most := ws.mostWaiters
 	if most == 0 || wait.Owner == nil {
 		return nil
 	}
 	for _, key := range wait.Keys {
-		if q := ws.queues.Of(c.DB.ID(), key); q != nil && int64(q.OfLocks()) >= most {
-			ws.limited++
+		if q := ws.Queues.Of(c.DB.ID(), key); q != nil && int64(q.OfLocks()) >= most {
+			ws.Limited++
 			return commands.ErrLockWaiters(key, most)
 		}
 	}
@@ -508,40 +509,40 @@ func (ws *waits) limitWaiters(c *commands.Ctx, wait *commands.Wait) error {
 }
 
 // limitWaits is limitWaiters for a wait with NOTIFY. A connection can have many such waits.
-func (ws *waits) limitWaits(c *commands.Ctx, wait *commands.Wait) error {
+func (ws *Waits) limitWaits(c *commands.Ctx, wait *commands.Wait) error {
 	most, s := ws.mostWaits, partyOf(c)
-	if most > 0 && s.queued != nil && int64(s.queued.count) >= most {
-		ws.limited++
+	if most > 0 && s.Queued != nil && int64(s.Queued.Count) >= most {
+		ws.Limited++
 		return commands.ErrLockWaits(most)
 	}
 	return ws.limitWaiters(c, wait)
 }
 
 // countWaited counts a command that has waited, when it is answered. It took what its attempts did.
-func (ws *waits) countWaited(w *parkedCall, failed bool) {
-	of := ws.stats.Of(w.row)
+func (ws *Waits) countWaited(w *Parked, failed bool) {
+	of := ws.Stats.Of(w.Row)
 	of.Called()
-	if w.timed {
+	if w.Timed {
 		of.Took(time.Duration(w.tookNS))
 	}
-	ws.stats.Total++
+	ws.Stats.Total++
 	if failed {
 		of.Failed++
 	}
-	if us := int64(w.tookNS) / 1000; ws.gauge.Timed[w.row.Index()] && us >= ws.gauge.SlowUS && !w.row.Flags.Has(commands.SkipSlowlog) {
-		ws.logCall(&ws.stats.Slow, w, us)
+	if us := int64(w.tookNS) / 1000; ws.Gauge.Timed[w.Row.Index()] && us >= ws.Gauge.SlowUS && !w.Row.Flags.Has(commands.SkipSlowlog) {
+		ws.logCall(&ws.Stats.Slow, w, us)
 	}
 }
 
 // logCall adds a call to one of the logs for the operator.
-func (ws *waits) logCall(log *stats.SlowLog, w *parkedCall, us int64) {
-	of := &w.party.info
-	log.Add(stats.SlowEntry{AtS: ws.store.NowUS() / 1_000_000, Figure: us, Args: w.row.Redact(w.words.Argv()), Addr: of.addr, Name: of.name})
+func (ws *Waits) logCall(log *stats.SlowLog, w *Parked, us int64) {
+	of := &w.Party.Info
+	log.Add(stats.SlowEntry{AtS: ws.Store.NowUS() / 1_000_000, Figure: us, Args: w.Row.Redact(w.Words.Argv()), Addr: of.Addr, Name: of.Name})
 }
 
 // bytes is what a waiter takes, with what there is for its sake.
-func (w *parkedCall) bytes() int {
-	n := waiterBytes + len(w.words)
+func (w *Parked) bytes() int {
+	n := waiterBytes + len(w.Words)
 	first := w.First()
 	for pl := first; pl != nil; pl = pl.Sibling() {
 		if n += placeBytes + pl.ExtraBytes(); pl != first {
@@ -558,17 +559,42 @@ const (
 	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner and that
 	// one's pointer in the index, and the watch over its client. placeBytes is what each of its places takes,
 	// if no other waiter is there.
-	waiterBytes = int(unsafe.Sizeof(parkedCall{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(pulse{})) + 8
+	waiterBytes = int(unsafe.Sizeof(Parked{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(pulse{})) + 8
 	placeBytes  = int(unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Queue{})) + 8
 )
 
-// waitBytes is what the party's waits take.
-func (p *party) waitBytes() (n int) {
-	if p.waiter != nil {
-		n = p.waiter.bytes()
+// WaitBytes is what the party's waits take.
+func (p *Party) WaitBytes() (n int) {
+	if p.Waiter != nil {
+		n = p.Waiter.bytes()
 	}
-	if p.queued != nil {
-		n += p.queued.bytes
+	if p.Queued != nil {
+		n += p.Queued.Bytes
 	}
 	return n
+}
+
+// syncWaiters are those who wait in WAIT and WAITAOF for what they wrote to be with replicas, and on disk.
+type syncWaiters struct {
+	Waiters map[*Parked]struct{}
+	Count   atomic.Int64 // how many they are, for who does not have the executor
+}
+
+// Enter makes a waiter try again when the log has been synced, or a replica has sent an acknowledgement.
+func (sw *syncWaiters) Enter(w *Parked) {
+	sw.Waiters[w] = struct{}{}
+	sw.Count.Store(int64(len(sw.Waiters)))
+}
+
+// forget is called when a wait is over, however it ended.
+func (sw *syncWaiters) forget(w *Parked) {
+	delete(sw.Waiters, w)
+	sw.Count.Store(int64(len(sw.Waiters)))
+}
+
+// AnswerWaits lets those who wait in WAIT and WAITAOF try. Who is answered is forgotten.
+func (ws *Waits) AnswerWaits() {
+	for w := range ws.Syncing.Waiters {
+		ws.Try(w)
+	}
 }

@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"hash/maphash"
@@ -26,7 +26,7 @@ type watchdog struct {
 	// doubted are keys of those that fell due, where something may have happened to the lock since.
 	doubted  []store.RenewedKey
 	shares   shareRenewals
-	attached attach.Table[*party]
+	Attached attach.Table[*Party]
 	// forgetting is of what attached is to forget.
 	forgetting due.Timer
 }
@@ -37,8 +37,8 @@ type upkeep struct {
 	settings *commands.Settings
 	// watchOver begins to look after the session's client, and lifeEndMS returns until when its locks are
 	// renewed at now: see pulse.go.
-	watchOver func(s *party)
-	lifeEndMS func(s *party, nowMS int64) int64
+	watchOver func(s *Party)
+	lifeEndMS func(s *Party, nowMS int64) int64
 	renewed   func(db *store.DB, key []byte) // publishes that a lease was renewed
 	endUnit   func()
 }
@@ -47,11 +47,11 @@ func (w *watchdog) open(databases int, needs upkeep) {
 	w.upkeep = needs
 	w.seed = maphash.MakeSeed()
 	w.shares.open(databases)
-	w.attached.Open(databases)
+	w.Attached.Open(databases)
 }
 
-// renewing returns how many leases the server renews.
-func (w *watchdog) renewing() int { return w.store.Renewals() + w.shares.count }
+// Renewing returns how many leases the server renews.
+func (w *watchdog) Renewing() int { return w.store.Renewals() + w.shares.count }
 
 // pinOf returns the number that a renewal recognizes its lock by. It could be wrong only for a lock that was
 // made by hand, without LOCK, at the same key, once in two billion.
@@ -60,37 +60,37 @@ func (w *watchdog) pinOf(owner []byte, token int64) uint32 {
 }
 
 // keeperOf returns what identifies the session in the store's renewals.
-func (s *party) keeperOf() *renewals.Keeper {
+func (s *Party) keeperOf() *renewals.Keeper {
 	if s.keeper == nil {
 		s.keeper = &renewals.Keeper{Of: s}
 	}
 	return s.keeper
 }
 
-// keeps reports whether the server renews any lease because the session lives.
-func (s *party) keeps() bool { return s.keeper.Len() > 0 || s.shares != nil }
+// Keeps reports whether the server renews any lease because the session lives.
+func (s *Party) Keeps() bool { return s.keeper.Len() > 0 || s.shares != nil }
 
 // sessionFor returns the session that a renewal lives with; nil: it has gone, or is not known, and other
 // sessions are attached.
-func sessionFor(k *renewals.Keeper) *party {
+func sessionFor(k *renewals.Keeper) *Party {
 	if k == nil {
 		return nil
 	}
-	return k.Of.(*party)
+	return k.Of.(*Party)
 }
 
-// held implements commands.Services.
-func (w *watchdog) held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
-	if w.attached.InUse() {
-		w.attached.Look(c.DB.ID(), key, owner)
+// Held implements commands.Services.
+func (w *watchdog) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+	if w.Attached.InUse() {
+		w.Attached.Look(c.DB.ID(), key, owner)
 	}
 	if !renewed {
-		w.stopRenewing(c, key)
+		w.StopRenewing(c, key)
 		return
 	}
 	s := partyOf(c)
 	r := renewals.Renewal{AtMS: c.NowMS() + w.everyMS(), Pin: w.pinOf(owner, token)}
-	if !s.ended() { // otherwise an attached session may keep the lock alive
+	if !s.Ended() { // otherwise an attached session may keep the lock alive
 		w.watchOver(s)
 		r.Keeper = s.keeperOf()
 	}
@@ -100,30 +100,30 @@ func (w *watchdog) held(c *commands.Ctx, key, owner []byte, token int64, renewed
 // renewalsPerLease is how often the watchdog renews within one lease, as Redisson's does.
 const renewalsPerLease = 3
 
-// leastPulseMS is the time between two looks at a client that is about to be taken for dead.
-const leastPulseMS = 50
+// LeastPulseMS is the time between two looks at a client that is about to be taken for dead.
+const LeastPulseMS = 50
 
 // everyMS is the time from one renewal to the next.
 func (w *watchdog) everyMS() int64 { return w.settings.LockWatchdogMS / renewalsPerLease }
 
-// together is by which part of that time a renewal may be early. Those that fall due within it are done at
+// Together is by which part of that time a renewal may be early. Those that fall due within it are done at
 // once, in the order of memory, and the server wakes up once for them.
-const together = 32
+const Together = 32
 
-// released implements commands.Services.
-func (w *watchdog) released(c *commands.Ctx, key []byte, forced bool) {
-	if w.attached.InUse() {
+// Released implements commands.Services.
+func (w *watchdog) Released(c *commands.Ctx, key []byte, forced bool) {
+	if w.Attached.InUse() {
 		why := attach.Released
 		if forced {
 			why = attach.Forced
 		}
-		w.attached.Because(c.DB.ID(), key, why)
+		w.Attached.Because(c.DB.ID(), key, why)
 	}
 	w.shares.dropAll(c.DB.ID(), key) // nothing is left of the key itself
 }
 
-// stopRenewing implements commands.Services.
-func (w *watchdog) stopRenewing(c *commands.Ctx, key []byte) {
+// StopRenewing implements commands.Services.
+func (w *watchdog) StopRenewing(c *commands.Ctx, key []byte) {
 	c.DB.StopRenewing(key)
 	w.shares.dropAll(c.DB.ID(), key)
 }
@@ -134,12 +134,12 @@ func (w *watchdog) renewalOf(db *store.DB, key []byte, l *commands.LockState) (r
 	return r, ok && r.Pin == w.pinOf(l.Owner, l.Token)
 }
 
-// renewDue renews what falls due at now, and says whether there may be more. budget bounds the work.
-func (w *watchdog) renewDue(now int64, budget int) (more bool) {
+// RenewDue renews what falls due at now, and says whether there may be more. budget bounds the work.
+func (w *watchdog) RenewDue(now int64, budget int) (more bool) {
 	for budget > 0 {
 		of := store.DueRenewals{DueMS: max(now, w.untilMS), TogetherMS: w.untilMS}
 		if w.untilMS < now {
-			of.TogetherMS = now + w.everyMS()/together
+			of.TogetherMS = now + w.everyMS()/Together
 		}
 		w.nextMS = due.Never
 		worked, ok := w.renewSome(of, now)
@@ -168,7 +168,7 @@ func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bo
 			return now + every
 		}
 		end := w.aliveUntilMS(sessionFor(d.Renewal.Keeper), d.DB, d.Key(), now)
-		if end < whole && w.attached.InUse() {
+		if end < whole && w.Attached.InUse() {
 			owner, _ := commands.OwnerOf(d.Ref())
 			end = w.attachedUntilMS(owner, d.DB, d.Key(), now, end)
 		}
@@ -201,7 +201,7 @@ func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bo
 func (w *watchdog) renewNextMS(end, now int64) int64 {
 	next := w.everyMS()
 	if left := (end - now) / renewalsPerLease; left < next-next/4 {
-		next = max(left, min(next, leastPulseMS))
+		next = max(left, min(next, LeastPulseMS))
 	}
 	w.nextMS = min(w.nextMS, now+next)
 	return now + next
@@ -236,12 +236,12 @@ func (w *watchdog) renewNow(db *store.DB, key, owner []byte, token int64) {
 
 // aliveUntilMS returns until when a session's lock at a key is renewed at now. It is 0 if the session has
 // gone, or its user may not write to the key any more.
-func (w *watchdog) aliveUntilMS(s *party, db *store.DB, key string, now int64) int64 {
+func (w *watchdog) aliveUntilMS(s *Party, db *store.DB, key string, now int64) int64 {
 	// plant:ended-keeper
-	if s == nil || s.ended() {
+	if s == nil || s.Ended() {
 		return 0
 	}
-	if !s.user.Unrestricted && !s.user.MayWrite(db.ID(), []byte(key)) {
+	if !s.User.Unrestricted && !s.User.MayWrite(db.ID(), []byte(key)) {
 		return 0
 	}
 	return w.lifeEndMS(s, now)
@@ -253,11 +253,11 @@ func (w *watchdog) aliveUntilMS(s *party, db *store.DB, key string, now int64) i
 func (w *watchdog) attachedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
 	whole := now + w.settings.LockWatchdogMS
 	// plant:attached-owner
-	if end == whole || !w.attached.InUse() {
+	if end == whole || !w.Attached.InUse() {
 		return end
 	}
-	w.attached.Each(owner, func(s *party, _ bool) bool {
-		if s.user.MayWrite(db.ID(), []byte(key)) {
+	w.Attached.Each(owner, func(s *Party, _ bool) bool {
+		if s.User.MayWrite(db.ID(), []byte(key)) {
 			end = max(end, w.lifeEndMS(s, now))
 		}
 		return end < whole
@@ -265,8 +265,8 @@ func (w *watchdog) attachedUntilMS(owner []byte, db *store.DB, key string, now, 
 	return end
 }
 
-// nextRenewalMS returns a time before which nothing is renewed; false: nothing ever is.
-func (w *watchdog) nextRenewalMS() (int64, bool) {
+// NextRenewalMS returns a time before which nothing is renewed; false: nothing ever is.
+func (w *watchdog) NextRenewalMS() (int64, bool) {
 	at, ok := w.store.NextRenewalMS()
 	if share, has := w.shares.timers.NextMS(); has && (!ok || share < at) {
 		return share, true
@@ -278,23 +278,23 @@ func (w *watchdog) nextRenewalMS() (int64, bool) {
 // soon: another third of the lease is gone.
 func (w *watchdog) tooLateMS() int64 { return w.store.NowMS() - w.everyMS() }
 
-// late reports whether there may be such renewals.
-func (w *watchdog) late() bool {
-	at, ok := w.nextRenewalMS()
+// Late reports whether there may be such renewals.
+func (w *watchdog) Late() bool {
+	at, ok := w.NextRenewalMS()
 	return ok && at <= w.tooLateMS()
 }
 
-// catchUp does the renewals that should have been done long ago: the process did not run for a while, or the
+// CatchUp does the renewals that should have been done long ago: the process did not run for a while, or the
 // clock was set forwards. They fell due before the leases ended, so the holders still have the locks, and
 // have not gone as far as the server knows. A command that ran first would find the leases over. Each renewal
 // is done as of its own time, but its new lease begins now.
-func (w *watchdog) catchUp() {
-	w.renewLate()
+func (w *watchdog) CatchUp() {
+	w.RenewLate()
 	w.endUnit()
 }
 
-// renewLate is catchUp as a part of the unit that runs.
-func (w *watchdog) renewLate() {
+// RenewLate is catchUp as a part of the unit that runs.
+func (w *watchdog) RenewLate() {
 	nowMS, lateMS := w.store.NowMS(), w.tooLateMS()
 	for ok := true; ok; {
 		_, ok = w.renewSome(store.DueRenewals{DueMS: lateMS, TogetherMS: lateMS, InTime: true}, nowMS)
@@ -305,8 +305,8 @@ func (w *watchdog) renewLate() {
 // KeyMoved implements store.Follower: a lock with shared holders is renewed wherever RENAME or MOVE takes
 // it. Any other is as well, by the store.
 func (w *watchdog) KeyMoved(db int, key []byte, to int, newKey []byte) {
-	if w.attached.InUse() {
-		w.attached.Moved(db, key, to, newKey)
+	if w.Attached.InUse() {
+		w.Attached.Moved(db, key, to, newKey)
 	}
 	w.shares.keyMoved(db, key, to, newKey)
 }
@@ -314,22 +314,22 @@ func (w *watchdog) KeyMoved(db int, key []byte, to int, newKey []byte) {
 // DatabasesSwapped implements store.Follower.
 func (w *watchdog) DatabasesSwapped(a, b int) {
 	w.shares.swapped(a, b)
-	w.attached.Swapped(a, b)
+	w.Attached.Swapped(a, b)
 }
 
-// beginLeasesAnew gives a whole lease to every lock that a server has renewed. It goes on renewing locks of
+// BeginLeasesAnew gives a whole lease to every lock that a server has renewed. It goes on renewing locks of
 // owners that sessions are attached for.
-func (ws *waits) beginLeasesAnew() {
+func (ws *Waits) BeginLeasesAnew() {
 	type lock struct {
 		key, owner []byte
 		token      int64
 		shared     bool
 	}
-	w, now := &ws.watchdog, ws.store.NowMS()
-	ws.store.SetFrozenTime(true) // a lease that has ended since the master died is among them
-	defer ws.store.SetFrozenTime(false)
-	for id := range ws.store.Len() {
-		db := ws.store.DB(id)
+	w, now := &ws.Watchdog, ws.Store.NowMS()
+	ws.Store.SetFrozenTime(true) // a lease that has ended since the master died is among them
+	defer ws.Store.SetFrozenTime(false)
+	for id := range ws.Store.Len() {
+		db := ws.Store.DB(id)
 		var watched []lock
 		commands.EachLock(db, func(key string, l commands.LockState) bool {
 			if l.Watched {
@@ -338,8 +338,8 @@ func (ws *waits) beginLeasesAnew() {
 			return true
 		})
 		for _, l := range watched {
-			commands.ExtendLock(db, l.owner, l.key, l.token, now+ws.settings.LockWatchdogMS)
-			if w.attached.IsAttached(l.owner) {
+			commands.ExtendLock(db, l.owner, l.key, l.token, now+ws.Settings.LockWatchdogMS)
+			if w.Attached.IsAttached(l.owner) {
 				ws.adopt(db, l.key, l.owner, l.token, l.shared)
 			}
 		}

@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"slices"
@@ -53,19 +53,19 @@ type SpanExporter interface {
 }
 
 const (
-	// mostTraces bounds the holders with a trace, and mostSpans the waits that will be spans.
-	mostTraces, mostSpans = 1 << 16, 1 << 14
-	// mostLinks bounds the holders of a span. mostLooked bounds the holders and waiters that are looked at.
-	mostLinks, mostLooked = 8, 64
+	// MostTraces bounds the holders with a trace, and mostSpans the waits that will be spans.
+	MostTraces, mostSpans = 1 << 16, 1 << 14
+	// MostLinks bounds the holders of a span. mostLooked bounds the holders and waiters that are looked at.
+	MostLinks, mostLooked = 8, 64
 )
 
 // traceEvent keeps or ends the trace of a holder, and returns the trace that the event of c belongs to; nil:
 // none. The result is valid until the next event.
-func (ws *waits) traceEvent(c *commands.Ctx) *tracecontext.Context {
-	st, e := &ws.story, &c.Event
+func (ws *Waits) traceEvent(c *commands.Ctx) *tracecontext.Context {
+	st, e := &ws.Story, &c.Event
 	if c.Traced && (e.Kind == lockhistory.Granted || e.Kind == lockhistory.Renewed) {
-		st.keepTrace(e.Token, c.Trace)
-		if len(st.spans) > 0 && e.Kind == lockhistory.Granted {
+		st.KeepTrace(e.Token, c.Trace)
+		if len(st.Spans) > 0 && e.Kind == lockhistory.Granted {
 			ws.linkWaiters(c, HolderSpan{Context: c.Trace, Key: string(e.Key), Owner: string(e.Owner), Token: e.Token})
 		}
 		return &c.Trace
@@ -76,40 +76,40 @@ func (ws *waits) traceEvent(c *commands.Ctx) *tracecontext.Context {
 		}
 		return nil
 	}
-	trace, ok := st.traces[e.Token]
+	trace, ok := st.Traces[e.Token]
 	if !ok {
 		return nil
 	}
 	if lockhistory.EndsHold(e.Kind.String(), e.Reason.String()) {
-		delete(st.traces, e.Token)
+		delete(st.Traces, e.Token)
 	}
 	return &trace
 }
 
-// keepTrace keeps the trace of a holder.
-func (st *story) keepTrace(token int64, trace tracecontext.Context) {
-	if _, has := st.traces[token]; !has && len(st.traces) >= mostTraces {
-		for old := range st.traces {
-			delete(st.traces, old)
+// KeepTrace keeps the trace of a holder.
+func (st *story) KeepTrace(token int64, trace tracecontext.Context) {
+	if _, has := st.Traces[token]; !has && len(st.Traces) >= MostTraces {
+		for old := range st.Traces {
+			delete(st.Traces, old)
 			break
 		}
 	}
-	st.traces[token] = trace
+	st.Traces[token] = trace
 }
 
 // beginSpan begins the span of a wait, if its caller records the trace.
-func (ws *waits) beginSpan(w *parkedCall) {
-	st := &ws.story
-	trace, ok := w.lock.Trace(w.words)
+func (ws *Waits) beginSpan(w *Parked) {
+	st := &ws.Story
+	trace, ok := w.lock.Trace(w.Words)
 	if !ok || !trace.Sampled() {
 		return
 	}
-	if len(st.spans) >= mostSpans {
+	if len(st.Spans) >= mostSpans {
 		st.skipped++
 		return
 	}
 	_, notify := w.Call().(*queuedWait)
-	span := &WaitSpan{Context: trace, Command: w.row.Name, DB: w.DB(), Owner: w.Owner(), Mode: w.lock.Mode().String(), Notify: notify,
+	span := &WaitSpan{Context: trace, Command: w.Row.Name, DB: w.DB(), Owner: w.Owner(), Mode: w.lock.Mode().String(), Notify: notify,
 		Begin: time.UnixMicro(w.sinceUS)}
 	looked := 0
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
@@ -117,18 +117,18 @@ func (ws *waits) beginSpan(w *parkedCall) {
 		if looked >= mostLooked {
 			continue
 		}
-		commands.EachHolder(ws.store.DB(w.DB()).PeekLive([]byte(pl.Key())), func(h commands.Holder) bool {
+		commands.EachHolder(ws.Store.DB(w.DB()).PeekLive([]byte(pl.Key())), func(h commands.Holder) bool {
 			looked++
 			if span.Holder == "" {
 				span.Holder = string(h.Owner)
 			}
-			if of, ok := st.traces[h.Token]; ok {
+			if of, ok := st.Traces[h.Token]; ok {
 				span.link(HolderSpan{Context: of, Key: pl.Key(), Owner: string(h.Owner), Token: h.Token})
 			}
 			return looked < mostLooked
 		})
 	}
-	st.spans[w] = span
+	st.Spans[w] = span
 }
 
 // link adds a holder, if there is space for one more. The later trace of a holder replaces the earlier one.
@@ -137,7 +137,7 @@ func (w *WaitSpan) link(h HolderSpan) {
 		w.Holders[i] = h
 		return
 	}
-	if len(w.Holders) >= mostLinks {
+	if len(w.Holders) >= MostLinks {
 		w.MoreHolders++
 		return
 	}
@@ -145,29 +145,29 @@ func (w *WaitSpan) link(h HolderSpan) {
 }
 
 // linkWaiters adds a new holder to the spans of the calls that wait for the same key.
-func (ws *waits) linkWaiters(c *commands.Ctx, h HolderSpan) {
-	q := ws.queues.Of(c.DB.ID(), []byte(h.Key))
+func (ws *Waits) linkWaiters(c *commands.Ctx, h HolderSpan) {
+	q := ws.Queues.Of(c.DB.ID(), []byte(h.Key))
 	if q == nil {
 		return
 	}
 	looked := 0
 	for pl := q.First(); pl != nil && looked < mostLooked; pl = pl.Next() {
 		looked++
-		w := parkedOf(pl.Waiter())
-		if span := ws.story.spans[w]; span != nil && w != ws.story.trying {
+		w := ParkedOf(pl.Waiter())
+		if span := ws.Story.Spans[w]; span != nil && w != ws.Story.trying {
 			span.link(h)
 		}
 	}
 }
 
 // endSpan hands the span of a wait to the exporter.
-func (ws *waits) endSpan(w *parkedCall, granted bool, why lockhistory.Reason) {
-	span := ws.story.spans[w]
+func (ws *Waits) endSpan(w *Parked, granted bool, why lockhistory.Reason) {
+	span := ws.Story.Spans[w]
 	if span == nil {
 		return
 	}
-	delete(ws.story.spans, w)
-	span.End = time.UnixMicro(max(ws.store.NowUS(), w.sinceUS))
+	delete(ws.Story.Spans, w)
+	span.End = time.UnixMicro(max(ws.Store.NowUS(), w.sinceUS))
 	switch {
 	case granted:
 		span.Outcome, span.Tokens = lockhistory.Granted.String(), w.lock.AppendTokens(nil)
@@ -176,14 +176,14 @@ func (ws *waits) endSpan(w *parkedCall, granted bool, why lockhistory.Reason) {
 	default:
 		span.Outcome = why.String()
 	}
-	ws.exporter.Wait(span)
+	ws.Exporter.Wait(span)
 }
 
-// spanCounts returns how many spans of waits were delivered, and how many were dropped.
-func (ws *waits) spanCounts() (delivered, dropped int64) {
-	if ws.exporter == nil {
+// SpanCounts returns how many spans of waits were delivered, and how many were dropped.
+func (ws *Waits) SpanCounts() (delivered, dropped int64) {
+	if ws.Exporter == nil {
 		return 0, 0
 	}
-	delivered, dropped = ws.exporter.Counts()
-	return delivered, dropped + ws.story.skipped
+	delivered, dropped = ws.Exporter.Counts()
+	return delivered, dropped + ws.Story.skipped
 }

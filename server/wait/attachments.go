@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"bytes"
@@ -18,16 +18,17 @@ import (
 const mostOwners = 1 << 16
 
 // eachLockOf visits the locks of some owners in all databases, and returns how many of them s may read.
-func (ws *waits) eachLockOf(s *party, owners [][]byte, visit func(db *store.DB, key string, l commands.LockState)) (readable int64) {
+func (h attachHost) eachLockOf(s *Party, owners [][]byte, visit func(db *store.DB, key string, l commands.LockState)) (readable int64) {
+	ws := h.waits
 	wanted := make(map[string]bool, len(owners))
 	for _, owner := range owners {
 		wanted[string(owner)] = true
 	}
-	for id := range ws.store.Len() {
-		db := ws.store.DB(id)
+	for id := range ws.Store.Len() {
+		db := ws.Store.DB(id)
 		commands.EachLock(db, func(key string, l commands.LockState) bool {
 			if wanted[string(l.Owner)] {
-				if s.user.MayRead(id, []byte(key)) {
+				if s.User.MayRead(id, []byte(key)) {
 					readable++
 				}
 				visit(db, key, l)
@@ -40,16 +41,17 @@ func (ws *waits) eachLockOf(s *party, owners [][]byte, visit func(db *store.DB, 
 
 // attachPrefixes is the work of LOCK.ATTACH PREFIX. It looks at no locks but those under the prefixes, except
 // if no session was attached to a prefix before: then the table learns of all locks.
-func (ws *waits) attachPrefixes(s *party, texts [][]byte) (locks int64) {
-	t := &ws.watchdog.attached
+func (h attachHost) attachPrefixes(s *Party, texts [][]byte) (locks int64) {
+	ws := h.waits
+	t := &ws.Watchdog.Attached
 	for _, text := range texts {
-		if t.AttachPrefix(s, &s.attachments, text) {
-			ws.trackLocks()
+		if t.AttachPrefix(s, &s.Attachments, text) {
+			h.trackLocks()
 		}
 	}
 	var adopted []func()
-	locks = ws.eachLockUnder(s, texts, func(db *store.DB, key string, l *commands.LockState) {
-		adopted = ws.maybeAdopt(s, db, key, l, adopted)
+	locks = h.eachLockUnder(s, texts, func(db *store.DB, key string, l *commands.LockState) {
+		adopted = h.maybeAdopt(s, db, key, l, adopted)
 		ws.tellAttached(s, db.ID(), key, string(l.Owner))
 	})
 	for _, adopt := range adopted {
@@ -59,10 +61,11 @@ func (ws *waits) attachPrefixes(s *party, texts [][]byte) (locks int64) {
 }
 
 // trackLocks tells the table of all locks.
-func (ws *waits) trackLocks() {
-	t := &ws.watchdog.attached
-	for id := range ws.store.Len() {
-		commands.EachLock(ws.store.DB(id), func(key string, l commands.LockState) bool {
+func (h attachHost) trackLocks() {
+	ws := h.waits
+	t := &ws.Watchdog.Attached
+	for id := range ws.Store.Len() {
+		commands.EachLock(ws.Store.DB(id), func(key string, l commands.LockState) bool {
 			if t.Find(id, key, string(l.Owner)) == nil {
 				t.Hold(t.Track(l.Owner), id, key, l.Token)
 			}
@@ -73,9 +76,10 @@ func (ws *waits) trackLocks() {
 
 // eachLockUnder visits the locks of the owners that begin with one of the prefixes, each lock once, and
 // returns how many of them s may read.
-func (ws *waits) eachLockUnder(s *party, texts [][]byte, visit func(db *store.DB, key string, l *commands.LockState)) (readable int64) {
-	t := &ws.watchdog.attached
-	ws.resolveDoubts() // of what this unit has changed
+func (h attachHost) eachLockUnder(s *Party, texts [][]byte, visit func(db *store.DB, key string, l *commands.LockState)) (readable int64) {
+	ws := h.waits
+	t := &ws.Watchdog.Attached
+	ws.ResolveDoubts() // of what this unit has changed
 	for i, text := range texts {
 		within := func(other []byte) bool { return bytes.HasPrefix(text, other) }
 		if slices.ContainsFunc(texts[:i], within) || slices.ContainsFunc(texts[i+1:], func(other []byte) bool {
@@ -83,10 +87,10 @@ func (ws *waits) eachLockUnder(s *party, texts [][]byte, visit func(db *store.DB
 		}) {
 			continue
 		}
-		t.EachUnder(string(text), func(of *attach.Lock[*party]) {
-			db := ws.store.DB(of.DB)
+		t.EachUnder(string(text), func(of *attach.Lock[*Party]) {
+			db := ws.Store.DB(of.DB)
 			if l, held := commands.LockOf(db, []byte(of.Key), []byte(of.Owner.Name)); held {
-				if s.user.MayRead(of.DB, []byte(of.Key)) {
+				if s.User.MayRead(of.DB, []byte(of.Key)) {
 					readable++
 				}
 				visit(db, of.Key, &l)
@@ -97,11 +101,12 @@ func (ws *waits) eachLockUnder(s *party, texts [][]byte, visit func(db *store.DB
 }
 
 // countLocksUnder is what eachLockUnder returns, by a look at all locks.
-func (ws *waits) countLocksUnder(s *party, texts [][]byte) (readable int64) {
-	for id := range ws.store.Len() {
-		commands.EachLock(ws.store.DB(id), func(key string, l commands.LockState) bool {
+func (h attachHost) countLocksUnder(s *Party, texts [][]byte) (readable int64) {
+	ws := h.waits
+	for id := range ws.Store.Len() {
+		commands.EachLock(ws.Store.DB(id), func(key string, l commands.LockState) bool {
 			under := slices.ContainsFunc(texts, func(text []byte) bool { return bytes.HasPrefix(l.Owner, text) })
-			if under && s.user.MayRead(id, []byte(key)) {
+			if under && s.User.MayRead(id, []byte(key)) {
 				readable++
 			}
 			return true
@@ -112,9 +117,10 @@ func (ws *waits) countLocksUnder(s *party, texts [][]byte) (readable int64) {
 
 // maybeAdopt appends to adopted what is to be done for s to keep a lock alive that the server is to renew and
 // does not.
-func (ws *waits) maybeAdopt(s *party, db *store.DB, key string, l *commands.LockState, adopted []func()) []func() {
+func (h attachHost) maybeAdopt(s *Party, db *store.DB, key string, l *commands.LockState, adopted []func()) []func() {
+	ws := h.waits
 	// plant:adopt
-	if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) || ws.renews(db, []byte(key), l) {
+	if !l.Watched || !s.User.MayWrite(db.ID(), []byte(key)) || h.renews(db, []byte(key), l) {
 		return adopted
 	}
 	owner, token, shared := commands.Clone(l.Owner), l.Token, l.Shares > 0
@@ -122,45 +128,46 @@ func (ws *waits) maybeAdopt(s *party, db *store.DB, key string, l *commands.Lock
 }
 
 // renews reports whether the server renews a lock already.
-func (ws *waits) renews(db *store.DB, key []byte, l *commands.LockState) bool {
+func (h attachHost) renews(db *store.DB, key []byte, l *commands.LockState) bool {
+	ws := h.waits
 	if l.Shares == 0 {
-		r, ok := ws.watchdog.renewalOf(db, key, l)
+		r, ok := ws.Watchdog.renewalOf(db, key, l)
 		s := sessionFor(r.Keeper)
-		return ok && (s == nil || !s.ended())
+		return ok && (s == nil || !s.Ended())
 	}
-	r := ws.watchdog.shares.find(db.ID(), key, l.Owner)
-	return r != nil && r.token == l.Token && (r.party == nil || !r.party.ended())
+	r := ws.Watchdog.shares.find(db.ID(), key, l.Owner)
+	return r != nil && r.token == l.Token && (r.party == nil || !r.party.Ended())
 }
 
 // adopt begins to renew a lock that is renewed for no session. A session is attached for its owner.
-func (ws *waits) adopt(db *store.DB, key, owner []byte, token int64, shared bool) {
+func (ws *Waits) adopt(db *store.DB, key, owner []byte, token int64, shared bool) {
 	if !shared {
-		ws.watchdog.renewNow(db, key, owner, token)
+		ws.Watchdog.renewNow(db, key, owner, token)
 		return
 	}
-	r := ws.watchdog.shares.of(db.ID(), key, owner)
+	r := ws.Watchdog.shares.of(db.ID(), key, owner)
 	r.leave() // what it was for is gone
 	r.token = token
-	ws.watchdog.renewShare(r, ws.store.NowMS())
+	ws.Watchdog.renewShare(r, ws.Store.NowMS())
 }
 
 // detach ends that a session keeps an owner alive, and detachPrefix the same of a prefix.
-func (ws *waits) detach(s *party, owner string) {
-	ws.stopKeeping(ws.watchdog.attached.Detach(s, &s.attachments, owner))
+func (ws *Waits) detach(s *Party, owner string) {
+	ws.stopKeeping(ws.Watchdog.Attached.Detach(s, &s.Attachments, owner))
 }
 
-func (ws *waits) detachPrefix(s *party, prefix string) {
-	ws.leftPlaces.prolong(ws)
-	ws.stopKeeping(ws.watchdog.attached.DetachPrefix(s, &s.attachments, prefix))
+func (ws *Waits) detachPrefix(s *Party, prefix string) {
+	ws.LeftPlaces.prolong(ws)
+	ws.stopKeeping(ws.Watchdog.Attached.DetachPrefix(s, &s.Attachments, prefix))
 }
 
 // stopKeeping renews locks no longer that no session is attached to. The session that acquired a lock goes on
 // with it. The table returns a bounded number of locks. The renewals of the others end when they are due: no
 // session is left for them.
-func (ws *waits) stopKeeping(locks []*attach.Lock[*party]) {
-	w := &ws.watchdog
+func (ws *Waits) stopKeeping(locks []*attach.Lock[*Party]) {
+	w := &ws.Watchdog
 	for _, l := range locks {
-		db, key, owner := ws.store.DB(l.DB), []byte(l.Key), []byte(l.Owner.Name)
+		db, key, owner := ws.Store.DB(l.DB), []byte(l.Key), []byte(l.Owner.Name)
 		if r, ok := db.Renewal(key); ok && r.Keeper == nil && r.Pin == w.pinOf(owner, l.Token) {
 			db.StopRenewing(key)
 		}
@@ -168,31 +175,31 @@ func (ws *waits) stopKeeping(locks []*attach.Lock[*party]) {
 			w.shares.drop(r)
 		}
 	}
-	if !w.attached.InUse() {
-		ws.hub.Observe()
-		ws.hub.FollowEvents()
+	if !w.Attached.InUse() {
+		ws.Shard.Observe()
+		ws.Shard.FollowEvents()
 	}
-	ws.forgetAttached(dueBudget)
+	ws.forgetAttached(DueBudget)
 }
 
-// detachAll is detach for all owners of a session.
-func (ws *waits) detachAll(s *party) {
-	if s.attachments.Len() == 0 {
+// DetachAll is detach for all owners of a session.
+func (ws *Waits) DetachAll(s *Party) {
+	if s.Attachments.Len() == 0 {
 		return
 	}
-	for _, owner := range s.attachments.Names() {
+	for _, owner := range s.Attachments.Names() {
 		ws.detach(s, owner)
 	}
-	for _, prefix := range s.attachments.Prefixes() {
+	for _, prefix := range s.Attachments.Prefixes() {
 		ws.detachPrefix(s, prefix)
 	}
 }
 
-// resolveDoubts looks at locks that may have changed hands in this unit, and tells of those that were lost.
-func (ws *waits) resolveDoubts() {
-	t := &ws.watchdog.attached
+// ResolveDoubts looks at locks that may have changed hands in this unit, and tells of those that were lost.
+func (ws *Waits) ResolveDoubts() {
+	t := &ws.Watchdog.Attached
 	for _, d := range t.TakeDoubts() {
-		db := ws.store.DB(d.DB)
+		db := ws.Store.DB(d.DB)
 		token, held := commands.HoldOf(db, []byte(d.Key), []byte(d.Owner))
 		l := t.Find(d.DB, d.Key, d.Owner)
 		if l != nil && held && l.Token == token {
@@ -219,10 +226,10 @@ func (ws *waits) resolveDoubts() {
 
 // tellLoss sends a push to the sessions that are attached for the owner of a lock, if they may read the key,
 // and to the subscribers of the owner's channel.
-func (ws *waits) tellLoss(l *attach.Lock[*party], why attach.Reason) {
-	ws.outcomes++
+func (ws *Waits) tellLoss(l *attach.Lock[*Party], why attach.Reason) {
+	ws.Outcomes++
 	loss := attach.Loss{Owner: l.Owner.Name, Key: l.Key, Token: l.Token, Why: why}
-	to, byOwner := ws.watchdog.attached.All([]byte(loss.Owner))
+	to, byOwner := ws.Watchdog.Attached.All([]byte(loss.Owner))
 	if len(to) == 0 {
 		return
 	}
@@ -231,56 +238,56 @@ func (ws *waits) tellLoss(l *attach.Lock[*party], why attach.Reason) {
 	ws.push = loss.AppendPush(ws.push, true)
 	push, withOwner := ws.push[:end], ws.push[end:]
 	for i, s := range to {
-		if s.out.Proto < 3 || !s.user.MayRead(l.DB, []byte(l.Key)) {
+		if s.Out.Proto < 3 || !s.User.MayRead(l.DB, []byte(l.Key)) {
 			continue
 		}
 		if i < byOwner {
-			s.client.Deliver(push)
+			s.Client.Deliver(push)
 		} else {
-			s.client.Deliver(withOwner)
+			s.Client.Deliver(withOwner)
 		}
 	}
 	ws.sparePush()
-	if ws.hub.AnyoneListens() {
-		ws.hub.Publish(loss.Message())
+	if ws.Shard.AnyoneListens() {
+		ws.Shard.Publish(loss.Message())
 	}
 }
 
 // attachHost is the server as LOCK.ATTACH and LOCK.DETACH see it.
-type attachHost struct{ waits *waits }
+type attachHost struct{ waits *Waits }
 
 var _ attach.Attacher = attachHost{}
 
-// attachHostOf is the host of the server that runs the command.
-func attachHostOf(c *commands.Ctx) attach.Attacher { return attachHost{partyOf(c).waits} }
+// AttachHostOf is the host of the server that runs the command.
+func AttachHostOf(c *commands.Ctx) attach.Attacher { return attachHost{partyOf(c).Waits} }
 
 // Attach implements attach.Attacher. The locks that the server is to renew, and does not, begin a lease anew.
 func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64, err error) {
 	ws, s := h.waits, partyOf(c)
-	t := &ws.watchdog.attached
-	if s.attachments.Len()+len(names) > mostOwners {
+	t := &ws.Watchdog.Attached
+	if s.Attachments.Len()+len(names) > mostOwners {
 		return 0, commands.Error(fmt.Sprintf("ERR a connection cannot be attached to more than %d owners", mostOwners))
 	}
 	if !t.InUse() {
 		defer func() {
-			ws.hub.Observe()
-			ws.hub.FollowEvents()
+			ws.Shard.Observe()
+			ws.Shard.FollowEvents()
 		}()
 	}
-	defer ws.leftPlaces.adopt(s, names, prefixes)
+	defer ws.LeftPlaces.adopt(s, names, prefixes)
 	ws.watchOver(s)
 	if prefixes {
-		return ws.attachPrefixes(s, names), nil
+		return h.attachPrefixes(s, names), nil
 	}
 	for _, owner := range names {
-		t.Attach(s, &s.attachments, owner)
+		t.Attach(s, &s.Attachments, owner)
 	}
 	var adopted []func()
-	locks = ws.eachLockOf(s, names, func(db *store.DB, key string, l commands.LockState) {
+	locks = h.eachLockOf(s, names, func(db *store.DB, key string, l commands.LockState) {
 		if t.Find(db.ID(), key, string(l.Owner)) == nil {
 			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
 		}
-		adopted = ws.maybeAdopt(s, db, key, &l, adopted)
+		adopted = h.maybeAdopt(s, db, key, &l, adopted)
 		ws.tellAttached(s, db.ID(), key, string(l.Owner))
 	})
 	for _, adopt := range adopted {
@@ -292,19 +299,19 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 // Detach implements attach.Attacher.
 func (h attachHost) Detach(c *commands.Ctx, names [][]byte, prefixes bool) (locks int64) {
 	ws, s := h.waits, partyOf(c)
-	defer ws.detachedFrom(s, names, prefixes)
+	defer ws.DetachedFrom(s, names, prefixes)
 	if prefixes {
-		if ws.watchdog.attached.HasPrefixes() {
-			locks = ws.eachLockUnder(s, names, func(*store.DB, string, *commands.LockState) {})
+		if ws.Watchdog.Attached.HasPrefixes() {
+			locks = h.eachLockUnder(s, names, func(*store.DB, string, *commands.LockState) {})
 		} else { // no connection is attached to a prefix, so there is no order of the owners
-			locks = ws.countLocksUnder(s, names)
+			locks = h.countLocksUnder(s, names)
 		}
 		for _, prefix := range names {
 			ws.detachPrefix(s, string(prefix))
 		}
 		return locks
 	}
-	locks = ws.eachLockOf(s, names, func(*store.DB, string, commands.LockState) {})
+	locks = h.eachLockOf(s, names, func(*store.DB, string, commands.LockState) {})
 	// plant:detach
 	for _, owner := range names {
 		ws.detach(s, string(owner))

@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"hash/maphash"
@@ -23,21 +23,21 @@ import (
 // story is all of it. It is only touched under the executor.
 type story struct {
 	seed    maphash.Seed
-	ring    *lockhistory.Ring
-	classes *lockclass.Table
+	Ring    *lockhistory.Ring
+	Classes *lockclass.Table
 	lines   [][]string         // of the directive lock-class, as they were applied
-	held    hotkeys.Sketch     // how long keys were held, and how often
+	Held    hotkeys.Sketch     // how long keys were held, and how often
 	waited  hotkeys.Sketch     // how long keys were waited for, and how often
-	trying  *parkedCall        // the wait that has its turn; nil: a client's command runs
+	trying  *Parked            // the wait that has its turn; nil: a client's command runs
 	refused lockhistory.Reason // why the wait that is about to end gets no lock
 	undoing bool               // a grant is taken back that did not reach the client
-	muted   bool               // nothing is kept: a benchmark compares with that, and tests measure memory without it
-	// traces has the traces of holders, by token. It is bounded: an old one goes for a new one.
-	traces map[int64]tracecontext.Context
-	// spans has the waits that are exported as spans when they end. skipped counts those that did not fit.
-	spans   map[*parkedCall]*WaitSpan
+	Muted   bool               // nothing is kept: a benchmark compares with that, and tests measure memory without it
+	// Traces has the traces of holders, by token. It is bounded: an old one goes for a new one.
+	Traces map[int64]tracecontext.Context
+	// Spans has the waits that are exported as spans when they end. skipped counts those that did not fit.
+	Spans   map[*Parked]*WaitSpan
 	skipped int64
-	hashed  int64 // keys so far, for tests: most events need no hash
+	Hashed  int64 // keys so far, for tests: most events need no hash
 	// since has the times of grants with tokens that are ahead of the clock, by token. All other tokens of
 	// shared holders tell the time of the grant themselves.
 	since map[int64]int64
@@ -48,25 +48,25 @@ const mostSince = 1 << 16
 
 func (st *story) open() {
 	st.seed = maphash.MakeSeed()
-	st.ring, st.classes = lockhistory.New(), lockclass.New()
-	st.since, st.traces, st.spans = make(map[int64]int64), make(map[int64]tracecontext.Context), make(map[*parkedCall]*WaitSpan)
+	st.Ring, st.Classes = lockhistory.New(), lockclass.New()
+	st.since, st.Traces, st.Spans = make(map[int64]int64), make(map[int64]tracecontext.Context), make(map[*Parked]*WaitSpan)
 }
 
 // configure applies the directives.
-func (st *story) configure(ws *waits, c *config.Config) {
+func (st *story) configure(ws *Waits, c *config.Config) {
 	size := c.LockHistoryBytes
 	if size > 0 {
 		size = max(size, lockhistory.MinBytes)
 	}
-	st.ring.Resize(int(size), ws.store.NowUS(), "configured")
+	st.Ring.Resize(int(size), ws.Store.NowUS(), "configured")
 	if slices.EqualFunc(st.lines, c.LockClasses, slices.Equal) {
 		return
 	}
 	st.lines = c.LockClasses
-	st.classes.Define(st.lines)
-	ws.queues.Each(func(q *waiting.Queue) bool {
+	st.Classes.Define(st.lines)
+	ws.Queues.Each(func(q *waiting.Queue) bool {
 		for pl := q.First(); pl != nil; pl = pl.Next() {
-			if w := pl.Waiter(); w.OfLocks() && !parkedOf(w).lock.Limiter() {
+			if w := pl.Waiter(); w.OfLocks() && !ParkedOf(w).lock.Limiter() {
 				st.countWaiting(w, &keyOf{text: []byte(pl.Key())}, 1)
 			}
 		}
@@ -74,17 +74,17 @@ func (st *story) configure(ws *waits, c *config.Config) {
 	})
 }
 
-// restart forgets the history, because what happened before now is not known here.
-func (st *story) restart(nowUS int64, why string) {
-	st.ring.Restart(nowUS, why)
+// Restart forgets the history, because what happened before now is not known here.
+func (st *story) Restart(nowUS int64, why string) {
+	st.Ring.Restart(nowUS, why)
 	clear(st.since)
-	clear(st.traces)
+	clear(st.Traces)
 }
 
 // forget sets the figures to zero.
 func (st *story) forget() {
-	st.classes.Reset()
-	st.held, st.waited = hotkeys.Sketch{}, hotkeys.Sketch{}
+	st.Classes.Reset()
+	st.Held, st.waited = hotkeys.Sketch{}, hotkeys.Sketch{}
 }
 
 // keyOf is a key of an event. Its hash is made when it is needed, which it mostly is not.
@@ -96,33 +96,33 @@ type keyOf struct {
 func (k *keyOf) hashIn(st *story) uint64 {
 	if k.hash == 0 {
 		k.hash = maphash.Bytes(st.seed, k.text)
-		st.hashed++
+		st.Hashed++
 	}
 	return k.hash
 }
 
 // classOf returns the class of a key.
 func (st *story) classOf(k *keyOf) *lockclass.Figures {
-	if !st.classes.NeedsHash() {
-		return st.classes.Of(0, k.text)
+	if !st.Classes.NeedsHash() {
+		return st.Classes.Of(0, k.text)
 	}
-	return st.classes.Of(k.hashIn(st), k.text)
+	return st.Classes.Of(k.hashIn(st), k.text)
 }
 
-// lockEvent records an event of a lock that a command reports. Almost all events are grants at once and
+// LockEvent records an event of a lock that a command reports. Almost all events are grants at once and
 // releases after a short hold. They are counted, and added to the history, without calls that could be left
 // out.
-func (ws *waits) lockEvent(c *commands.Ctx) {
-	st, e := &ws.story, &c.Event
-	if ws.follows || st.muted {
+func (ws *Waits) LockEvent(c *commands.Ctx) {
+	st, e := &ws.Story, &c.Event
+	if ws.Follows || st.Muted {
 		return
 	}
-	class, hash := st.classes.Quick(e.Key), uint64(0)
+	class, hash := st.Classes.Quick(e.Key), uint64(0)
 	if class == nil {
 		k := keyOf{text: e.Key}
 		class, hash = st.classOf(&k), k.hash
 	}
-	now, took := ws.store.NowUS(), int64(lockhistory.Unknown)
+	now, took := ws.Store.NowUS(), int64(lockhistory.Unknown)
 	switch e.Kind {
 	case lockhistory.Granted:
 		if took = 0; st.trying != nil {
@@ -138,17 +138,17 @@ func (ws *waits) lockEvent(c *commands.Ctx) {
 		class.Refusals++
 	}
 	var trace *tracecontext.Context
-	if c.Traced || len(st.traces) > 0 {
+	if c.Traced || len(st.Traces) > 0 {
 		trace = ws.traceEvent(c)
 	}
-	if !st.ring.On() {
+	if !st.Ring.On() {
 		return
 	}
 	s := partyOf(c)
 	if what := lockhistory.Brief(e.Kind, e.Reason, e.Mode); trace != nil || c.DB.ID() != 0 ||
-		!st.ring.AddBrief(what, e.Permits, now, e.Token, took, s.id, &e.Names) {
-		st.ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
-			Key: e.Key, Owner: e.Owner, Token: e.Token, Client: s.id, Address: s.info.addr, TookUS: took, Trace: trace})
+		!st.Ring.AddBrief(what, e.Permits, now, e.Token, took, s.Number, &e.Names) {
+		st.Ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
+			Key: e.Key, Owner: e.Owner, Token: e.Token, Client: s.Number, Address: s.Info.Addr, TookUS: took, Trace: trace})
 	}
 }
 
@@ -182,7 +182,7 @@ func (st *story) released(c *commands.Ctx, class *lockclass.Figures, hash uint64
 	if took >= 0 {
 		class.Holds.Add(took)
 	}
-	if !st.held.Skips(took, 1) {
+	if !st.Held.Skips(took, 1) {
 		st.countHeld(&keyOf{text: e.Key, hash: hash}, c.DB.ID(), took)
 	}
 	return took
@@ -221,8 +221,8 @@ func (st *story) endHold(class *lockclass.Figures, k *keyOf, db int, tookUS int6
 
 // countHeld counts a hold of a key.
 func (st *story) countHeld(k *keyOf, db int, tookUS int64) {
-	if weights := (hotkeys.Sums{tookUS, 1}); st.held.Takes(&weights) {
-		st.held.Put(k.hashIn(st), db, k.text, weights)
+	if weights := (hotkeys.Sums{tookUS, 1}); st.Held.Takes(&weights) {
+		st.Held.Put(k.hashIn(st), db, k.text, weights)
 	}
 }
 
@@ -259,7 +259,7 @@ func (st *story) heldUS(now, token int64, record uint64) int64 {
 func (st *story) countWaiting(w *waiting.Waiter, k *keyOf, by int64) *lockclass.Figures {
 	class := st.classOf(k)
 	class.Waiting += by
-	if parkedOf(w).lock.Semaphore() {
+	if ParkedOf(w).lock.Semaphore() {
 		class.PermitWaiting += by
 	}
 	return class
@@ -274,52 +274,52 @@ func permitsOf(l *commands.WaitingLock, units int32) int32 {
 }
 
 // waitEvent adds an event of a wait for one of its keys.
-func (ws *waits) waitEvent(w *parkedCall, k *keyOf, kind lockhistory.Kind, why lockhistory.Reason, token, tookUS int64) {
-	st := &ws.story
-	if ws.follows || !st.ring.On() {
+func (ws *Waits) waitEvent(w *Parked, k *keyOf, kind lockhistory.Kind, why lockhistory.Reason, token, tookUS int64) {
+	st := &ws.Story
+	if ws.Follows || !st.Ring.On() {
 		return
 	}
-	e := lockhistory.Event{AtUS: ws.store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: permitsOf(&w.lock, w.Units()),
-		Key: k.text, Owner: []byte(w.Owner()), Token: token, Client: w.party.id, Address: w.party.info.addr, TookUS: tookUS}
-	if trace, ok := w.lock.Trace(w.words); ok {
+	e := lockhistory.Event{AtUS: ws.Store.NowUS(), DB: w.DB(), Kind: kind, Reason: why, Mode: w.lock.Mode(), Permits: permitsOf(&w.lock, w.Units()),
+		Key: k.text, Owner: []byte(w.Owner()), Token: token, Client: w.Party.Number, Address: w.Party.Info.Addr, TookUS: tookUS}
+	if trace, ok := w.lock.Trace(w.Words); ok {
 		e.Trace = &trace
 	}
-	st.ring.Add(&e)
+	st.Ring.Add(&e)
 }
 
 // beganWait records that a call waits for locks: it is in their queues.
-func (ws *waits) beganWait(w *parkedCall) {
-	if ws.story.muted || w.lock.Limiter() {
+func (ws *Waits) beganWait(w *Parked) {
+	if ws.Story.Muted || w.lock.Limiter() {
 		return
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		k := keyOf{text: []byte(pl.Key())}
-		ws.story.countWaiting(&w.Waiter, &k, 1)
-		ws.story.countWaited(&k, w.DB(), hotkeys.Sums{0, 1})
+		ws.Story.countWaiting(&w.Waiter, &k, 1)
+		ws.Story.countWaited(&k, w.DB(), hotkeys.Sums{0, 1})
 		ws.waitEvent(w, &k, lockhistory.Queued, lockhistory.None, 0, lockhistory.Unknown)
 	}
-	if ws.exporter != nil {
+	if ws.Exporter != nil {
 		ws.beginSpan(w)
 	}
 }
 
 // endedWait records that a call waits no more. It is still in the queues. A grant has been recorded by the
 // command.
-func (ws *waits) endedWait(w *parkedCall, granted bool) {
-	why := ws.story.refused
-	ws.story.refused = lockhistory.None
-	if !w.OfLocks() || ws.story.muted || w.lock.Limiter() {
+func (ws *Waits) endedWait(w *Parked, granted bool) {
+	why := ws.Story.refused
+	ws.Story.refused = lockhistory.None
+	if !w.OfLocks() || ws.Story.Muted || w.lock.Limiter() {
 		return
 	}
-	tookUS := max(0, ws.store.NowUS()-w.sinceUS)
+	tookUS := max(0, ws.Store.NowUS()-w.sinceUS)
 	if why == lockhistory.None {
 		why = lockhistory.Disconnected
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		k := keyOf{text: []byte(pl.Key())}
-		class := ws.story.countWaiting(&w.Waiter, &k, -1)
+		class := ws.Story.countWaiting(&w.Waiter, &k, -1)
 		class.Waits.Add(tookUS)
-		ws.story.countWaited(&k, w.DB(), hotkeys.Sums{tookUS, 0})
+		ws.Story.countWaited(&k, w.DB(), hotkeys.Sums{tookUS, 0})
 		switch {
 		case granted:
 		case why == deadlocked:
@@ -332,7 +332,7 @@ func (ws *waits) endedWait(w *parkedCall, granted bool) {
 			ws.waitEvent(w, &k, lockhistory.Refused, why, 0, tookUS)
 		}
 	}
-	if len(ws.story.spans) > 0 {
+	if len(ws.Story.Spans) > 0 {
 		ws.endSpan(w, granted, why)
 	}
 }
@@ -340,19 +340,19 @@ func (ws *waits) endedWait(w *parkedCall, granted bool) {
 // deadlocked is the value of story.refused for a wait that closes a deadlock cycle.
 const deadlocked = ^lockhistory.Reason(0)
 
-// refuseFor says why the wait that is about to end gets no lock. The first reason counts.
-func (ws *waits) refuseFor(why lockhistory.Reason) {
-	if ws.story.refused == lockhistory.None {
-		ws.story.refused = why
+// RefuseFor says why the wait that is about to end gets no lock. The first reason counts.
+func (ws *Waits) RefuseFor(why lockhistory.Reason) {
+	if ws.Story.refused == lockhistory.None {
+		ws.Story.refused = why
 	}
 }
 
 // refusedAtOnce records that a call may not wait, because of a limit or of a deadlock. It is in no queue.
-func (ws *waits) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind lockhistory.Kind, why lockhistory.Reason) {
-	if wait.Owner == nil || ws.follows || wait.Lock.Limiter() {
+func (ws *Waits) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind lockhistory.Kind, why lockhistory.Reason) {
+	if wait.Owner == nil || ws.Follows || wait.Lock.Limiter() {
 		return
 	}
-	st, s := &ws.story, partyOf(c)
+	st, s := &ws.Story, partyOf(c)
 	var trace *tracecontext.Context
 	if c.Traced {
 		trace = &c.Trace
@@ -364,8 +364,8 @@ func (ws *waits) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind lockhi
 		} else {
 			class.Refusals++
 		}
-		st.ring.Add(&lockhistory.Event{AtUS: ws.store.NowUS(), DB: c.DB.ID(), Kind: kind, Reason: why, Mode: wait.Lock.Mode(), Permits: permitsOf(&wait.Lock, wait.Units),
-			Key: key, Owner: wait.Owner, Client: s.id, Address: s.info.addr, Trace: trace})
+		st.Ring.Add(&lockhistory.Event{AtUS: ws.Store.NowUS(), DB: c.DB.ID(), Kind: kind, Reason: why, Mode: wait.Lock.Mode(), Permits: permitsOf(&wait.Lock, wait.Units),
+			Key: key, Owner: wait.Owner, Client: s.Number, Address: s.Info.Addr, Trace: trace})
 	}
 }
 
@@ -374,20 +374,20 @@ var whyRefused = map[attach.Refusal]lockhistory.Reason{attach.Timeout: lockhisto
 	attach.Cancelled: lockhistory.Cancelled, attach.Failover: lockhistory.Failover, attach.Denied: lockhistory.Denied, attach.Failed: lockhistory.Failed}
 
 // lockEnds is store.LockEnds: no command on locks has ended the lock.
-func (ws *waits) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
+func (ws *Waits) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
 	if end.Expired && key != nil {
-		ws.hub.LeaseEnded(db.ID(), key)
+		ws.Shard.LeaseEnded(db.ID(), key)
 	}
-	if ws.follows || ws.hub.Loading() || end.To == db && string(end.NewKey) == string(key) {
+	if ws.Follows || ws.Shard.Loading() || end.To == db && string(end.NewKey) == string(key) {
 		return
 	}
-	st := &ws.story
+	st := &ws.Story
 	if key == nil {
 		why := lockhistory.Flushed
 		if end.Replaced {
 			why = lockhistory.Swapped
 		}
-		class := st.classes.All()[len(st.classes.All())-1]
+		class := st.Classes.All()[len(st.Classes.All())-1]
 		class.Lost[lockclass.Deleted] += int64(end.Holders)
 		ws.lossEvent(lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: why, TookUS: lockhistory.Unknown})
 		return
@@ -406,11 +406,11 @@ func (ws *waits) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
 }
 
 // endHolder records that a holder holds a lock no more, or at another key.
-func (ws *waits) endHolder(db *store.DB, key []byte, h *commands.Holder, l *commands.LockState, end *store.LockEnd) {
+func (ws *Waits) endHolder(db *store.DB, key []byte, h *commands.Holder, l *commands.LockState, end *store.LockEnd) {
 	if h.Token == 0 { // only Redisson's scripts know of it
 		return
 	}
-	st, record := &ws.story, end.Record
+	st, record := &ws.Story, end.Record
 	e := lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: lockhistory.Deleted, Key: key, Owner: h.Owner, Token: h.Token}
 	k := keyOf{text: key}
 	class, loss := st.classOf(&k), lockclass.Deleted
@@ -430,17 +430,17 @@ func (ws *waits) endHolder(db *store.DB, key []byte, h *commands.Holder, l *comm
 		e.Reason, loss = lockhistory.Overwritten, lockclass.Overwritten
 	case end.NewKey != nil:
 		e.Reason = lockhistory.Renamed
-	case ws.hub.RunsFor(string(h.Owner)):
+	case ws.Shard.RunsFor(string(h.Owner)):
 		e.Kind, e.Reason, loss = lockhistory.Released, lockhistory.ByScript, -1
 	}
 	if loss >= 0 {
 		class.Lost[loss]++
 	}
-	e.TookUS = st.heldUS(ws.store.NowUS(), h.Token, record)
+	e.TookUS = st.heldUS(ws.Store.NowUS(), h.Token, record)
 	st.endHold(class, &k, db.ID(), e.TookUS)
-	if trace, ok := st.traces[h.Token]; ok {
+	if trace, ok := st.Traces[h.Token]; ok {
 		if e.Trace = &trace; end.NewKey == nil {
-			delete(st.traces, h.Token)
+			delete(st.Traces, h.Token)
 		}
 	}
 	ws.lossEvent(e)
@@ -451,18 +451,18 @@ func (ws *waits) endHolder(db *store.DB, key []byte, h *commands.Holder, l *comm
 }
 
 // lossEvent adds an event with the client of the running command, if one runs.
-func (ws *waits) lossEvent(e lockhistory.Event) {
-	if e.AtUS = ws.store.NowUS(); e.Kind != lockhistory.Expired {
-		if p := ws.hub.Running(); p != nil {
-			e.Client, e.Address = p.id, p.info.addr
+func (ws *Waits) lossEvent(e lockhistory.Event) {
+	if e.AtUS = ws.Store.NowUS(); e.Kind != lockhistory.Expired {
+		if p := ws.Shard.Running(); p != nil {
+			e.Client, e.Address = p.Number, p.Info.Addr
 		}
 	}
-	ws.story.ring.Add(&e)
+	ws.Story.Ring.Add(&e)
 }
 
 // grantEvent records what became of a grant after a wait with NOTIFY.
-func (st *story) grantEvent(ws *waits, g *waiting.Grant, kind lockhistory.Kind) {
-	w := parkedOf(g.Waiter)
+func (st *story) grantEvent(ws *Waits, g *waiting.Grant, kind lockhistory.Kind) {
+	w := ParkedOf(g.Waiter)
 	for i, key := range g.Keys {
 		k := keyOf{text: []byte(key)}
 		if kind == lockhistory.Unconfirmed {

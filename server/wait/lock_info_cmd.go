@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"maps"
@@ -50,8 +50,8 @@ func countOption(a *commands.Scanner) (n int64, err error) {
 	return n, a.Err()
 }
 
-// usualListed is how many holders, and how many waiters, are listed without COUNT, and mostListed with it.
-const usualListed, mostListed = 1000, 10_000
+// UsualListed is how many holders, and how many waiters, are listed without COUNT, and mostListed with it.
+const UsualListed, mostListed = 1000, 10_000
 
 // boundList returns how many of a list are shown if COUNT is most, where -1 stands for a list that is shown
 // whole.
@@ -59,15 +59,15 @@ func boundList(most int64, lengths ...int) int64 {
 	switch {
 	case most >= 0:
 		return min(most, mostListed)
-	case slices.Max(lengths) > usualListed:
-		return usualListed
+	case slices.Max(lengths) > UsualListed:
+		return UsualListed
 	}
 	return -1
 }
 
 // waitersFor is how many wait for the lock at a key.
 func waitersFor(c *commands.Ctx, key []byte) int {
-	if q := partyOf(c).waits.queues.Of(c.DB.ID(), key); q != nil {
+	if q := partyOf(c).Waits.Queues.Of(c.DB.ID(), key); q != nil {
 		return q.OfLocks()
 	}
 	return 0
@@ -97,15 +97,15 @@ func lockInfo(c *commands.Ctx) error {
 		writeShares(c, key, &l, most)
 		return nil
 	}
-	ws := partyOf(c).waits
+	ws := partyOf(c).Waits
 	holder, sinceMS := ws.holderOf(c.DB.LockRecord(key))
-	r, watched := ws.watchdog.renewalOf(c.DB, key, &l)
+	r, watched := ws.Watchdog.renewalOf(c.DB, key, &l)
 	switch s := sessionFor(r.Keeper); {
 	case !watched:
-	case s != nil && !s.ended():
+	case s != nil && !s.Ended():
 		holder = s
 	default:
-		watched = ws.watchdog.attached.IsAttached(l.Owner)
+		watched = ws.Watchdog.Attached.IsAttached(l.Owner)
 	}
 	out := c.Out
 	fields := 9
@@ -116,7 +116,7 @@ func lockInfo(c *commands.Ctx) error {
 	if confirmBy != 0 {
 		fields++
 	}
-	trace, traced := ws.story.traces[l.Token]
+	trace, traced := ws.Story.Traces[l.Token]
 	if traced {
 		fields++
 	}
@@ -132,7 +132,7 @@ func lockInfo(c *commands.Ctx) error {
 	out.Bool(watched)
 	writeClient(out, holder)
 	writeKnown(out, "held-since", sinceMS)
-	writeAttached(out, &ws.watchdog.attached, l.Owner)
+	writeAttached(out, &ws.Watchdog.Attached, l.Owner)
 	if confirmBy != 0 {
 		writeKnown(out, "confirm-by", confirmBy)
 	}
@@ -146,7 +146,7 @@ func lockInfo(c *commands.Ctx) error {
 
 // writeQueue writes the fields that tell of those who wait for a lock.
 func writeQueue(c *commands.Ctx, key []byte, most int64) {
-	q := partyOf(c).waits.queues.Of(c.DB.ID(), key)
+	q := partyOf(c).Waits.Queues.Of(c.DB.ID(), key)
 	n := 0
 	if q != nil {
 		n = q.OfLocks()
@@ -203,14 +203,14 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 // writeHolder writes one of those who hold a lock, or permits of a semaphore, together.
 func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool) {
 	out := c.Out
-	w := &partyOf(c).waits.watchdog
+	w := &partyOf(c).Waits.Watchdog
 	client, watched := w.shareOf(c.DB.ID(), key, h.Owner, h.Token)
 	fields := 8
-	confirmBy := partyOf(c).waits.confirmByMS(c, key, h.Owner)
+	confirmBy := partyOf(c).Waits.confirmByMS(c, key, h.Owner)
 	if confirmBy != 0 {
 		fields++
 	}
-	trace, traced := partyOf(c).waits.story.traces[h.Token]
+	trace, traced := partyOf(c).Waits.Story.Traces[h.Token]
 	if traced {
 		fields++
 	}
@@ -231,7 +231,7 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)
-	writeAttached(out, &w.attached, h.Owner)
+	writeAttached(out, &w.Attached, h.Owner)
 	if confirmBy != 0 {
 		writeKnown(out, "confirm-by", confirmBy)
 	}
@@ -244,12 +244,12 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 // holderOf reads what a lock keeps about its holder. sinceMS is when the lock was acquired, 0 if that is not
 // known. s is the client that acquired it, nil if it has gone. Of several clients with the same low bits it
 // is the last one that was there already.
-func (ws *waits) holderOf(record uint64) (s *party, sinceMS int64) {
+func (ws *Waits) holderOf(record uint64) (s *Party, sinceMS int64) {
 	if record == 0 {
 		return nil, 0
 	}
 	low, sinceMS := store.ReadLockRecord(record)
-	return ws.hub.Acquired(low, sinceMS), sinceMS
+	return ws.Shard.Acquired(low, sinceMS), sinceMS
 }
 
 // writeKnown writes a field that is null if it is 0.
@@ -263,33 +263,33 @@ func writeKnown(out *resp.Writer, field string, n int64) {
 }
 
 // writeClient writes the field that tells of a connection; null if there is none (any more).
-func writeClient(out *resp.Writer, s *party) {
+func writeClient(out *resp.Writer, s *Party) {
 	out.BulkString("client")
 	if s == nil {
 		out.Null()
 		return
 	}
-	writeClientInfo(out, s.id, &s.info)
+	writeClientInfo(out, s.Number, &s.Info)
 }
 
 // writeAttached writes the connections that are attached to an owner or to a prefix of it.
-func writeAttached(out *resp.Writer, t *attach.Table[*party], owner []byte) {
+func writeAttached(out *resp.Writer, t *attach.Table[*Party], owner []byte) {
 	out.BulkString("attached")
 	all, _ := t.All(owner)
 	out.Array(len(all))
 	for _, s := range all {
-		writeClientInfo(out, s.id, &s.info)
+		writeClientInfo(out, s.Number, &s.Info)
 	}
 }
 
-func writeClientInfo(out *resp.Writer, id int64, info *clientInfo) {
+func writeClientInfo(out *resp.Writer, id int64, info *ClientInfo) {
 	out.Map(3)
 	out.BulkString("id")
 	out.Int(id)
 	out.BulkString("address")
-	out.BulkString(info.addr)
+	out.BulkString(info.Addr)
 	out.BulkString("name")
-	out.BulkString(info.name)
+	out.BulkString(info.Name)
 }
 
 // writeWaiters writes the first n of those that wait for a lock in a queue, in the order in which they are
@@ -298,15 +298,15 @@ func writeWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	if n == 0 {
 		return
 	}
-	for _, w := range partyOf(c).waits.queues.InGrantOrder(q, n) {
-		call := parkedOf(w)
+	for _, w := range partyOf(c).Waits.Queues.InGrantOrder(q, n) {
+		call := ParkedOf(w)
 		c.Out.Map(call.fields())
 		call.write(c.Out)
 	}
 }
 
 // fields is how many fields write writes.
-func (w *parkedCall) fields() int {
+func (w *Parked) fields() int {
 	n := 4 + notifyFields(&w.Waiter)
 	if w.lock.Semaphore() {
 		n++
@@ -318,7 +318,7 @@ func (w *parkedCall) fields() int {
 }
 
 // write writes the fields that describe a waiter.
-func (w *parkedCall) write(out *resp.Writer) {
+func (w *Parked) write(out *resp.Writer) {
 	out.BulkString("owner")
 	out.BulkString(w.Owner())
 	if w.lock.Semaphore() {
@@ -327,12 +327,12 @@ func (w *parkedCall) write(out *resp.Writer) {
 	}
 	w.writeWaitingClient(out)
 	writeKnown(out, "waiting-since", w.sinceUS/1000)
-	writeKnown(out, "deadline", w.deadlineMS())
+	writeKnown(out, "deadline", w.DeadlineMS())
 	if notifyFields(&w.Waiter) > 0 {
 		out.BulkString("notify")
 		out.Bool(true)
 	}
-	if trace, ok := w.lock.Trace(w.words); ok {
+	if trace, ok := w.lock.Trace(w.Words); ok {
 		out.BulkString("trace")
 		out.BulkString(trace.String())
 	}
@@ -340,11 +340,11 @@ func (w *parkedCall) write(out *resp.Writer) {
 
 // writeWaitingClient writes the field that tells of the connection that waits, or that keeps the place of a
 // wait with NOTIFY; null if that has ended.
-func (w *parkedCall) writeWaitingClient(out *resp.Writer) {
-	if w.party.ended() {
+func (w *Parked) writeWaitingClient(out *resp.Writer) {
+	if w.Party.Ended() {
 		writeClient(out, nil)
 	} else {
-		writeClient(out, w.party)
+		writeClient(out, w.Party)
 	}
 }
 
@@ -358,9 +358,9 @@ func notifyFields(w *waiting.Waiter) int {
 
 // confirmByMS is when the owner of a lock must have confirmed that it was granted, in milliseconds since
 // 1970; 0: it need not.
-func (ws *waits) confirmByMS(c *commands.Ctx, key, owner []byte) (atMS int64) {
-	for _, g := range ws.grants.Of(c.DB.ID(), key, owner) {
-		atMS = g.Waiter.Call().(*queuedWait).deadlineMS()
+func (ws *Waits) confirmByMS(c *commands.Ctx, key, owner []byte) (atMS int64) {
+	for _, g := range ws.Grants.Of(c.DB.ID(), key, owner) {
+		atMS = g.Waiter.Call().(*queuedWait).DeadlineMS()
 	}
 	return atMS
 }
@@ -368,7 +368,7 @@ func (ws *waits) confirmByMS(c *commands.Ctx, key, owner []byte) (atMS int64) {
 // lockWaiters tells of the waiters for locks of the database that the client may read, all or those of an
 // owner, and then of clients that wait for latches. It looks at no more than waiting.SearchLimit of each.
 func lockWaiters(c *commands.Ctx) error {
-	qs, user := partyOf(c).waits.queues, partyOf(c).user
+	qs, user := partyOf(c).Waits.Queues, partyOf(c).User
 	w, next := qs.Oldest(), (*waiting.Waiter).Later
 	most, owned := int64(-1), false
 	for a := c.Args(); a.More(); {
@@ -387,14 +387,14 @@ func lockWaiters(c *commands.Ctx) error {
 			return err
 		}
 	}
-	var found []*parkedCall
+	var found []*Parked
 	for looked := 0; w != nil && len(found) < commands.PieceOf(most) && looked < waiting.SearchLimit; w = next(w) {
 		looked += w.Places()
-		if call := parkedOf(w); w.DB() == c.DB.ID() && call.readable(user) {
+		if call := ParkedOf(w); w.DB() == c.DB.ID() && call.readable(user) {
 			found = append(found, call)
 		}
 	}
-	var forLatches []*parkedCall
+	var forLatches []*Parked
 	if left := commands.PieceOf(most) - len(found); left > 0 && !owned {
 		forLatches = latchWaiters(c, left)
 	}
@@ -417,7 +417,7 @@ func lockWaiters(c *commands.Ctx) error {
 }
 
 // readable reports whether a user may read all keys that a waiter waits for.
-func (w *parkedCall) readable(u *acl.User) bool {
+func (w *Parked) readable(u *acl.User) bool {
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		if !u.MayRead(w.DB(), []byte(pl.Key())) {
 			return false
@@ -428,7 +428,7 @@ func (w *parkedCall) readable(u *acl.User) bool {
 
 // writeLocks writes what a waiter waits for: for each lock its key and its owner, nil if it is free; of
 // shared ones the owners, up to some.
-func (w *parkedCall) writeLocks(c *commands.Ctx) {
+func (w *Parked) writeLocks(c *commands.Ctx) {
 	const most = 64
 	left := min(w.Places(), most)
 	c.Out.Array(left)
@@ -450,13 +450,13 @@ func (w *parkedCall) writeLocks(c *commands.Ctx) {
 	}
 }
 
-// lockFigures are the figures of each database that has any.
-func (ws *waits) lockFigures() map[int]*stats.LockFigures {
+// LockFigures are the figures of each database that has any.
+func (ws *Waits) LockFigures() map[int]*stats.LockFigures {
 	all := make(map[int]*stats.LockFigures)
-	for id := range ws.store.Len() {
-		db := ws.store.DB(id)
-		f := ws.stats.NewLockFigures(id, int64(db.Holders()), int64(ws.queues.LenOfLocks(id)), db.LeasesExpired())
-		f.Latches, f.LatchWaiters = int64(ws.queues.LatchKeys(id)), int64(ws.queues.LatchWaiters(id))
+	for id := range ws.Store.Len() {
+		db := ws.Store.DB(id)
+		f := ws.Stats.NewLockFigures(id, int64(db.Holders()), int64(ws.Queues.LenOfLocks(id)), db.LeasesExpired())
+		f.Latches, f.LatchWaiters = int64(ws.Queues.LatchKeys(id)), int64(ws.Queues.LatchWaiters(id))
 		if f.Any() {
 			all[id] = &f
 		}
@@ -466,7 +466,7 @@ func (ws *waits) lockFigures() map[int]*stats.LockFigures {
 
 // lockStats tells of all databases together, and of each that has something to tell.
 func lockStats(c *commands.Ctx) error {
-	figures := partyOf(c).waits.lockFigures()
+	figures := partyOf(c).Waits.LockFigures()
 	var sum stats.LockFigures
 	for _, f := range figures {
 		sum.Merge(f)
@@ -474,7 +474,7 @@ func lockStats(c *commands.Ctx) error {
 	c.Out.Map(lockFigureFields + 2)
 	writeLockFigures(c.Out, &sum)
 	c.Out.BulkString("classes")
-	writeClasses(c.Out, partyOf(c).waits.story.classes.All())
+	writeClasses(c.Out, partyOf(c).Waits.Story.Classes.All())
 	c.Out.BulkString("databases")
 	c.Out.Map(len(figures))
 	for _, id := range slices.Sorted(maps.Keys(figures)) {
@@ -514,7 +514,7 @@ func writeLockFigures(out *resp.Writer, f *stats.LockFigures) {
 
 // writeLatch is the reply of LOCK.INFO.
 func writeLatch(c *commands.Ctx, key []byte, l commands.Latch, most int64) {
-	q := partyOf(c).waits.queues.Of(c.DB.ID(), key)
+	q := partyOf(c).Waits.Queues.Of(c.DB.ID(), key)
 	n, fields := q.LatchWaiters(), 4
 	most = boundList(most, n)
 	if most >= 0 {
@@ -537,7 +537,7 @@ func writeLatch(c *commands.Ctx, key []byte, l commands.Latch, most int64) {
 	for pl := q.First(); n > 0; pl = pl.Next() {
 		if pl.Waiter().ForLatch() {
 			c.Out.Map(latchWaiterFields)
-			parkedOf(pl.Waiter()).writeForLatch(c)
+			ParkedOf(pl.Waiter()).writeForLatch(c)
 			n--
 		}
 	}
@@ -547,22 +547,22 @@ func writeLatch(c *commands.Ctx, key []byte, l commands.Latch, most int64) {
 const latchWaiterFields = 4
 
 // writeForLatch writes the fields that describe a client that waits for a latch.
-func (w *parkedCall) writeForLatch(c *commands.Ctx) {
+func (w *Parked) writeForLatch(c *commands.Ctx) {
 	c.Out.BulkString("owner")
 	c.Out.Null()
 	w.writeWaitingClient(c.Out)
 	writeKnown(c.Out, "waiting-since", w.sinceUS/1000)
-	writeKnown(c.Out, "deadline", w.deadlineMS())
+	writeKnown(c.Out, "deadline", w.DeadlineMS())
 }
 
 // latchWaiters returns clients that wait for latches of the database that the user may read: at most most of
 // them, the latest latch first. It looks at no more than waiting.SearchLimit.
-func latchWaiters(c *commands.Ctx, most int) (found []*parkedCall) {
+func latchWaiters(c *commands.Ctx, most int) (found []*Parked) {
 	s, looked := partyOf(c), 0
-	s.waits.queues.LatchesBelow(c.DB.ID(), 0, most, func(q *waiting.Queue) {
+	s.Waits.Queues.LatchesBelow(c.DB.ID(), 0, most, func(q *waiting.Queue) {
 		for pl := q.First(); pl != nil && len(found) < most && looked < waiting.SearchLimit; pl = pl.Next() {
 			looked++
-			if call := parkedOf(pl.Waiter()); pl.Waiter().ForLatch() && call.readable(s.user) {
+			if call := ParkedOf(pl.Waiter()); pl.Waiter().ForLatch() && call.readable(s.User) {
 				found = append(found, call)
 			}
 		}
@@ -570,11 +570,11 @@ func latchWaiters(c *commands.Ctx, most int) (found []*parkedCall) {
 	return found
 }
 
-// oldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
-func (ws *waits) oldestWaitUS() int64 {
-	oldest := ws.queues.Oldest()
+// OldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
+func (ws *Waits) OldestWaitUS() int64 {
+	oldest := ws.Queues.Oldest()
 	if oldest == nil {
 		return 0
 	}
-	return max(0, ws.store.NowUS()-parkedOf(oldest).sinceUS)
+	return max(0, ws.Store.NowUS()-ParkedOf(oldest).sinceUS)
 }

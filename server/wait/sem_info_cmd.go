@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"lockserver/commands"
@@ -62,7 +62,7 @@ func semInfo(c *commands.Ctx) error {
 		return n < shown
 	})
 	out.SetArray(list, n)
-	q := partyOf(c).waits.queues.Of(c.DB.ID(), key)
+	q := partyOf(c).Waits.Queues.Of(c.DB.ID(), key)
 	waiters := 0
 	if q != nil {
 		waiters = q.OfLocks()
@@ -81,7 +81,7 @@ func semInfo(c *commands.Ctx) error {
 // writePermits writes a holder.
 func writePermits(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out := c.Out
-	w := &partyOf(c).waits.watchdog
+	w := &partyOf(c).Waits.Watchdog
 	client, watched := w.shareOf(c.DB.ID(), key, h.Owner, h.Token)
 	out.Map(7)
 	out.BulkString("owner")
@@ -94,7 +94,7 @@ func writePermits(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)
-	writeAttached(out, &w.attached, h.Owner)
+	writeAttached(out, &w.Attached, h.Owner)
 }
 
 // writePermitWaiters writes the first n of a queue that wait for permits, in the order in which they are
@@ -103,8 +103,8 @@ func writePermitWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	if n == 0 {
 		return
 	}
-	for _, of := range partyOf(c).waits.queues.InGrantOrder(q, n) {
-		w, out := parkedOf(of), c.Out
+	for _, of := range partyOf(c).Waits.Queues.InGrantOrder(q, n) {
+		w, out := ParkedOf(of), c.Out
 		out.Map(5)
 		out.BulkString("owner")
 		out.BulkString(w.Owner())
@@ -112,6 +112,6 @@ func writePermitWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 		out.Int(int64(w.Units()))
 		w.writeWaitingClient(out)
 		writeKnown(out, "since", w.sinceUS/1000)
-		writeKnown(out, "deadline", w.deadlineMS())
+		writeKnown(out, "deadline", w.DeadlineMS())
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package wait
 
 import (
 	"slices"
@@ -20,119 +20,119 @@ import (
 
 // departure is the rest of that work for the leases of a session.
 type departure struct {
-	party *party
+	party *Party
 	cutMS int64 // when the leases of its locks end at the latest; 0: they end by themselves
 	timer due.Timer
 }
 
-// depart begins it. It may be called more than once.
-func (ws *waits) depart(s *party) {
-	if s.departed || !s.keeps() {
+// Depart begins it. It may be called more than once.
+func (ws *Waits) Depart(s *Party) {
+	if s.departed || !s.Keeps() {
 		s.departed = true
 		return
 	}
 	s.departed = true
 	d := &departure{party: s}
 	d.timer.Of = d
-	if s.lost.Load() {
+	if s.Vanished.Load() {
 		d.cutMS = ws.cutMS(s)
 	}
-	if d.forget(ws, dueBudget) {
-		ws.timers.Set(&d.timer, ws.store.NowMS())
+	if d.forget(ws, DueBudget) {
+		ws.Timers.Set(&d.timer, ws.Store.NowMS())
 	}
 }
 
 // Fire implements due.Firer.
 func (d *departure) Fire() {
-	ws := d.party.waits
+	ws := d.party.Waits
 	if d.forget(ws, 1) {
-		ws.timers.Set(&d.timer, ws.store.NowMS())
+		ws.Timers.Set(&d.timer, ws.Store.NowMS())
 	}
 }
 
 // forget ends the renewals of so many leases, and says whether there are more. A lease goes on to be renewed
 // if other sessions are attached for its owner.
-func (d *departure) forget(ws *waits, most int) (more bool) {
-	s, w := d.party, &ws.watchdog
+func (d *departure) forget(ws *Waits, most int) (more bool) {
+	s, w := d.party, &ws.Watchdog
 	if d.cutMS != 0 {
 		d.cut(ws, most)
 	}
-	ws.store.Leave(s.keeper, most, func(_ *store.DB, of store.Ref, r renewals.Renewal) bool {
-		if !w.attached.InUse() {
+	ws.Store.Leave(s.keeper, most, func(_ *store.DB, of store.Ref, r renewals.Renewal) bool {
+		if !w.Attached.InUse() {
 			return false
 		}
 		owner, token := commands.OwnerOf(of)
 		// plant:keep-renewal
-		return w.pinOf(owner, token) == r.Pin && w.attached.IsAttached(owner)
+		return w.pinOf(owner, token) == r.Pin && w.Attached.IsAttached(owner)
 	})
-	w.shares.forget(s, &w.attached, most)
-	return s.keeps()
+	w.shares.forget(s, &w.Attached, most)
+	return s.Keeps()
 }
 
 // cut makes the leases that forget will look at end at cutMS, except if other sessions are attached for the
 // owner.
-func (d *departure) cut(ws *waits, most int) {
-	s, w := d.party, &ws.watchdog
+func (d *departure) cut(ws *Waits, most int) {
+	s, w := d.party, &ws.Watchdog
 	held := make([]store.RenewedKey, 0, min(most, s.keeper.Len()))
-	ws.store.EachOf(s.keeper, most, func(db *store.DB, key string, r renewals.Renewal) {
+	ws.Store.EachOf(s.keeper, most, func(db *store.DB, key string, r renewals.Renewal) {
 		held = append(held, store.RenewedKey{DB: db, Key: key, Renewal: r})
 	})
 	for _, k := range held {
 		key := []byte(k.Key)
 		l, err := commands.FindLock(k.DB, key)
-		if err == nil && l.Holds > 0 && w.pinOf(l.Owner, l.Token) == k.Renewal.Pin && !w.attached.AttachedByOther(s, l.Owner) {
+		if err == nil && l.Holds > 0 && w.pinOf(l.Owner, l.Token) == k.Renewal.Pin && !w.Attached.AttachedByOther(s, l.Owner) {
 			commands.CutLock(k.DB, l.Owner, key, l.Token, d.cutMS)
 		}
 	}
 	for r := s.shares; r != nil && most > 0; r, most = r.next, most-1 {
-		if !w.attached.AttachedByOther(s, r.owner) {
-			commands.CutLock(ws.store.DB(r.in.db), r.owner, []byte(r.key), r.token, d.cutMS)
+		if !w.Attached.AttachedByOther(s, r.owner) {
+			commands.CutLock(ws.Store.DB(r.in.db), r.owner, []byte(r.key), r.token, d.cutMS)
 		}
 	}
 }
 
 // forgetAttached makes the table of attached sessions forget what it need not know any more.
-func (ws *waits) forgetAttached(most int) {
-	if w := &ws.watchdog; w.attached.Forget(most) {
+func (ws *Waits) forgetAttached(most int) {
+	if w := &ws.Watchdog; w.Attached.Forget(most) {
 		w.forgetting.Of = forgetting{ws}
-		ws.timers.Set(&w.forgetting, ws.store.NowMS())
+		ws.Timers.Set(&w.forgetting, ws.Store.NowMS())
 	}
 }
 
 // forgetting is what falls due while there is more to forget.
-type forgetting struct{ *waits }
+type forgetting struct{ *Waits }
 
 // Fire implements due.Firer.
 func (f forgetting) Fire() { f.forgetAttached(1) }
 
 // leftPlaces are the waits of sessions that have ended, as long as places are kept.
 type leftPlaces struct {
-	waits       *waits // set with the timer
-	first, last *queuedWaits
+	waits       *Waits // set with the timer
+	First, last *queuedWaits
 	cursor      *queuedWaits // the next ones to look for sessions anew
 	again       bool         // all of them have to then, once more
 	timer       due.Timer
-	looked      int // how many waits were looked at for a session that attached, detached or ended
+	Looked      int // how many waits were looked at for a session that attached, detached or ended
 }
 
-// leavePlaces begins to look for sessions that keep the places of the waits of one that has ended. It may be
+// LeavePlaces begins to look for sessions that keep the places of the waits of one that has ended. It may be
 // called more than once.
-func (ws *waits) leavePlaces(s *party) {
-	if qs := s.queued; qs != nil && !qs.gone && qs.count > 0 {
+func (ws *Waits) LeavePlaces(s *Party) {
+	if qs := s.Queued; qs != nil && !qs.gone && qs.Count > 0 {
 		// plant:leave-places
-		qs.gone, qs.untilMS = true, ws.store.NowMS()+ws.renewEveryMS()
-		qs.cursor, qs.again = qs.first, false
-		ws.leftPlaces.add(qs)
-		ws.timers.Set(&qs.timer, ws.store.NowMS())
+		qs.gone, qs.untilMS = true, ws.Store.NowMS()+ws.renewEveryMS()
+		qs.cursor, qs.again = qs.First, false
+		ws.LeftPlaces.add(qs)
+		ws.Timers.Set(&qs.timer, ws.Store.NowMS())
 	}
 }
 
 func (l *leftPlaces) add(qs *queuedWaits) {
-	qs.kept, qs.older, qs.newer = true, l.last, nil
+	qs.kept, qs.older, qs.Newer = true, l.last, nil
 	if l.last != nil {
-		l.last.newer = qs
+		l.last.Newer = qs
 	} else {
-		l.first = qs
+		l.First = qs
 	}
 	l.last = qs
 }
@@ -142,31 +142,31 @@ func (l *leftPlaces) remove(qs *queuedWaits) {
 		return
 	}
 	if l.cursor == qs {
-		l.cursor = qs.newer
+		l.cursor = qs.Newer
 	}
 	if qs.older != nil {
-		qs.older.newer = qs.newer
+		qs.older.Newer = qs.Newer
 	} else {
-		l.first = qs.newer
+		l.First = qs.Newer
 	}
-	if qs.newer != nil {
-		qs.newer.older = qs.older
+	if qs.Newer != nil {
+		qs.Newer.older = qs.older
 	} else {
 		l.last = qs.older
 	}
-	qs.kept, qs.older, qs.newer = false, nil, nil
+	qs.kept, qs.older, qs.Newer = false, nil, nil
 }
 
 // adopt looks anew for sessions that keep the places of waits: s has attached to owners, or to prefixes. The
 // waits of an owner are found by its name, and are few. For a prefix all are looked at: as many as a unit may
 // now, and the others a few in a slice.
-func (l *leftPlaces) adopt(s *party, names [][]byte, prefixes bool) {
-	ws := s.waits
-	if l.first == nil {
+func (l *leftPlaces) adopt(s *Party, names [][]byte, prefixes bool) {
+	ws := s.Waits
+	if l.First == nil {
 		return
 	}
 	takeOver := func(w *queuedWait) {
-		if of := w.party.queued; of.gone && !of.denied && w.writable(s.user) {
+		if of := w.Party.Queued; of.gone && !of.denied && w.writable(s.User) {
 			ws.takeOver(w, s, true)
 		}
 	}
@@ -178,13 +178,13 @@ func (l *leftPlaces) adopt(s *party, names [][]byte, prefixes bool) {
 // eachUnder visits the waits of owners that begin with one of the prefixes. False: they are too many to be
 // looked at in one unit, and not all were visited.
 func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (all bool) {
-	left := dueBudget
-	for qs := l.first; qs != nil; qs = qs.newer {
-		for w := qs.first; w != nil; {
+	left := DueBudget
+	for qs := l.First; qs != nil; qs = qs.Newer {
+		for w := qs.First; w != nil; {
 			if left--; left < 0 {
 				return false
 			}
-			l.looked++
+			l.Looked++
 			next := w.next // visit may take it out
 			if !w.Granted() && slices.ContainsFunc(prefixes, func(p []byte) bool { return strings.HasPrefix(w.Owner(), string(p)) }) {
 				visit(w)
@@ -198,53 +198,53 @@ func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (al
 // prolong keeps all places as long as if their sessions ended now. It is called when a session that is
 // attached to a prefix goes. Of the places that were not looked at since it attached, it would have kept
 // some.
-func (l *leftPlaces) prolong(ws *waits) {
+func (l *leftPlaces) prolong(ws *Waits) {
 	if l.cursor == nil {
 		return
 	}
-	for qs := l.first; qs != nil; qs = qs.newer {
+	for qs := l.First; qs != nil; qs = qs.Newer {
 		if !qs.ending {
-			qs.untilMS = ws.store.NowMS() + ws.renewEveryMS()
+			qs.untilMS = ws.Store.NowMS() + ws.renewEveryMS()
 		}
 	}
 }
 
 // lookAgain makes all of them look for sessions.
-func (l *leftPlaces) lookAgain(ws *waits) {
+func (l *leftPlaces) lookAgain(ws *Waits) {
 	if l.cursor != nil {
 		l.again = true
 		return
 	}
-	l.cursor, l.timer.Of, l.waits = l.first, l, ws
-	ws.timers.Set(&l.timer, ws.store.NowMS())
+	l.cursor, l.timer.Of, l.waits = l.First, l, ws
+	ws.Timers.Set(&l.timer, ws.Store.NowMS())
 }
 
 // Fire implements due.Firer.
 func (l *leftPlaces) Fire() {
 	ws := l.waits
 	if qs := l.cursor; qs != nil {
-		l.cursor = qs.newer
+		l.cursor = qs.Newer
 		qs.lookAgain(ws)
 	}
 	if l.cursor == nil && l.again {
-		l.again, l.cursor = false, l.first
+		l.again, l.cursor = false, l.First
 	}
 	if l.cursor != nil {
-		ws.timers.Set(&l.timer, ws.store.NowMS())
+		ws.Timers.Set(&l.timer, ws.Store.NowMS())
 	}
 }
 
 // eachQueuedOf visits the waits with NOTIFY of owners. False: they are too many for one unit, and not all
 // were visited.
-func (ws *waits) eachQueuedOf(names [][]byte, visit func(w *queuedWait)) (all bool) {
-	left := dueBudget
+func (ws *Waits) eachQueuedOf(names [][]byte, visit func(w *queuedWait)) (all bool) {
+	left := DueBudget
 	for _, name := range names {
-		o := ws.queues.Owner(name)
+		o := ws.Queues.Owner(name)
 		if o == nil {
 			continue
 		}
 		for w := o.First(); w != nil; w = w.Younger() {
-			ws.leftPlaces.looked++
+			ws.LeftPlaces.Looked++
 			if left--; left < 0 {
 				return false
 			}
@@ -257,14 +257,14 @@ func (ws *waits) eachQueuedOf(names [][]byte, visit func(w *queuedWait)) (all bo
 }
 
 // lookAgain begins to look at all of them, or begins anew.
-func (qs *queuedWaits) lookAgain(ws *waits) {
+func (qs *queuedWaits) lookAgain(ws *Waits) {
 	switch {
 	case qs.ending:
 	case qs.cursor != nil:
 		qs.again = true
-	case qs.first != nil:
-		qs.cursor = qs.first
-		ws.timers.Set(&qs.timer, ws.store.NowMS())
+	case qs.First != nil:
+		qs.cursor = qs.First
+		ws.Timers.Set(&qs.timer, ws.Store.NowMS())
 	}
 }
 
@@ -274,16 +274,16 @@ func (qs *queuedWaits) Fire() {
 	ws := qs.waits
 	if !qs.gone {
 		if qs.giveUpOne(ws) {
-			ws.timers.Set(&qs.timer, ws.store.NowMS())
+			ws.Timers.Set(&qs.timer, ws.Store.NowMS())
 		}
 		return
 	}
-	if ws.store.NowMS() >= qs.untilMS && !qs.ending {
-		qs.ending, qs.cursor = true, qs.first
+	if ws.Store.NowMS() >= qs.untilMS && !qs.ending {
+		qs.ending, qs.cursor = true, qs.First
 	}
 	if w := qs.cursor; w != nil {
 		qs.cursor = w.next
-		ws.leftPlaces.looked++
+		ws.LeftPlaces.Looked++
 		switch s := ws.attachedFor(w); {
 		case w.Granted(): // it has an end of its own
 		case qs.denied || qs.lostRight(ws, w):
@@ -297,18 +297,18 @@ func (qs *queuedWaits) Fire() {
 	qs.turn()
 	switch {
 	case qs.cursor != nil:
-		ws.timers.Set(&qs.timer, ws.store.NowMS())
-	case qs.count > 0 && !qs.ending:
-		ws.timers.Set(&qs.timer, qs.untilMS)
+		ws.Timers.Set(&qs.timer, ws.Store.NowMS())
+	case qs.Count > 0 && !qs.ending:
+		ws.Timers.Set(&qs.timer, qs.untilMS)
 	default:
-		ws.leftPlaces.remove(qs)
+		ws.LeftPlaces.remove(qs)
 	}
 }
 
 // attachedFor is an attached session that can keep the place of a wait; nil: there is none.
-func (ws *waits) attachedFor(w *queuedWait) (found *party) {
-	ws.watchdog.attached.Each([]byte(w.Owner()), func(s *party, _ bool) bool {
-		if !s.ended() && w.writable(s.user) {
+func (ws *Waits) attachedFor(w *queuedWait) (found *Party) {
+	ws.Watchdog.Attached.Each([]byte(w.Owner()), func(s *Party, _ bool) bool {
+		if !s.Ended() && w.writable(s.User) {
 			found = s
 		}
 		return found == nil
@@ -326,24 +326,24 @@ func (w *queuedWait) writable(u *acl.User) bool {
 	return true
 }
 
-// detachedFrom makes a session give up the places of waits that it did not ask for, if it is no longer
+// DetachedFrom makes a session give up the places of waits that it did not ask for, if it is no longer
 // attached to their owners. With prefixes all its waits are looked at, otherwise those of the names.
-func (ws *waits) detachedFrom(s *party, names [][]byte, prefixes bool) {
-	if !s.keepsPlaces() || s.queued.adopted == 0 {
+func (ws *Waits) DetachedFrom(s *Party, names [][]byte, prefixes bool) {
+	if !s.KeepsPlaces() || s.Queued.Adopted == 0 {
 		return
 	}
-	qs := s.queued
+	qs := s.Queued
 	if !prefixes && ws.eachQueuedOf(names, func(w *queuedWait) {
-		if w.party == s {
+		if w.Party == s {
 			qs.maybeGiveUp(ws, w)
 		}
 	}) {
 		return
 	}
 	qs.lookAgain(ws)
-	for range dueBudget {
+	for range DueBudget {
 		if !qs.giveUpOne(ws) {
-			ws.timers.Remove(&qs.timer)
+			ws.Timers.Remove(&qs.timer)
 			return
 		}
 	}
@@ -354,64 +354,64 @@ func (qs *queuedWaits) turn() {
 	switch {
 	case qs.cursor != nil:
 	case qs.again:
-		qs.again, qs.cursor = false, qs.first
+		qs.again, qs.cursor = false, qs.First
 	default:
 		qs.judges = false
 	}
 }
 
-// judge begins to look whether the user of the session may have the locks still.
-func (qs *queuedWaits) judge(ws *waits) {
+// Judge begins to look whether the user of the session may have the locks still.
+func (qs *queuedWaits) Judge(ws *Waits) {
 	qs.judges = true
 	qs.lookAgain(ws)
 }
 
 // lostRight reports whether the user may not have the locks of a wait any more, if that is asked.
-func (qs *queuedWaits) lostRight(ws *waits, w *queuedWait) bool {
-	return qs.judges && !w.Granted() && ws.permitQueued(w, w.words.Argv()) != nil
+func (qs *queuedWaits) lostRight(ws *Waits, w *queuedWait) bool {
+	return qs.judges && !w.Granted() && ws.permitQueued(w, w.Words.Argv()) != nil
 }
 
 // ghost returns a party that has ended and keeps places in the name of p.
-func (p *party) ghost() *party {
-	return &party{client: p.client, waits: p.waits, dead: true, terminated: true, id: p.id, user: p.user, db: p.db, info: p.info}
+func (p *Party) ghost() *Party {
+	return &Party{Client: p.Client, Waits: p.Waits, Dead: true, Terminated: true, Number: p.Number, User: p.User, DB: p.DB, Info: p.Info}
 }
 
-// denyWaits makes all waits end that the session keeps the places of, because its user is deleted. They go to
+// DenyWaits makes all waits end that the session keeps the places of, because its user is deleted. They go to
 // a session that has ended and is of that user.
-func (s *party) denyWaits() {
-	if !s.keepsPlaces() {
+func (s *Party) DenyWaits() {
+	if !s.KeepsPlaces() {
 		return
 	}
 	g := s.ghost()
 	g.queuedOf().denied = true
-	for w := s.queued.first; w != nil; w = s.queued.first {
-		s.queued.unlink(w)
-		w.party = g
-		g.queued.link(w)
+	for w := s.Queued.First; w != nil; w = s.Queued.First {
+		s.Queued.unlink(w)
+		w.Party = g
+		g.Queued.link(w)
 	}
-	s.waits.leavePlaces(g)
+	s.Waits.LeavePlaces(g)
 }
 
-// follow carries a change of a user out on the waits of sessions that have ended.
-func (l *leftPlaces) follow(ws *waits, change acl.Change) {
-	for qs := l.first; qs != nil; qs = qs.newer {
-		if qs.first == nil || qs.first.party.user != change.Old {
+// Follow carries a change of a user out on the waits of sessions that have ended.
+func (l *leftPlaces) Follow(ws *Waits, change acl.Change) {
+	for qs := l.First; qs != nil; qs = qs.Newer {
+		if qs.First == nil || qs.First.Party.User != change.Old {
 			continue
 		}
 		if change.New == nil {
 			qs.denied = true
 		} else {
-			qs.first.party.user, qs.judges = change.New, true
+			qs.First.Party.User, qs.judges = change.New, true
 		}
 		qs.lookAgain(ws)
 	}
 }
 
 // giveUpOne looks at the next wait of a session that has detached, and reports whether there are more.
-func (qs *queuedWaits) giveUpOne(ws *waits) (more bool) {
+func (qs *queuedWaits) giveUpOne(ws *Waits) (more bool) {
 	if w := qs.cursor; w != nil {
 		qs.cursor = w.next
-		ws.leftPlaces.looked++
+		ws.LeftPlaces.Looked++
 		qs.maybeGiveUp(ws, w)
 	}
 	qs.turn()
@@ -423,26 +423,26 @@ func (qs *queuedWaits) giveUpOne(ws *waits) (more bool) {
 
 // maybeGiveUp gives up the place of a wait if its session is no longer attached to the owner and did not ask
 // for it. It goes to a session that has ended, and keeps the places of such waits alone.
-func (qs *queuedWaits) maybeGiveUp(ws *waits, w *queuedWait) {
-	s := w.party
+func (qs *queuedWaits) maybeGiveUp(ws *Waits, w *queuedWait) {
+	s := w.Party
 	if qs.lostRight(ws, w) {
 		ws.refuseQueued(w, attach.Denied)
 		return
 	}
-	if !w.adopted || w.Granted() || ws.watchdog.attached.AttachedBy(s, []byte(w.Owner())) {
+	if !w.adopted || w.Granted() || ws.Watchdog.Attached.AttachedBy(s, []byte(w.Owner())) {
 		return
 	}
 	g := qs.ghost
-	if until := ws.store.NowMS() + ws.renewEveryMS(); g == nil || !g.queued.kept || g.queued.untilMS != until {
+	if until := ws.Store.NowMS() + ws.renewEveryMS(); g == nil || !g.Queued.kept || g.Queued.untilMS != until {
 		g = s.ghost()
 		qs.ghost = g
 	}
 	qs.unlink(w)
-	w.party = g
+	w.Party = g
 	g.queuedOf().link(w)
-	if g.queued.gone {
-		g.queued.lookAgain(ws)
+	if g.Queued.gone {
+		g.Queued.lookAgain(ws)
 	} else {
-		ws.leavePlaces(g)
+		ws.LeavePlaces(g)
 	}
 }
