@@ -270,7 +270,9 @@ clients-java-client: build fleet need-redis need-java need-openssl ## the client
 
 clients-java-servers: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-servers: build fleet need-redis need-java need-openssl ## its starter on Boot 3 and 4, beside Redisson's and Spring Data Redis, on one server, under Sentinel and in a group, with TLS and users
-	cd clients/java && mvn -B -ntp $(MAVEN) test -pl redisson-tests,redisson-boot3-tests -am -Dtest=ServersTest,BesideRedissonTest
+	cd clients/java && mvn -B -ntp $(MAVEN) test -pl redisson-tests,redisson-boot3-tests -am -Dtest=ServersTest,BesideRedissonTest,ThreadsTest
+	@test -n "$(VIRTUAL_JAVA)" || { echo "there is no Java 21 or later, which has virtual threads: say VIRTUAL_JAVA=/path/to/bin/java"; exit 1; }
+	cd clients/java && mvn -B -ntp $(MAVEN) test -pl redisson-tests,redisson-boot3-tests -am -Dtest=ThreadsTest -Djvm=$(VIRTUAL_JAVA)
 
 .PHONY: clients-java-container
 clients-java-container: need-java ## LockserverContainer with Docker, or with Podman's service that DOCKER_HOST names (IMAGE=lockserver:0.1.0, loaded as docs/INSTALL.md says)

@@ -173,6 +173,12 @@ class ServersTest {
         assertThrows(Exception.class, () -> run(wrong, false).close(), property);
     }
 
+    /** The configurations of Redisson's starter, to be left out. */
+    static String redisson() {
+        return StreamSupport.stream(ImportCandidates.load(AutoConfiguration.class, null).spliterator(), false)
+                .filter(name -> name.startsWith("org.redisson.")).collect(Collectors.joining(","));
+    }
+
     private static ConfigurableApplicationContext run(Map<String, Object> properties, boolean redisson) {
         SpringApplication application = new SpringApplication(App.class);
         application.setLogStartupInfo(false);
@@ -180,8 +186,7 @@ class ServersTest {
                 "lockserver.connect-timeout", "60s", "lockserver.registry-key", "shop", "spring.data.redis.timeout", "60s",
                 "spring.data.redis.connect-timeout", "60s"));
         if (!redisson) {
-            all.put("spring.autoconfigure.exclude", StreamSupport.stream(ImportCandidates.load(AutoConfiguration.class, null)
-                    .spliterator(), false).filter(name -> name.startsWith("org.redisson.")).collect(Collectors.joining(",")));
+            all.put("spring.autoconfigure.exclude", redisson());
         }
         all.putAll(properties);
         application.setDefaultProperties(all);
