@@ -432,7 +432,12 @@ clients-python-bench: build $(BENCH_VENV)/ready ## hand-offs of 16 clients of th
 
 clients-python-sql: build need-mariadb $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql, mariadb-server-core and mariadb-client-core)
 	$(SQL_DRIVERS)
-	cd clients/python/tests && DATABASES=all $(call pytest,$(PACKAGE_VENV)) test_sql.py
+	cd clients/python/tests && DATABASES=all $(call pytest,$(PACKAGE_VENV)) test_sql.py test_sql_libraries.py
+
+.PHONY: client-sql
+client-sql: need-mariadb $(PACKAGE_VENV)/ready ## the fence of the package for Go, and its entries that are applied once, on PostgreSQL and MariaDB, which it starts
+	$(SQL_DRIVERS)
+	cd examples && PYTHONDONTWRITEBYTECODE=1 ../$(PACKAGE_VENV)/bin/python ../clients/python/tests/databases.py $(GO) test -tags databases -count=1 $(GOTESTFLAGS) ./locks
 
 # The agents of tests/scenarios: what CLIENTS names, or all. Each is a program on the client package of this repository.
 CLIENTS ?=

@@ -41,8 +41,8 @@ var sqlName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_
 // is read: a holder that was paused past its lease then cannot write over what a later one has read. It does
 // not commit.
 //
-// It fails with [ErrStaleFence] if a later holder was here, and with sql.ErrNoRows if there is no such
-// row. It fails with a [*LostError] if the lock is lost, and with [ErrReleased] after Unlock. The lock
+// It fails with [ErrStaleFence] if a later holder was here, with sql.ErrNoRows if there is no such row, and
+// with [ErrValue] if several rows have this ID. It fails with a [*LostError] if the lock is lost, and with [ErrReleased] after Unlock. The lock
 // must be one of one key.
 func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
 	key, column := cmp.Or(row.Key, "id"), cmp.Or(row.Column, "fence")
@@ -63,14 +63,19 @@ func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
 		return err
 	}
 	token := l.Token()
-	changed, err := change(ctx, tx, "UPDATE "+row.Table+" SET "+column+" = ? WHERE "+key+" = ? AND "+column+" <= ?", token, row.ID, token)
-	if changed || err != nil {
+	n, err := change(ctx, tx, "UPDATE "+row.Table+" SET "+column+" = ? WHERE "+key+" = ? AND "+column+" <= ?", token, row.ID, token)
+	switch {
+	case err != nil:
 		return err
+	case n > 1:
+		return bad("%s is no key of %s: %d rows have %v", key, row.Table, n, row.ID)
+	case n == 1:
+		return nil
 	}
 	query := "SELECT " + column + " FROM " + row.Table + " WHERE " + key + " = ?"
 	_, my := tx.(mySQL)
 	if my {
-		query += " FOR UPDATE"
+		query += " FOR UPDATE" // another read would see the transaction's snapshot, which may be older than a later holder
 	}
 	var stored int64
 	switch err := tx.QueryRowContext(ctx, marked(tx, query), row.ID).Scan(&stored); {
@@ -82,14 +87,13 @@ func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
 	return fmt.Errorf("%w: %s with %s = %v has the token %d, ours is %d", ErrStaleFence, row.Table, key, row.ID, stored, token)
 }
 
-// change runs a statement, and reports whether it has changed a row.
-func change(ctx context.Context, tx Tx, query string, args ...any) (bool, error) {
+// change runs a statement, and returns how many rows it has changed.
+func change(ctx context.Context, tx Tx, query string, args ...any) (int64, error) {
 	result, err := tx.ExecContext(ctx, marked(tx, query), args...)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+	return result.RowsAffected()
 }
 
 // marked has the parameters marked as the database wants them.
@@ -113,13 +117,47 @@ func marked(tx Tx, query string) string {
 //
 //	CREATE TABLE lockserver_entries (stream VARCHAR(255) NOT NULL, worker VARCHAR(255) NOT NULL,
 //	                                 entry VARCHAR(64) NOT NULL, PRIMARY KEY (stream, worker, entry));
+//
+// In MySQL and MariaDB the columns are VARBINARY, as VARCHAR takes "Orders" and "orders" for one.
+//
+// It fails with [ErrValue] if the stream or the group is longer than 255 bytes, and with another error if
+// the table did not record the entry whole. Roll back then.
 func (e Entry) Once(ctx context.Context, tx Tx) (first bool, err error) {
 	if tx == nil {
 		return false, bad("no transaction")
 	}
-	insert := "INSERT INTO lockserver_entries (stream, worker, entry) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-	if _, my := tx.(mySQL); my {
-		insert = "INSERT IGNORE INTO lockserver_entries (stream, worker, entry) VALUES (?, ?, ?)"
+	for _, name := range []struct {
+		what, is string
+		most     int
+	}{{"stream", e.Stream, 255}, {"group", e.Group, 255}, {"entry", e.ID, 64}} {
+		if len(name.is) > name.most {
+			return false, bad("the name of the %s has %d bytes, and lockserver_entries has room for %d", name.what, len(name.is), name.most)
+		}
 	}
-	return change(ctx, tx, insert, e.Stream, e.Group, e.ID)
+	const into = "INTO lockserver_entries (stream, worker, entry) VALUES (?, ?, ?)"
+	if _, my := tx.(mySQL); my {
+		return e.onceInMySQL(ctx, tx, into)
+	}
+	n, err := change(ctx, tx, "INSERT "+into+" ON CONFLICT (stream, worker, entry) DO NOTHING", e.Stream, e.Group, e.ID)
+	return n > 0, err
+}
+
+// onceInMySQL inserts with IGNORE, which also hides other errors, and a column may take two names for one. So
+// only a row with these very bytes says that the entry was applied. It is read with a lock, as a read without
+// one sees the transaction's snapshot, which may be older than the row.
+func (e Entry) onceInMySQL(ctx context.Context, tx Tx, into string) (first bool, err error) {
+	n, err := change(ctx, tx, "INSERT IGNORE "+into, e.Stream, e.Group, e.ID)
+	if n > 0 || err != nil {
+		return n > 0, err
+	}
+	var found int
+	err = tx.QueryRowContext(ctx, `SELECT 1 FROM lockserver_entries WHERE stream = ? AND worker = ? AND entry = ?
+		AND CAST(stream AS BINARY) = CAST(? AS BINARY) AND CAST(worker AS BINARY) = CAST(? AS BINARY)
+		AND CAST(entry AS BINARY) = CAST(? AS BINARY) LOCK IN SHARE MODE`,
+		e.Stream, e.Group, e.ID, e.Stream, e.Group, e.ID).Scan(&found)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("lockserver_entries did not record entry %s of %q for %q: its columns must be "+
+			"VARBINARY(255), VARBINARY(255) and VARBINARY(64), and its key all three", e.ID, e.Stream, e.Group)
+	}
+	return false, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func TestParametersInSQL(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"UPDATE bills SET fence = $1 WHERE number = $2 AND fence <= $3",
-		"INSERT INTO lockserver_entries (stream, worker, entry) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+		"INSERT INTO lockserver_entries (stream, worker, entry) VALUES ($1, $2, $3) ON CONFLICT (stream, worker, entry) DO NOTHING",
 		"UPDATE bills SET fence = ? WHERE number = ? AND fence <= ?",
 		"INSERT IGNORE INTO lockserver_entries (stream, worker, entry) VALUES (?, ?, ?)",
 	}, s.asked)
@@ -49,6 +50,10 @@ func TestParametersInSQL(t *testing.T) {
 		require.ErrorIs(t, l.Fence(ctx, &s, wrong), client.ErrValue)
 	}
 	require.ErrorIs(t, l.Fence(ctx, nil, client.Row{Table: "bills", ID: 1}), client.ErrValue)
+	for _, long := range []client.Entry{{Stream: strings.Repeat("s", 256)}, {Group: strings.Repeat("g", 256)}, {ID: strings.Repeat("1", 65)}} {
+		_, err = long.Once(ctx, client.MySQL(&s))
+		require.ErrorIs(t, err, client.ErrValue)
+	}
 	_, err = e.Once(ctx, nil)
 	require.ErrorIs(t, err, client.ErrValue)
 	require.Len(t, s.asked, 4)
