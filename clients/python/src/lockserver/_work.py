@@ -65,7 +65,10 @@ class Entry(EntryBase):
         """Records in the caller's transaction that this entry is applied. False: it was applied before, so do nothing.
 
         connection: as for :func:`lockserver.fence`. The table is ``lockserver_entries`` with the columns stream, worker and
-        entry, which are its key.
+        entry, which are its key (docs/CLIENTS.md; VARBINARY in MySQL and MariaDB).
+
+        Raises ValueError if the stream or the group is longer than 255 bytes, and :class:`Error` if MySQL or MariaDB did
+        not record it whole. Roll back then.
         """
         return sql.carry_out(connection, lambda mysql: sql.once(self.stream, self.group, self.id, mysql), "entry.once")
 

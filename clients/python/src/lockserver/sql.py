@@ -28,8 +28,9 @@ def fence(connection: Any, table: str, row: Any, token: int, *, key: str = "id",
     and of the fence's, which is a BIGINT with the default 0. row: the key's value.
 
     Raises :class:`StaleFence` if a later holder was here, LookupError if there is no such row, ValueError for a name
-    that is no identifier, TypeError for an asynchronous connection (:func:`async_fence`), and :class:`Error` for Django's
-    connection outside of ``transaction.atomic()``. It does not commit.
+    that is no identifier and for several rows with this key, TypeError for an asynchronous connection
+    (:func:`async_fence`), and :class:`Error` for Django's connection outside of ``transaction.atomic()``. It does not
+    commit; after an error roll back.
     """
     carry_out(connection, lambda mysql: _fence(table, row, token, key, column, mysql), "lockserver.async_fence")
 
@@ -70,11 +71,29 @@ async def carry_out_async(connection: Any, plan_for: Callable[[bool], Plan[T]]) 
 
 
 def once(stream: str, worker: str, entry: str, mysql: bool) -> Plan[bool]:
-    """Records that a worker applies an entry, in the table lockserver_entries. False: it was applied before."""
-    insert = "INSERT IGNORE" if mysql else "INSERT"
-    added = yield (f"{insert} INTO lockserver_entries (stream, worker, entry) VALUES ({_MARK}, {_MARK}, {_MARK})"
-                   + ("" if mysql else " ON CONFLICT DO NOTHING"), (stream, worker, entry))
-    return bool(added > 0)
+    """Records that a worker applies an entry, in the table lockserver_entries. False: it was applied before.
+
+    Raises ValueError for a name that the table has no room for, before anything is sent.
+    """
+    names = (stream, worker, entry)
+    for what, name, most in zip(("stream", "group", "entry"), names, (255, 255, 64)):
+        size = len(name.encode(errors="surrogateescape"))
+        if size > most:
+            raise ValueError(f"the name of the {what} has {size} bytes, and lockserver_entries has room for {most}")
+    values = f"INTO lockserver_entries (stream, worker, entry) VALUES ({_MARK}, {_MARK}, {_MARK})"
+    if not mysql:
+        return bool((yield f"INSERT {values} ON CONFLICT (stream, worker, entry) DO NOTHING", names) > 0)
+    if (yield f"INSERT IGNORE {values}", names) > 0:
+        return True
+    # IGNORE also hides other errors, and a column may take two names for one. Only this very row says that it was applied.
+    # The read locks the row, for another one would see the transaction's snapshot, which may be older than the row.
+    columns = ("stream", "worker", "entry")
+    is_it = " AND ".join([f"{column} = {_MARK}" for column in columns]
+                         + [f"CAST({column} AS BINARY) = CAST({_MARK} AS BINARY)" for column in columns])
+    if (yield f"SELECT entry FROM lockserver_entries WHERE {is_it} LOCK IN SHARE MODE", names + names) is None:
+        raise errors.Error(f"lockserver_entries did not record entry {entry} of {stream!r} for {worker!r}: its columns must be"
+                           " VARBINARY(255), VARBINARY(255) and VARBINARY(64), and its key all three")
+    return False
 
 
 def _fence(table: str, row: Any, token: int, key: str, column: str, mysql: bool) -> Plan[None]:
@@ -82,7 +101,9 @@ def _fence(table: str, row: Any, token: int, key: str, column: str, mysql: bool)
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name of a table or column")
     changed = yield (f"UPDATE {table} SET {column} = {_MARK} WHERE {key} = {_MARK} AND {column} <= {_MARK}", (token, row, token))
-    if changed > 0:
+    if changed > 1:
+        raise ValueError(f"{key} is no key of {table}: {changed} rows have {key} = {row!r}")
+    if changed == 1:
         return
     found = yield (f"SELECT {column} FROM {table} WHERE {key} = {_MARK}" + (" FOR UPDATE" if mysql else ""), (row,))
     if found is None:
