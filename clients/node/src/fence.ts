@@ -43,7 +43,8 @@ export interface FenceRow {
 /**
  * Raises the fence of a row to a token, before the holder reads the row. So a former holder that was paused cannot
  * write over what its successor has read, if it writes in the same transaction, or `WHERE fence = token`. The same
- * holder may do so again. Throws a FenceError if a later holder has raised it, or there is no such row.
+ * holder may do so again. Throws a FenceError if a later holder has raised it, or there is no such row, and a RangeError if
+ * several rows have this id: roll back then.
  */
 export async function fence(db: Database, table: string, id: FenceRow['id'], token: number, columns: { idColumn?: string; column?: string } = {}): Promise<void> {
   await raiseFence(db, { table, id, ...columns, token });
@@ -83,7 +84,7 @@ interface Statement {
 /** What is done, whether or not the driver answers with promises. */
 type Plan<T> = Generator<Statement, T, number | bigint | undefined>;
 
-function* raising({ mark }: Dialect, { table, id, idColumn = 'id', column = 'fence', token }: TokenRow): Plan<void> {
+function* raising({ mark, isMysql }: Dialect, { table, id, idColumn = 'id', column = 'fence', token }: TokenRow): Plan<void> {
   for (const name of [table, idColumn, column]) {
     values.text(name, 'a name in SQL');
     if (!/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(name)) throw new TypeError(`${JSON.stringify(name)} is no name that can go into SQL unquoted`);
@@ -94,16 +95,37 @@ function* raising({ mark }: Dialect, { table, id, idColumn = 'id', column = 'fen
     kind: 'change', args: [token, id, token],
     sql: `UPDATE ${table} SET ${column} = ${mark(1)} WHERE ${idColumn} = ${mark(2)} AND ${column} <= ${mark(3)}`,
   };
-  if (Number(raised) > 0) return;
-  const found = yield { kind: 'value', sql: `SELECT ${column} AS fence FROM ${table} WHERE ${idColumn} = ${mark(1)}`, args: [id] };
+  if (Number(raised) > 1) throw new RangeError(`${idColumn} is no key of ${table}: ${raised} rows have ${String(id)}`);
+  if (Number(raised) === 1) return;
+  // MySQL and MariaDB need the lock: another read would see the transaction's snapshot, which may be older than a later holder.
+  const sql = `SELECT ${column} AS fence FROM ${table} WHERE ${idColumn} = ${mark(1)}${isMysql ? ' FOR UPDATE' : ''}`;
+  const found = yield { kind: 'value', sql, args: [id] };
   if (found === undefined) throw new FenceError(`there is no row ${String(id)} in ${table}`);
-  if (found === BigInt(token)) return; // some drivers count only rows that have changed
+  if (isMysql && found === BigInt(token)) return; // such a driver may count only rows that have changed
   throw new FenceError(`row ${String(id)} of ${table} has the fence ${found}, which is above the token ${token}`);
 }
 
+/** The columns of lockserver_entries, with the bytes that they have room for. */
+const ENTRY_COLUMNS = { stream: 255, worker: 255, entry: 64 };
+
 function* recording({ mark, isMysql }: Dialect, args: string[]): Plan<boolean> {
+  const columns = Object.entries(ENTRY_COLUMNS);
+  columns.forEach(([column, most], i) => {
+    const size = Buffer.byteLength(args[i]!);
+    if (size > most) throw new RangeError(`the name of the ${column} has ${size} bytes, and lockserver_entries has room for ${most}`);
+  });
   const into = `INTO lockserver_entries (stream, worker, entry) VALUES (${mark(1)}, ${mark(2)}, ${mark(3)})`;
-  return Number(yield { kind: 'change', sql: isMysql ? `INSERT IGNORE ${into}` : `INSERT ${into} ON CONFLICT DO NOTHING`, args }) > 0;
+  if (!isMysql) return Number(yield { kind: 'change', sql: `INSERT ${into} ON CONFLICT (stream, worker, entry) DO NOTHING`, args }) > 0;
+  if (Number(yield { kind: 'change', sql: `INSERT IGNORE ${into}`, args }) > 0) return true;
+  // IGNORE also hides other errors, and a column may take two names for one: only a row with these very bytes says that the
+  // entry was applied. The read locks it, for another one would see the transaction's snapshot, which may be older than the row.
+  const same = [...columns.map(([it]) => `${it} = ?`), ...columns.map(([it]) => `CAST(${it} AS BINARY) = CAST(? AS BINARY)`)];
+  const sql = `SELECT 1 AS fence FROM lockserver_entries WHERE ${same.join(' AND ')} LOCK IN SHARE MODE`;
+  if ((yield { kind: 'value', sql, args: [...args, ...args] }) === undefined) {
+    throw new Error(`lockserver_entries did not record entry ${args[2]} of ${JSON.stringify(args[0])} for ${JSON.stringify(args[1])}: its columns must be `
+      + 'VARBINARY(255), VARBINARY(255) and VARBINARY(64), and its key all three');
+  }
+  return false;
 }
 
 async function carryOut<T>(db: Database, plan: (dialect: Dialect) => Plan<T>): Promise<T> {

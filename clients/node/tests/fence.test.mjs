@@ -119,17 +119,85 @@ for (const [name, connect] of Object.entries(databases)) {
       assert.throws(() => a.fenceSync(db, row), LockLostError);
     } else assert.throws(() => fenceSync(db, 'prices', 'shoe', b.token), TypeError);
     await b.release();
-    await run('CREATE TEMPORARY TABLE lockserver_entries (stream VARCHAR(255) NOT NULL, worker VARCHAR(255) NOT NULL, entry VARCHAR(64) NOT NULL, PRIMARY KEY (stream, worker, entry))');
-    const recorded = [];
-    await server.call('XADD', 'orders', '*', 'n', 1);
-    const worker = locks.worker('orders', 'billing', async (entry) => {
-      recorded.push(await entry.once(db), await entry.once(db));
-      if (name.startsWith('SQLite')) recorded.push(entry.onceSync(db));
-      void worker.stop();
-    });
-    await worker.run();
-    assert.deepEqual(recorded, name.startsWith('SQLite') ? [true, false, false] : [true, false]);
+    await run('CREATE TEMPORARY TABLE pieces (shoe VARCHAR(20) NOT NULL, fence BIGINT NOT NULL DEFAULT 0)');
+    await run("INSERT INTO pieces (shoe) VALUES ('left'), ('left')");
+    await assert.rejects(fence(db, 'pieces', 'left', 1, { idColumn: 'shoe' }), /no key/);
   });
+
+  test(`an entry is recorded once, ${name}`, async (t) => {
+    const end = cleanup(t);
+    const { db, run } = await connect(end);
+    const isMysql = name.startsWith('MySQL');
+    const make = (definition) => run(`CREATE TEMPORARY TABLE lockserver_entries (${definition})`);
+    const names = isMysql ? 'VARBINARY' : 'VARCHAR';
+    const columns = `stream ${names}(255) NOT NULL, worker ${names}(255) NOT NULL, entry ${names}(64) NOT NULL`;
+    const server = await lockserver(t);
+    const locks = await server.locks();
+    const entry = (stream, group, id = '1-0') => entryOf(server, locks, stream, group, id);
+    await make(`${columns}, PRIMARY KEY (stream, worker, entry)`);
+    for (const words of [['orders', 'billing'], ['Orders', 'billing'], ['orders ', 'billing'], ['orders', 'Billing'], ['orders', 'billing', '1-1'],
+      ['ä'.repeat(127), 'g'.repeat(255)]]) {
+      const it = await entry(...words);
+      assert.deepEqual([await it.once(db), await it.once(db)], [true, false], words.join());
+      if (name.startsWith('SQLite')) assert.equal(it.onceSync(db), false);
+    }
+    for (const [stream, group] of [[`${'s'.repeat(255)}1`, 'billing'], [`${'s'.repeat(255)}2`, 'billing'], ['ä'.repeat(128), 'billing'], ['orders', 'g'.repeat(256)]]) {
+      await assert.rejects((await entry(stream, group)).once(db), /256 bytes/);
+    }
+    assert.equal(Number((await run('SELECT count(*) AS n FROM lockserver_entries')).n), 6);
+    await run('DROP TABLE lockserver_entries');
+    if (!isMysql) { // without the key an entry would be applied each time that it comes; MariaDB cannot see that
+      await make(columns);
+      await assert.rejects((await entry('orders', 'billing')).once(db), /ON CONFLICT/);
+      return;
+    }
+    for (const [definition, ...other] of [ // tables that take two names for one, or have another key
+      [`${columns.replaceAll('(255)', '(8)')}, PRIMARY KEY (stream, worker, entry)`, 'orders:ab', 'billing'],
+      [`${columns.replaceAll('VARBINARY', 'VARCHAR')}, PRIMARY KEY (stream, worker, entry)`, 'Orders:a', 'billing'],
+      [`${columns.replaceAll('VARBINARY', 'VARCHAR')}, PRIMARY KEY (stream, worker, entry)`, 'orders:a', 'billing '],
+      [`${columns}, PRIMARY KEY (stream)`, 'orders:a', 'billing', '1-1'],
+    ]) {
+      await make(definition);
+      const first = await entry('orders:a', 'billing');
+      assert.deepEqual([await first.once(db), await first.once(db)], [true, false]);
+      await assert.rejects((await entry(...other)).once(db), /VARBINARY/, definition);
+      await run('DROP TABLE lockserver_entries');
+    }
+  });
+
+  if (!name.startsWith('SQLite')) { // which has one transaction at a time
+    test(`two transactions, ${name}`, async (t) => {
+      const end = cleanup(t);
+      const [one, other] = [await connect(end), await connect(end)];
+      const isMysql = name.startsWith('MySQL');
+      const begin = async ({ run }) => {
+        await run(isMysql ? 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ' : 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+        await run(isMysql ? 'SET autocommit = 0' : 'BEGIN'); // which begins with the next statement
+      };
+      await one.run('CREATE TABLE prices (id VARCHAR(20) PRIMARY KEY, fence BIGINT NOT NULL DEFAULT 0)');
+      end(one, () => one.run('DROP TABLE prices'));
+      end(other, () => other.run('ROLLBACK')); // before that
+      await one.run("INSERT INTO prices (id) VALUES ('shoe')");
+      await fence(one.db, 'prices', 'shoe', 5);
+      await begin(other); // the holder of the token 5 was paused here
+      assert.equal(Number((await other.run("SELECT fence FROM prices WHERE id = 'shoe'")).fence), 5);
+      await fence(one.db, 'prices', 'shoe', 6);
+      await assert.rejects(fence(other.db, 'prices', 'shoe', 5), isMysql ? FenceError : /concurrent/);
+    });
+  }
+}
+
+/** An entry that a worker has in hand. */
+async function entryOf(server, locks, stream, group, id) {
+  await server.call('DEL', stream);
+  await server.call('XADD', stream, id, 'n', 1);
+  let found;
+  const worker = locks.worker(stream, group, (entry) => {
+    found = entry;
+    void worker.stop();
+  });
+  await worker.run();
+  return found;
 }
 
 test('a database that does not answer as those that are known is refused', async () => {
