@@ -73,11 +73,13 @@ public final class Entry {
      *                                  PRIMARY KEY (stream, worker, entry));
      * }</pre>
      *
-     * <p>A row may go when the entry has left the stream.
+     * <p>In MySQL and MariaDB the columns are VARBINARY, as VARCHAR takes "Orders" and "orders" for one. A row may go when the entry
+     * has left the stream.
      *
      * @param connection one with a transaction, which the caller commits
      * @throws IllegalStateException if the connection commits each statement: nothing would hold the two changes together
-     * @throws SQLException as the database says
+     * @throws IllegalArgumentException if the stream or the group is longer than 255 bytes
+     * @throws SQLException as the database says, and if the table takes the entry for another one: roll back then
      */
     public boolean once(Connection connection) throws SQLException {
         return Fence.once(connection, stream, group, id);

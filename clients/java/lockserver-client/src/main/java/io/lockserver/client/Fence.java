@@ -1,5 +1,6 @@
 package io.lockserver.client;
 
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -15,6 +16,9 @@ final class Fence {
 
     /** Records that a worker applies an entry, in the table lockserver_entries; false: that was recorded before. */
     static boolean once(Connection connection, String stream, String group, String entry) throws SQLException {
+        fits(stream, "stream", 255);
+        fits(group, "group", 255);
+        fits(entry, "entry", 64);
         if (connection.getAutoCommit()) {
             throw new IllegalStateException("the connection commits each statement: begin a transaction, as by setAutoCommit(false)");
         }
@@ -22,17 +26,58 @@ final class Fence {
         String database = connection.getMetaData().getDatabaseProductName();
         // In PostgreSQL and what speaks its protocol an error would end the transaction; SQLite's driver has no codes for errors.
         boolean silent = database.contains("PostgreSQL") || database.contains("SQLite");
-        try (PreparedStatement add = connection.prepareStatement(silent ? insert + " ON CONFLICT DO NOTHING" : insert)) {
-            add.setString(1, stream);
-            add.setString(2, group);
-            add.setString(3, entry);
+        String all = silent ? insert + " ON CONFLICT (stream, worker, entry) DO NOTHING" : insert;
+        try (PreparedStatement add = connection.prepareStatement(all)) {
+            set(add, stream, group, entry);
             return add.executeUpdate() > 0;
         } catch (SQLException e) {
-            if (!silent && e.getSQLState() != null && e.getSQLState().startsWith("23")) { // a row with this key is there
+            if (silent || e.getSQLState() == null || !e.getSQLState().startsWith("23")) {
+                throw e;
+            }
+            if (isRecorded(connection, stream, group, entry)) {
                 return false;
             }
-            throw e;
+            throw new SQLException("lockserver_entries did not record entry " + entry + " of \"" + stream + "\" for \"" + group
+                    + "\". In MySQL and MariaDB its columns must be VARBINARY(255), VARBINARY(255) and VARBINARY(64), and its key all three",
+                    e.getSQLState(), e.getErrorCode(), e);
         }
+    }
+
+    private static void fits(String name, String what, int most) {
+        int size = name.getBytes(StandardCharsets.UTF_8).length;
+        if (size > most) {
+            throw new IllegalArgumentException("the name of the " + what + " has " + size + " bytes, and lockserver_entries has room for " + most);
+        }
+    }
+
+    /**
+     * Whether this very row is there: the insertion may have failed for another reason, and a column of MySQL may take two names for
+     * one. There the read locks the row, for another one would see the transaction's snapshot, which may be older than the row.
+     */
+    private static boolean isRecorded(Connection connection, String stream, String group, String entry) throws SQLException {
+        boolean isMySql = isMySql(connection);
+        String query = "SELECT entry FROM lockserver_entries WHERE stream = ? AND worker = ? AND entry = ?";
+        if (isMySql) {
+            query += " AND CAST(stream AS BINARY) = CAST(? AS BINARY) AND CAST(worker AS BINARY) = CAST(? AS BINARY)"
+                    + " AND CAST(entry AS BINARY) = CAST(? AS BINARY) LOCK IN SHARE MODE";
+        }
+        try (PreparedStatement select = connection.prepareStatement(query)) {
+            set(select, isMySql ? new String[] {stream, group, entry, stream, group, entry} : new String[] {stream, group, entry});
+            try (ResultSet row = select.executeQuery()) {
+                return row.next();
+            }
+        }
+    }
+
+    private static void set(PreparedStatement statement, String... values) throws SQLException {
+        for (int i = 0; i < values.length; i++) {
+            statement.setString(i + 1, values[i]);
+        }
+    }
+
+    private static boolean isMySql(Connection connection) throws SQLException {
+        String database = connection.getMetaData().getDatabaseProductName();
+        return database.contains("MySQL") || database.contains("MariaDB");
     }
 
     /** Raises the fence of a row; false: it is higher already. */
@@ -40,21 +85,28 @@ final class Fence {
         if (!NAME.matcher(table).matches()) {
             throw new IllegalArgumentException("\"" + table + "\" is no name of a table");
         }
-        try (PreparedStatement update = connection.prepareStatement("UPDATE " + table + " SET fence = ? WHERE id = ? AND fence < ?")) {
+        try (PreparedStatement update = connection.prepareStatement("UPDATE " + table + " SET fence = ? WHERE id = ? AND fence <= ?")) {
             update.setLong(1, token);
             update.setObject(2, id);
             update.setLong(3, token);
-            if (update.executeUpdate() > 0) {
+            int changed = update.executeUpdate();
+            if (changed > 1) {
+                throw new IllegalArgumentException("id is no key of " + table + ": " + changed + " rows have " + id);
+            }
+            if (changed == 1) {
                 return true;
             }
         }
-        try (PreparedStatement query = connection.prepareStatement("SELECT fence FROM " + table + " WHERE id = ?")) {
-            query.setObject(1, id);
-            try (ResultSet row = query.executeQuery()) {
+        // MySQL and MariaDB need the lock: another read would see the transaction's snapshot, which may be older than a later holder.
+        boolean isMySql = isMySql(connection);
+        String query = "SELECT fence FROM " + table + " WHERE id = ?" + (isMySql ? " FOR UPDATE" : "");
+        try (PreparedStatement select = connection.prepareStatement(query)) {
+            select.setObject(1, id);
+            try (ResultSet row = select.executeQuery()) {
                 if (!row.next()) {
                     throw new IllegalArgumentException("there is no row " + id + " in " + table);
                 }
-                return row.getLong(1) == token;
+                return isMySql && row.getLong(1) == token; // their drivers may count only rows that have changed
             }
         }
     }
