@@ -145,7 +145,7 @@ fmt: ## fail if gofmt would change a file
 
 # TAGS are the build tags, in sets that are looked at together. Those of the first are of tests, and of one file of the
 # program: little is to be compiled anew for them.
-TAGS = helm,netns,oracle,profile,raft,scenarios,simulation,upgrade invariants
+TAGS = databases,helm,netns,oracle,profile,raft,scenarios,simulation,upgrade invariants
 # with_tags does something with each set of tags, for the packages that have other files then. In the others there is
 # nothing to be found a second time. That there are none would be an error: the root has no Go files.
 files = $(GO) list -tags '$1' -f '{{.ImportPath}} {{.GoFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./... | sort

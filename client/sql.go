@@ -42,8 +42,8 @@ var sqlName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_
 // not commit.
 //
 // It fails with [ErrStaleFence] if a later holder was here, with sql.ErrNoRows if there is no such row, and
-// with [ErrValue] if several rows have this ID. It fails with a [*LostError] if the lock is lost, and with [ErrReleased] after Unlock. The lock
-// must be one of one key.
+// with [ErrValue] if several rows have this ID. It fails with a [*LostError] if the lock is lost, and with
+// [ErrReleased] after Unlock. The lock must be one of one key.
 func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
 	key, column := cmp.Or(row.Key, "id"), cmp.Or(row.Column, "fence")
 	for _, name := range []string{row.Table, key, column} {
@@ -75,7 +75,7 @@ func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
 	query := "SELECT " + column + " FROM " + row.Table + " WHERE " + key + " = ?"
 	_, my := tx.(mySQL)
 	if my {
-		query += " FOR UPDATE" // another read would see the transaction's snapshot, which may be older than a later holder
+		query += " FOR UPDATE" // another read sees the transaction's snapshot, which may be too old
 	}
 	var stored int64
 	switch err := tx.QueryRowContext(ctx, marked(tx, query), row.ID).Scan(&stored); {
@@ -131,7 +131,7 @@ func (e Entry) Once(ctx context.Context, tx Tx) (first bool, err error) {
 		most     int
 	}{{"stream", e.Stream, 255}, {"group", e.Group, 255}, {"entry", e.ID, 64}} {
 		if len(name.is) > name.most {
-			return false, bad("the name of the %s has %d bytes, and lockserver_entries has room for %d", name.what, len(name.is), name.most)
+			return false, bad("the name of the %s has %d bytes, and lockserver_entries takes %d at most", name.what, len(name.is), name.most)
 		}
 	}
 	const into = "INTO lockserver_entries (stream, worker, entry) VALUES (?, ?, ?)"

@@ -16,15 +16,15 @@ import (
 	"lockserver/client"
 )
 
-// database is one of those that `make client-sql` starts. in says to the client which one a transaction is of.
+// database is a PostgreSQL or a MariaDB that `make client-sql` has started.
 type database struct {
 	*sql.DB
-	in    func(client.Tx) client.Tx
-	names string // the type of columns with names
-	my    bool
+	in    func(client.Tx) client.Tx // client.MySQL, or nothing
+	names string                    // the type of columns with names
+	my    bool                      // MariaDB
 }
 
-// databases are PostgreSQL and MariaDB, whose addresses are in POSTGRES and MYSQL.
+// databases connects to both databases: POSTGRES and MYSQL have their addresses.
 func databases(t *testing.T) map[string]database {
 	t.Helper()
 	address, err := url.Parse(os.Getenv("MYSQL"))
@@ -76,8 +76,8 @@ func entries(names string) string {
 		PRIMARY KEY (stream, worker, entry)`, "NAMES", names)
 }
 
-// TestFenceOfTwoTransactions: a holder that was paused in a transaction sees the row as it was, with its own
-// token. It hears all the same that a later one was there.
+// TestFenceOfTwoTransactions: a fence fails after a later holder's, also in a transaction that sees the row
+// as it was before.
 func TestFenceOfTwoTransactions(t *testing.T) {
 	options, rdb, _ := serve(t)
 	c := connect(t, options)
@@ -118,8 +118,7 @@ func TestFenceOfTwoTransactions(t *testing.T) {
 	}
 }
 
-// TestOnce: an entry is applied once, also if a transaction does not see yet that it was, and no two names are
-// taken for one.
+// TestOnce: an entry is applied once. A transaction with an older snapshot applies nothing.
 func TestOnce(t *testing.T) {
 	for name, d := range databases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -162,8 +161,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestOnceInAWrongTable: a table of MariaDB that takes two names for one, or that has another key, makes no
-// entry be left out.
+// TestOnceInAWrongTable: no entry is left out because a table of MariaDB takes two names for one, or has
+// another key.
 func TestOnceInAWrongTable(t *testing.T) {
 	d := databases(t)["MariaDB"]
 	e := client.Entry{Stream: "orders:a", Group: "billing", ID: "1-0"}

@@ -112,7 +112,7 @@ function* recording({ mark, isMysql }: Dialect, args: string[]): Plan<boolean> {
   const columns = Object.entries(ENTRY_COLUMNS);
   columns.forEach(([column, most], i) => {
     const size = Buffer.byteLength(args[i]!);
-    if (size > most) throw new RangeError(`the name of the ${column} has ${size} bytes, and lockserver_entries has room for ${most}`);
+    if (size > most) throw new RangeError(`the name of the ${column} has ${size} bytes, and lockserver_entries takes ${most} at most`);
   });
   const into = `INTO lockserver_entries (stream, worker, entry) VALUES (${mark(1)}, ${mark(2)}, ${mark(3)})`;
   if (!isMysql) return Number(yield { kind: 'change', sql: `INSERT ${into} ON CONFLICT (stream, worker, entry) DO NOTHING`, args }) > 0;

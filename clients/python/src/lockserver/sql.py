@@ -79,7 +79,7 @@ def once(stream: str, worker: str, entry: str, mysql: bool) -> Plan[bool]:
     for what, name, most in zip(("stream", "group", "entry"), names, (255, 255, 64)):
         size = len(name.encode(errors="surrogateescape"))
         if size > most:
-            raise ValueError(f"the name of the {what} has {size} bytes, and lockserver_entries has room for {most}")
+            raise ValueError(f"the name of the {what} has {size} bytes, and lockserver_entries takes {most} at most")
     values = f"INTO lockserver_entries (stream, worker, entry) VALUES ({_MARK}, {_MARK}, {_MARK})"
     if not mysql:
         return bool((yield f"INSERT {values} ON CONFLICT (stream, worker, entry) DO NOTHING", names) > 0)

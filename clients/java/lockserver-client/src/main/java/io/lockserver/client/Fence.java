@@ -46,7 +46,7 @@ final class Fence {
     private static void fits(String name, String what, int most) {
         int size = name.getBytes(StandardCharsets.UTF_8).length;
         if (size > most) {
-            throw new IllegalArgumentException("the name of the " + what + " has " + size + " bytes, and lockserver_entries has room for " + most);
+            throw new IllegalArgumentException("the name of the " + what + " has " + size + " bytes, and lockserver_entries takes " + most + " at most");
         }
     }
 
