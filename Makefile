@@ -484,6 +484,17 @@ clients-examples: build fleet need-node need-python need-java $(VENV)/ready clie
 	cd $(EXAMPLES)/spring && mvn -B -ntp test
 	cd $(EXAMPLES)/testcontainers && mvn -B -ntp test
 
+EXAMPLES_VENV = bin/python-examples-venv
+$(EXAMPLES_VENV)/ready: examples/fastapi/requirements.txt examples/django/requirements.txt clients/python/pyproject.toml | need-python
+	python3 -m venv --clear $(@D)
+	$(@D)/bin/pip install -q --disable-pip-version-check $(addprefix -r ,$(filter %.txt,$^)) ./clients/python
+	@touch $@
+.PHONY: examples-python
+examples-python: export LOCKSERVER = $(CURDIR)/bin/lockserver
+examples-python: build fleet $(EXAMPLES_VENV)/ready ## the shops in Python: FastAPI, SQLAlchemy and Celery, with a group that loses its leader; Django
+	cd examples/fastapi && PYTHONPATH=../../clients/python/src $(subst ../../../,../../,$(call pytest,$(EXAMPLES_VENV)))
+	cd examples/django && PYTHONPATH=../../clients/python/src $(subst ../../../,../../,$(call pytest,$(EXAMPLES_VENV)))
+
 clients-cli: build need-redis need-python need-openssl $(VENV)/ready ## redis-cli and redis-benchmark
 	cd tests/clients/cli && $(call pytest,$(VENV))
 

@@ -112,6 +112,8 @@ func waits() []suite {
 			paths: []string{"clients/node/"}},
 		{name: "scenarios", fast: "make scenarios", full: "make scenarios LONG=1", seconds: 200,
 			paths: []string{"tests/scenarios/", "tests/fleet/", "client/", "clients/", "server/attach/"}},
+		{name: "examples-python", fast: "make examples-python", seconds: 60,
+			paths: []string{"examples/fastapi/", "examples/django/", "clients/python/"}},
 		{name: "clients-examples", fast: "make clients-examples", seconds: 150,
 			paths: []string{"examples/testing/", "server/testmode/"}},
 		{name: "planted", fast: "make planted", seconds: 500,

@@ -70,6 +70,8 @@ var byHand = map[string]string{
 	"clients/node/README.md":        "clients/node/tests makes the calls that it shows",
 	"clients/python/README.md":      "clients/python/tests/test_package.py runs its first block; the tests beside it do the rest",
 	"clients/java/README.md":        "the modules of clients/java have tests of what it shows",
+	"examples/django/README.md":     "how to start its program, which has tests of its own",
+	"examples/fastapi/README.md":    "how to start its programs, which have tests of their own",
 	"examples/express/README.md":    "how to start its program, which has tests of its own",
 	"examples/flashsale/README.md":  "how to start its program, which has tests of its own",
 	"examples/reminders/README.md":  "its programs are tested with the module",
