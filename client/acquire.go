@@ -77,10 +77,16 @@ func (c *Client) try(ctx context.Context, w wish) (*Lock, error) {
 // tryFor waits for the lock as long as limited; the lock has ctx.
 func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 	t, shared := c.taskOf(ctx)
-	if !shared {
+	switch {
+	case !shared:
 		if err := c.waitsForItself(ctx, &w); err != nil {
 			return nil, err
 		}
+		if w.value != "" {
+			t.owner += "=" + w.value
+		}
+	case w.value != "":
+		return nil, bad("a value for a lock of a task, which has an owner already")
 	}
 	if w.permits > 0 {
 		t = t.enterApart(w.keys)

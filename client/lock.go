@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"lockserver/client/internal/strict"
 )
 
 // Option is a part of how a lock is taken.
@@ -34,6 +36,11 @@ func Lease(d time.Duration) Option {
 // refuses one that is not valid, with a [ReplyError].
 func Trace(traceparent string) Option { return func(w *wish) { w.trace = traceparent } }
 
+// Value has the owner's name end in "=" and v. A program that knows v finds the holder by [Client.Info], in
+// whichever program the lock was taken. Two calls with one value are two owners, and one of them waits. A
+// task ([Client.Task]) has its owner already: its calls refuse a value with [ErrValue].
+func Value(v string) Option { return func(w *wish) { w.value = v } }
+
 // wish is a lock that is asked for.
 type wish struct {
 	bad    error // why it cannot be asked for: a value of an option
@@ -44,6 +51,7 @@ type wish struct {
 	wait   time.Duration // 0: as long as the context
 	lease  time.Duration // 0: the server renews it
 	trace  string        // the traceparent of the call; empty: none
+	value  string        // ends the owner's name; empty: nothing does
 	// permits are asked of a semaphore that has limit of them, or as many as it has now if limit is 0.
 	semaphore      bool
 	permits, limit int
@@ -238,6 +246,9 @@ func (h *hold) release(ctx context.Context) error {
 		c.keeper.sync(ctx) // a loss was pushed before this reply
 		if lost := h.loss(); lost != nil {
 			return lost
+		}
+		if strict.IsAsked(ctx) {
+			return h.lossOf(h.keys[0], h.tokens[0], stale)
 		}
 	}
 	if c.hooks.Released != nil {

@@ -15,6 +15,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	github.com/stretchr/testify v1.12.1
+	golang.org/x/sync v0.18.0
 	lockserver v0.0.0
 	lockserver/client v0.1.0
 )
