@@ -18,19 +18,45 @@ func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, 
 		return nil, err
 	}
 	began := time.Now()
+	calls := c.begin(ctx, &w)
 	l, err := c.try(ctx, w)
 	if err != nil {
 		err = c.refusal(&w, err)
 	}
-	for _, key := range w.keys {
-		switch {
-		case err == nil && c.hooks.Acquired != nil:
-			c.hooks.Acquired(key, time.Since(began))
-		case err != nil && c.hooks.Refused != nil:
-			c.hooks.Refused(key, time.Since(began), err)
+	for _, hooks := range c.hooks {
+		for _, key := range w.keys {
+			switch {
+			case err == nil && hooks.Acquired != nil:
+				hooks.Acquired(key, time.Since(began))
+			case err != nil && hooks.Refused != nil:
+				hooks.Refused(key, time.Since(began), err)
+			}
 		}
 	}
+	for _, call := range calls {
+		if call.Had != nil {
+			call.Had(err)
+		}
+	}
+	if err == nil && len(calls) > 0 {
+		l.held.watch(calls)
+	}
 	return l, err
+}
+
+// begin has the hooks observe a call.
+func (c *Client) begin(ctx context.Context, w *wish) (calls []Call) {
+	for _, hooks := range c.hooks {
+		if hooks.Begin == nil {
+			continue
+		}
+		call := hooks.Begin(ctx, w.keys)
+		if w.trace == "" {
+			w.trace = call.Trace
+		}
+		calls = append(calls, call)
+	}
+	return calls
 }
 
 // check refuses values that cannot be.

@@ -17,7 +17,7 @@ import (
 type Client struct {
 	server Server
 	name   string // begins the owners' names; unlike that of any other client
-	hooks  Hooks
+	hooks  []Hooks
 	logger *slog.Logger  // nil: the default one
 	limit  time.Duration // of a call that waits for an answer and not for a lock
 	keeper *keeper
@@ -51,10 +51,22 @@ type Hooks struct {
 	// Connected: the client's own connection is there (nil), or was lost (why), at last by Close
 	// ([ErrClosed]).
 	Connected func(err error)
+	// Begin: a call for locks or permits begins. The Call that it returns observes that one.
+	Begin func(ctx context.Context, keys []string) Call
 }
 
-// Observe sets the hooks.
-func Observe(hooks Hooks) Setting { return func(c *Client) { c.hooks = hooks } }
+// Call observes one call for locks or permits. Its functions may be nil.
+type Call struct {
+	// Trace is the traceparent that the call is sent with, unless it has one by [Trace]; empty: none.
+	Trace string
+	// Had: the call has ended, with the lock (nil) or the reason why not.
+	Had func(err error)
+	// Over: the lock that it had was released ([ErrReleased]) or lost (a [*LostError]).
+	Over func(why error)
+}
+
+// Observe adds hooks. Those that were set before are called first.
+func Observe(hooks Hooks) Setting { return func(c *Client) { c.hooks = append(c.hooks, hooks) } }
 
 // New returns a client that speaks through rdb, which stays the caller's, and says at once if the server
 // lacks the native commands ([ErrNotLockserver]) or cannot be reached. It returns within [Timeout].

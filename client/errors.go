@@ -49,6 +49,7 @@ type LostError struct {
 	Reason string
 	Owner  string        // the name that the server knew the holder by
 	Lease  time.Duration // 0: the server renewed it
+	Held   time.Duration // for how long it was held
 }
 
 func (e *LostError) Error() string {

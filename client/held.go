@@ -19,6 +19,37 @@ type held struct {
 	cancel context.CancelCauseFunc
 	outer  *held     // the one with the context that this one was asked for with; nil: none
 	site   []uintptr // where it was acquired: the callers, the innermost first
+	calls  []Call    // observe it; guarded by hold.mu
+	why    error     // of its end; guarded by hold.mu
+}
+
+// end ends the context, and says so to the hooks of the call.
+func (l *held) end(why error) {
+	l.cancel(why)
+	l.hold.mu.Lock()
+	l.why = why
+	calls := l.calls
+	l.hold.mu.Unlock()
+	sayOver(calls, why)
+}
+
+// watch has the hooks of the call hear of the end, which may be over already.
+func (l *held) watch(calls []Call) {
+	l.hold.mu.Lock()
+	l.calls = calls
+	why := l.why
+	l.hold.mu.Unlock()
+	if why != nil {
+		sayOver(calls, why)
+	}
+}
+
+func sayOver(calls []Call, why error) {
+	for _, call := range calls {
+		if call.Over != nil {
+			call.Over(why)
+		}
+	}
 }
 
 // heldKey is the key of a context's value: the *held that it belongs to.

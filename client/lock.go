@@ -222,7 +222,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	delete(h.locks, one)
 	last := len(h.locks) == 0
 	h.mu.Unlock()
-	one.cancel(ErrReleased)
+	one.end(ErrReleased)
 	if !last {
 		return nil
 	}
@@ -251,9 +251,11 @@ func (h *hold) release(ctx context.Context) error {
 			return h.lossOf(h.keys[0], h.tokens[0], stale)
 		}
 	}
-	if c.hooks.Released != nil {
-		for _, key := range h.keys {
-			c.hooks.Released(key, time.Since(h.since))
+	for _, hooks := range c.hooks {
+		if hooks.Released != nil {
+			for _, key := range h.keys {
+				hooks.Released(key, time.Since(h.since))
+			}
 		}
 	}
 	return nil
@@ -334,7 +336,7 @@ func (h *hold) markLost(key string, token int64, reason string) bool {
 		return false
 	}
 	for l := range locks {
-		l.cancel(h.lost)
+		l.end(h.lost)
 	}
 	h.task.client.wasLost(h, h.lost)
 	return true
@@ -342,7 +344,7 @@ func (h *hold) markLost(key string, token int64, reason string) bool {
 
 // lossOf is the error of a loss.
 func (h *hold) lossOf(key string, token int64, reason string) *LostError {
-	return &LostError{Key: key, Token: token, Reason: reason, Owner: h.task.owner, Lease: h.lease}
+	return &LostError{Key: key, Token: token, Reason: reason, Owner: h.task.owner, Lease: h.lease, Held: time.Since(h.since)}
 }
 
 // abandon releases what is left of a hold that is lost: other keys, or a lock in an unknown state.

@@ -36,8 +36,10 @@ func (c *Client) connected(err error, first bool) {
 	default:
 		c.log(slog.LevelWarn, "the connection that keeps the locks has ended", "client", c.name, "error", err)
 	}
-	if c.hooks.Connected != nil {
-		c.hooks.Connected(err)
+	for _, hooks := range c.hooks {
+		if hooks.Connected != nil {
+			hooks.Connected(err)
+		}
 	}
 }
 
@@ -47,9 +49,11 @@ func (c *Client) wasLost(h *hold, lost *LostError) {
 	if lost.Reason == closed { // by the program itself
 		level = slog.LevelInfo
 	}
-	c.log(level, "a lock is lost", append(h.attributes(lost.Key), "reason", lost.Reason, "held", time.Since(h.since))...)
-	if c.hooks.Lost != nil {
-		c.hooks.Lost(lost)
+	c.log(level, "a lock is lost", append(h.attributes(lost.Key), "reason", lost.Reason, "held", lost.Held)...)
+	for _, hooks := range c.hooks {
+		if hooks.Lost != nil {
+			hooks.Lost(lost)
+		}
 	}
 }
 

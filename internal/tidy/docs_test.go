@@ -69,7 +69,7 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 
 // modules are the directories of the tree that are modules of their own.
 func modules() []string {
-	return []string{".", "client", "examples", "packaging", "tests/bench", "tests/clients/go", "tests/comparison", "tests/console"}
+	return []string{".", "client", "client/otellocks", "client/prometheuslocks", "examples", "packaging", "tests/bench", "tests/clients/go", "tests/comparison", "tests/console"}
 }
 
 // TestEveryDependencyIsJustified: the direct requirements of each go.mod of the tree are in the decision

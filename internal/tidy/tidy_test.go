@@ -192,7 +192,7 @@ func TestPartsDoNotKnowTheServer(t *testing.T) {
 func TestClientNeedsGoRedisOnly(t *testing.T) {
 	const goRedis = "github.com/redis/go-redis/v9"
 	for _, s := range sources(t) {
-		if s.pkg != module+"/client" && !strings.HasPrefix(s.pkg, module+"/client/") {
+		if layer(s.pkg) != "client" || slices.Contains(modules(), strings.TrimPrefix(s.pkg, module+"/")) && s.pkg != module+"/client" {
 			continue
 		}
 		for _, path := range s.imports() {
