@@ -40,7 +40,8 @@ cat >"$work/shop/pom.xml" <<END
   <artifactId>shop</artifactId>
   <version>1</version>
   <properties>
-    <maven.compiler.release>17</maven.compiler.release>
+    <maven.compiler.source>17</maven.compiler.source>
+    <maven.compiler.target>17</maven.compiler.target>
   </properties>
   <dependencies>
 $dependency
