@@ -15,12 +15,12 @@ import (
 	"lockserver/store/cow"
 )
 
-// TestNoInsertStalls bounds the slowest single insert. A busy machine or the collector can delay any
-// operation, but not the same one in every run. So three runs do the same work with the same seed, and the
-// fastest time of each insert counts. A table that is doubled at once takes tens of milliseconds at this
-// size, and hundreds at that of the long form.
+// TestNoInsertStalls bounds the slowest single insert by a part of what all inserts take, on a machine of any
+// speed. A busy machine or the collector can delay any operation, but not the same one in every run. So three
+// runs do the same work with the same seed, and the fastest time of each insert counts. A table that is
+// doubled at once takes a large part of the time of all inserts.
 func TestNoInsertStalls(t *testing.T) {
-	const bound = 5 * time.Millisecond
+	const part = 50
 	n := testkit.Steps(300_000, 2_000_000)
 	keys := make([]byte, 0, n*8)
 	for i := range n {
@@ -40,7 +40,11 @@ func TestNoInsertStalls(t *testing.T) {
 			}
 		}
 	}
+	all := time.Duration(0)
+	for _, took := range best {
+		all += took
+	}
 	worst := slices.Max(best)
-	t.Logf("slowest insert %v", worst)
-	require.Less(t, worst, bound)
+	t.Logf("of %v for all inserts the slowest takes %v", all, worst)
+	require.Less(t, part*worst, all)
 }
