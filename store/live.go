@@ -11,7 +11,13 @@ import "lockserver/store/hash"
 type LiveRef struct{ Ref }
 
 // PeekLive is Peek for readers of locks.
-func (db *DB) PeekLive(key []byte) LiveRef { return db.withoutOverdue(db.Peek(key)) }
+func (db *DB) PeekLive(key []byte) LiveRef {
+	r := db.Peek(key)
+	if !db.store.follows { // the look-up has removed what is overdue
+		return LiveRef{r}
+	}
+	return db.withoutOverdue(r)
+}
 
 // liveRef returns the value of a key as readers of locks see it.
 func (db *DB) liveRef(r Ref) LiveRef {
