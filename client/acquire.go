@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// acquire takes a lock, or says why not.
+// acquire takes a lock. The error says why it did not.
 func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, error) {
 	for _, o := range options {
 		o(&w)
@@ -59,7 +59,7 @@ func (c *Client) begin(ctx context.Context, w *wish) (calls []Call) {
 	return calls
 }
 
-// check refuses values that cannot be.
+// check refuses values that are not allowed.
 func (w *wish) check() error {
 	if w.bad != nil {
 		return w.bad
@@ -100,7 +100,7 @@ func (c *Client) try(ctx context.Context, w wish) (*Lock, error) {
 	return c.tryFor(ctx, waits, w)
 }
 
-// tryFor waits for the lock as long as limited; the lock has ctx.
+// tryFor waits for the lock until limited ends; the context of the lock comes from ctx.
 func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 	t, shared := c.taskOf(ctx)
 	switch {
@@ -135,7 +135,7 @@ func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 	case o.err == nil:
 		defer t.exit(w.keys)
 		return t.hold(ctx, w, o.tokens, o.began)
-	case o.doubtful: // until it is released the task does not ask again: that release would end the new lock
+	case o.doubtful: // the task does not ask again before the lock is released: that release would end the new lock
 		c.keeper.mustSend(w.undo(t.owner), func() { t.exit(w.keys) })
 	default:
 		t.exit(w.keys)
@@ -146,8 +146,8 @@ func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 	return nil, o.err
 }
 
-// has returns the hold that covers the wish already; nil: none does. It is an error if one does in part: the
-// server could not separate the keys later.
+// has returns the hold that covers the wish already; nil if there is no such hold. It is an error if a hold
+// covers only a part of the keys, because the server could not separate the keys later.
 func (t *task) has(w wish) (*hold, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,7 +160,7 @@ func (t *task) has(w wish) (*hold, error) {
 	return h, nil
 }
 
-// hold records what the server has given.
+// hold records the lock that the server has granted.
 func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time) (*Lock, error) {
 	h := &hold{task: t, keys: w.keys, many: w.many, shared: w.shared, lease: w.lease, permits: w.permits, tokens: tokens, since: time.Now(), site: callers(), locks: make(map[*held]bool)}
 	l := h.take(ctx, w.keys)
@@ -171,7 +171,7 @@ func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time
 	t.mu.Unlock()
 	if reason, ok := t.client.keeper.keep(h); !ok {
 		if h.markLost(w.keys[0], tokens[0], reason) {
-			h.abandon() // before this call returns: Close waits for it
+			h.abandon() // before this call returns, because Close waits for it
 		}
 		return nil, h.loss()
 	}
@@ -181,7 +181,7 @@ func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time
 	return l, nil
 }
 
-// words is the command that asks for the lock.
+// words returns the command that asks for the lock.
 func (w *wish) words(owner string) []string {
 	words := []string{"LOCK", w.keys[0], owner}
 	switch {
@@ -211,7 +211,7 @@ func (w *wish) words(owner string) []string {
 	return append(words, "ONCE")
 }
 
-// undo are the commands that end a wait, and release what it may have got.
+// undo returns the commands that end a wait, and release a lock that it may have got.
 func (w *wish) undo(owner string) (commands [][]string) {
 	if !w.tries {
 		commands = append(commands, []string{"LOCK.CANCEL", w.keys[0], owner})
@@ -227,8 +227,8 @@ func (w *wish) undo(owner string) (commands [][]string) {
 	return append(commands, append(append([]string{"MUNLOCK", strconv.Itoa(len(w.keys))}, w.keys...), owner))
 }
 
-// notAcquired is the error of a wait that the server has ended: that of ctx's end, which is at hand, or
-// ErrNotAcquired if an operator has ended the wait.
+// notAcquired returns the error of a wait that the server has ended. If ctx has ended, or is about to end, it
+// is the error of ctx. If an operator has ended the wait, it is ErrNotAcquired.
 func notAcquired(ctx context.Context) error {
 	end, limited := ctx.Deadline()
 	if !limited || time.Until(end) > lateReply {
@@ -238,10 +238,10 @@ func notAcquired(ctx context.Context) error {
 	return ended(ctx)
 }
 
-// lateReply is how much earlier than the caller's clock the server's may end a wait.
+// lateReply is the largest time by which the server's clock may end a wait before the caller's clock does.
 const lateReply = time.Second
 
-// tokensOf takes the reply of LOCK or MLOCK apart; nil: the lock was not had.
+// tokensOf reads the tokens from the reply of LOCK or MLOCK; nil if the lock was not acquired.
 func tokensOf(reply any) []int64 {
 	switch reply := reply.(type) {
 	case int64:
@@ -260,7 +260,7 @@ func tokensOf(reply any) []int64 {
 	return nil
 }
 
-// isStale reports whether the server has said that a lock has another holder.
+// isStale reports whether the server has answered that a lock has another holder.
 func isStale(err error) bool {
 	var reply ReplyError
 	return errors.As(err, &reply) && strings.HasPrefix(string(reply), "STALETOKEN")

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Campaign has lead run while the caller is the only one who holds the lock at key: the leader. It waits
-// until it is, however long that takes, and campaigns again when the lead was lost, which ends the context
-// that lead was given; lead must return then. Campaign returns what lead does while it leads, the cause of
-// ctx's end, or [ErrClosed] after [Client.Close]. A server that does not answer is asked again until then.
-// A panic in lead releases the lock and goes on to the caller. After the end of ctx the lock is released
+// Campaign calls lead while the caller is the only holder of the lock at key: the leader. It waits until the
+// caller is the leader, however long that takes. If the lock is lost, the context of lead ends and lead must
+// return; then Campaign waits again. Campaign returns the result of lead if the lock was not lost, the cause
+// of ctx's end, or [ErrClosed] after [Client.Close]. A server that does not answer is asked again until then.
+//
+// A panic in lead releases the lock and continues in the caller. After the end of ctx the lock is released
 // without waiting for the answer.
 func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context.Context) error) error {
 	if lead == nil {
@@ -42,20 +43,19 @@ func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context
 	}
 }
 
-// lead has the function lead run with the lock, and releases the lock however the function ends: by a return,
-// a panic or runtime.Goexit. It reports whether the lock was lost before that.
+// lead calls the function lead with the lock. It releases the lock however the function ends: by a return, a
+// panic or runtime.Goexit. It reports whether the lock was lost before that.
 func (l *Lock) lead(ctx context.Context, lead func(ctx context.Context) error) (lost bool, err error) {
 	defer func() {
 		lost = errors.Is(context.Cause(l.Context()), ErrLost)
-		_ = l.Unlock(ctx) // a command without an answer is sent again later, after the end of ctx as well
+		_ = l.Unlock(ctx) // a command without an answer is sent again later, even after the end of ctx
 	}()
 	return false, lead(l.Context())
 }
 
-// Locker is the lock at key as a [sync.Locker], for code that takes one. Lock waits as [Client.Lock] does,
-// and panics if the lock cannot be had by then; Unlock panics if the lock was lost, and is bounded by
-// [Timeout]. Like a mutex it is for any
-// number of goroutines, and not reentrant.
+// Locker is the lock at key as a [sync.Locker], for code that takes a Locker. Lock waits as [Client.Lock]
+// does, and panics if it does not get the lock. Unlock panics if the lock was lost, and returns within
+// [Timeout]. As a mutex it may be used by any number of goroutines, and is not reentrant.
 func (c *Client) Locker(ctx context.Context, key string) sync.Locker {
 	return &locker{client: c, ctx: ctx, key: key}
 }
@@ -64,7 +64,7 @@ type locker struct {
 	client *Client
 	ctx    context.Context
 	key    string
-	held   *Lock // belongs to the goroutine that has locked
+	held   *Lock // belongs to the goroutine that has called Lock
 }
 
 func (l *locker) Lock() {

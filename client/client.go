@@ -12,44 +12,44 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client takes locks and buys at sales on one server. Its methods may be called from any goroutine. One for
-// a program, or for each server that it uses, is enough.
+// Client takes locks and buys at sales on one server. Its methods may be called from any goroutine. A program
+// needs one client for each server that it uses.
 type Client struct {
 	server Server
-	name   string // begins the owners' names; unlike that of any other client
+	name   string // begins the owners' names; different for each client
 	hooks  []Hooks
 	logger *slog.Logger  // nil: the default one
-	limit  time.Duration // of a call that waits for an answer and not for a lock
+	limit  time.Duration // of a call that waits for an answer, but not for a lock
 	keeper *keeper
 }
 
-// Setting is a part of how a [Client] is.
+// Setting is an option of a [Client].
 type Setting func(*Client)
 
 // Name begins the names of the owners, which operators see: "billing" gives "billing:<random>:<number>".
 // Without it the name of the connection and the owners is "lock".
 func Name(name string) Setting { return func(c *Client) { c.name = name } }
 
-// Timeout bounds how long a call waits for answers of the server, all attempts together: 5 s without it.
+// Timeout bounds how long a call waits for answers of the server, all attempts together. The default is 5 s.
 // The time that [Client.Lock] waits for another holder does not count: see there.
 func Timeout(d time.Duration) Setting { return func(c *Client) { c.limit = d } }
 
-// defaultLimit is the Timeout of a client that was given none.
+// defaultLimit is the limit of a client without the setting Timeout.
 const defaultLimit = 5 * time.Second
 
 // Hooks are called with events of locks, for metrics and logs. Each may be nil; they are called by goroutines
 // of the client and must return soon.
 type Hooks struct {
-	// Acquired: a lock was had, after so long.
+	// Acquired: a lock was acquired, after the time waited.
 	Acquired func(key string, waited time.Duration)
-	// Refused: it was not, after so long, for that reason.
+	// Refused: a lock was not acquired, after the time waited, because of err.
 	Refused func(key string, waited time.Duration, err error)
-	// Released: it was unlocked, having been held for so long.
+	// Released: a lock was unlocked, after it was held for this time.
 	Released func(key string, held time.Duration)
-	// Lost: it was lost.
+	// Lost: a lock was lost.
 	Lost func(lost *LostError)
-	// Connected: the client's own connection is there (nil), or was lost (why), at last by Close
-	// ([ErrClosed]).
+	// Connected: the client's own connection was made (nil), or was lost (the reason). The last call is that
+	// of Close, with [ErrClosed].
 	Connected func(err error)
 	// Begin: a call for locks or permits begins. The Call that it returns observes that one.
 	Begin func(ctx context.Context, keys []string) Call
@@ -68,8 +68,8 @@ type Call struct {
 // Observe adds hooks. Those that were set before are called first.
 func Observe(hooks Hooks) Setting { return func(c *Client) { c.hooks = append(c.hooks, hooks) } }
 
-// New returns a client that speaks through rdb, which stays the caller's, and says at once if the server
-// lacks the native commands ([ErrNotLockserver]) or cannot be reached. It returns within [Timeout].
+// New returns a client that uses rdb. The caller still owns rdb. New fails at once if the server lacks the
+// native commands ([ErrNotLockserver]) or cannot be reached. It returns within [Timeout].
 func New(rdb *redis.Client, settings ...Setting) (*Client, error) {
 	if rdb == nil {
 		return nil, bad("no client of go-redis")
@@ -77,10 +77,9 @@ func New(rdb *redis.Client, settings ...Setting) (*Client, error) {
 	return NewWith(goRedis{rdb}, settings...)
 }
 
-// NewCluster is [New] for the members of a raft group, which look like a cluster. A
-// ClusterStateReloadInterval of a second has go-redis find the next leader soon: it is a minute otherwise. A
-// member that is asked before there is one does not answer: the call returns an error, and the caller asks
-// again.
+// NewCluster is [New] for the members of a raft group, which look like a cluster. With a
+// ClusterStateReloadInterval of a second go-redis finds the next leader soon; its default is a minute. A
+// member does not answer before there is a leader: the call returns an error, and the caller asks again.
 func NewCluster(rdb *redis.ClusterClient, settings ...Setting) (*Client, error) {
 	if rdb == nil {
 		return nil, bad("no client of go-redis")
@@ -113,19 +112,19 @@ func NewWith(server Server, settings ...Setting) (*Client, error) {
 	return c, nil
 }
 
-// Close releases what is still held and ends the connections of the client, but not those of the library.
-// The locks' contexts end first, by a [*LostError] for which errors.Is(err, ErrClosed) holds, and calls that
-// wait for a lock return [ErrClosed], as every later call does. Close returns within [Timeout]. A lock that
-// the server has not answered for by then ends with its lease.
+// Close releases the locks that are still held and ends the connections of the client, but not those of the
+// library. The locks' contexts end first, with a [*LostError] for which errors.Is(err, ErrClosed) holds.
+// Calls that wait for a lock return [ErrClosed], as every later call does. Close returns within [Timeout]. If
+// the server has not answered by then, a lock ends with its lease.
 func (c *Client) Close() {
 	c.keeper.close()
 }
 
-// pauses are those between the attempts of a command that may be sent twice.
+// pauses are the times between the attempts of a command that may be sent twice.
 var pauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
 
-// again sends a command that may be sent twice until the server has answered, or often enough, or the
-// client's limit is over.
+// again sends a command that may be sent twice. It stops when the server has answered, after the last
+// attempt, or when the client's limit is over.
 func (c *Client) again(ctx context.Context, words []string) (any, error) {
 	if c.keeper.isClosed() {
 		return nil, ErrClosed
@@ -135,7 +134,7 @@ func (c *Client) again(ctx context.Context, words []string) (any, error) {
 	return c.untilAnswered(limited, words)
 }
 
-// untilAnswered is again for a closed client, too, and limited by its context alone.
+// untilAnswered is again that also works for a closed client, and is limited only by its context.
 func (c *Client) untilAnswered(limited context.Context, words []string) (any, error) {
 	args := make([]any, len(words))
 	for i, word := range words {
@@ -154,8 +153,8 @@ func (c *Client) untilAnswered(limited context.Context, words []string) (any, er
 	}
 }
 
-// once sends a command by the library, and returns at the end of ctx even if the library does not: go-redis
-// reads an answer for as long as its ReadTimeout. The command may still be sent then.
+// once sends a command by the library. It returns at the end of ctx even if the library does not: go-redis
+// waits for an answer until its ReadTimeout. The command may still be sent after that.
 func (c *Client) once(ctx context.Context, args []any) (any, error) {
 	came := make(chan answer, 1)
 	go func() {
@@ -173,9 +172,9 @@ func (c *Client) once(ctx context.Context, args []any) (any, error) {
 	}
 }
 
-// ended is why a context has ended. errors.Is holds for it with the context's own error, too: the cause that
-// a caller has given alone would hide that it was the deadline. The limits of this package are no
-// deadline of the caller's.
+// ended returns why a context has ended. errors.Is also holds for it with the context's own error. With the
+// caller's cause alone a caller could not see that the reason was the deadline. The limits of this package
+// are no deadline of the caller's.
 func ended(ctx context.Context) error {
 	cause, err := context.Cause(ctx), ctx.Err()
 	if errors.Is(cause, err) || errors.Is(cause, ErrNotAcquired) || errors.Is(cause, ErrNoAnswer) || errors.Is(cause, ErrClosed) {

@@ -5,7 +5,7 @@ import "context"
 // isClosed reports whether Close was called.
 func (k *keeper) isClosed() bool { return k.closing.Err() != nil }
 
-// enter counts a call for a lock that begins; false: the client is closed.
+// enter counts the begin of a call for a lock; false if the client is closed.
 func (k *keeper) enter() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -16,14 +16,14 @@ func (k *keeper) enter() bool {
 	return true
 }
 
-// close releases what is held, as far as the server answers in time, and ends the connection. Calls end after
-// the locks were released: a released lock may go to a call of this client, and what the call gives back has
-// to reach the server last.
+// close releases the held locks, as far as the server answers in time, and ends the connection. Calls end
+// after the locks were released. A released lock may be granted to a call of this client, and the release of
+// that lock has to reach the server last.
 func (k *keeper) close() {
 	k.mu.Lock() // from here on keep refuses
 	k.shut()
 	k.mu.Unlock()
-	for _, h := range k.held() { // one of several keys comes more than once
+	for _, h := range k.held() { // a hold of several keys comes more than once
 		if h.markLost(h.keys[0], h.tokens[0], closed) {
 			h.abandon()
 		} else { // an Unlock is under way, and the library may send its command late

@@ -2,21 +2,22 @@ package client
 
 import "context"
 
-// debt is commands that have to be done, and what is to happen then; nil: nothing. They may be sent twice.
+// debt is a list of commands that have to be done, and a function to call then; nil: no function. The
+// commands may be sent twice.
 type debt struct {
 	commands [][]string
 	paid     func()
 }
 
-// payment is a debt with commands that were sent. mu of the keeper guards it.
+// payment is a debt with commands that were sent. It is guarded by mu of the keeper.
 type payment struct {
 	debt
 	left int   // replies to come
-	err  error // why it has to be sent again
+	err  error // the reason to send it again
 }
 
-// mustSend has commands done, now or as soon as there is a connection, until they were answered. It calls
-// paid then, if that is not nil.
+// mustSend sends commands, now or as soon as there is a connection, until they were answered. Then it calls
+// paid, if paid is not nil.
 func (k *keeper) mustSend(commands [][]string, paid func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -29,7 +30,7 @@ func (k *keeper) mustSendLocked(d debt) {
 	k.send(d)
 }
 
-// send has a debt paid; the caller holds mu.
+// send sends the commands of a debt; the caller holds mu.
 func (k *keeper) send(d debt) {
 	w := k.wire
 	switch {
@@ -38,7 +39,7 @@ func (k *keeper) send(d debt) {
 		for _, words := range d.commands {
 			w.then(func(a answer) { k.collect(p, w, a) }, words...)
 		}
-	case k.ended.Err() != nil: // no connection will be made any more
+	case k.ended.Err() != nil: // no further connection will be made
 		go k.payLate(d)
 	default:
 		k.unpaid = append(k.unpaid, d)
@@ -48,7 +49,7 @@ func (k *keeper) send(d debt) {
 // collect takes the reply to one of the commands of a debt.
 func (k *keeper) collect(p *payment, w *wire, a answer) {
 	if !isReply(a.err) {
-		w.close(a.err) // it may be one to a server that does not lead
+		w.close(a.err) // the server may not be the leader
 	}
 	k.mu.Lock()
 	if !isReply(a.err) {
@@ -70,7 +71,7 @@ func (k *keeper) collect(p *payment, w *wire, a answer) {
 	}
 }
 
-// payLate has the library send the debts that were left when the client was closed.
+// payLate sends, by the library, the debts that were left when the client was closed.
 func (k *keeper) payLate(d debt) {
 	limited, cancel := context.WithTimeoutCause(context.Background(), k.client.limit, ErrNoAnswer)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Delay adds entries to a stream later. The server keeps them until they are due, and workers read the
-// stream as any other.
+// Delay adds entries to a stream at a later time. The server stores them until they are due, and workers read
+// the stream as any other stream.
 type Delay struct {
 	client *Client
 	stream string
@@ -20,15 +20,15 @@ type Delay struct {
 // Delay returns the delayed entries of a stream. Nothing is sent.
 func (c *Client) Delay(stream string) Delay { return Delay{c, stream} }
 
-// Due is when an entry is added to its stream, by the server's clock.
+// Due is the time at which an entry is added to its stream, by the server's clock.
 type Due struct {
 	option string
 	ms     int64
 	bad    error
 }
 
-// After is so much later than the server takes the command, rounded up to a millisecond. A negative time is
-// refused with [ErrValue].
+// After is the time d after the server gets the command, rounded up to a millisecond. A negative d is refused
+// with [ErrValue].
 func After(d time.Duration) Due {
 	if d < 0 {
 		return Due{bad: bad("a delay of %v; At takes a time that is past", d)}
@@ -36,7 +36,7 @@ func After(d time.Duration) Due {
 	return Due{option: "PX", ms: ceilMS(d)}
 }
 
-// At is a time, to the millisecond. One that is past is now. The zero time is refused with [ErrValue].
+// At is the time t, to the millisecond. A past time means now. The zero time is refused with [ErrValue].
 func At(t time.Time) Due {
 	if t.IsZero() {
 		return Due{bad: bad("a time that was not set")}
@@ -45,7 +45,7 @@ func At(t time.Time) Due {
 	return Due{option: "AT", ms: ms, bad: err}
 }
 
-// words are those of a command; the error is that of a value that cannot be.
+// words returns the words of a command; the error is that of a value that is not allowed.
 func (d Due) words() ([]string, error) {
 	if d.option == "" && d.bad == nil {
 		return nil, bad("no time: use After or At")
@@ -53,7 +53,7 @@ func (d Due) words() ([]string, error) {
 	return []string{d.option, decimal(d.ms)}, d.bad
 }
 
-// Pending is an entry that is pending.
+// Pending is an entry that is not due yet.
 type Pending struct {
 	ID     string
 	Due    time.Time
@@ -62,12 +62,12 @@ type Pending struct {
 
 var errFields = bad("an entry has fields and values in turn, one pair at least")
 
-// Add keeps an entry until it is due. fields are fields and values in turn. The id is the name by which it
-// is cancelled or moved; with an empty one the client makes one, and returns it.
+// Add stores an entry until it is due. fields are fields and values in turn. The id is the name for Cancel
+// and Move; if it is empty the client makes an id, and returns it.
 //
-// added is false if an entry of this id was pending: nothing has changed then. The call is sent again if
-// its answer was lost. The server knows it by an id of its own for ten minutes (ONCE), so one entry is
-// added, also if it has fallen due meanwhile.
+// added is false if an entry with this id was pending: nothing has changed then. The call is sent again if
+// its answer was lost. The server knows the call by an id of its own for ten minutes (ONCE). So only one
+// entry is added, even if it has fallen due meanwhile.
 func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (entry string, added bool, err error) {
 	when, err := due.words()
 	if err = cmp.Or(named("a stream", d.stream), err); err != nil {
@@ -85,11 +85,11 @@ func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (e
 	return id, reply != nil, err
 }
 
-// request is the id of a call, by which the server knows it when it is sent again.
+// request returns an id of a call, by which the server knows the call when it is sent again.
 func request() string { return strings.ToLower(rand.Text()) }
 
-// Cancel takes a pending entry out. done is false if no entry of this id is pending: it was added to the
-// stream, or cancelled before. A call that is sent again has the answer of the first time.
+// Cancel removes a pending entry. done is false if no entry with this id is pending: it was added to the
+// stream, or cancelled before. A call that is sent again gets the answer of the first time.
 func (d Delay) Cancel(ctx context.Context, id string) (done bool, err error) {
 	if err := d.check(id); err != nil {
 		return false, err
@@ -98,8 +98,8 @@ func (d Delay) Cancel(ctx context.Context, id string) (done bool, err error) {
 	return n == 1, err
 }
 
-// Move makes a pending entry due at another time; done: false says that none of this id is pending. A call
-// that is sent again has the answer of the first time.
+// Move makes a pending entry due at another time. done is false if no entry with this id is pending. A call
+// that is sent again gets the answer of the first time.
 func (d Delay) Move(ctx context.Context, id string, due Due) (done bool, err error) {
 	when, err := due.words()
 	if err = cmp.Or(d.check(id), err); err != nil {
@@ -109,7 +109,7 @@ func (d Delay) Move(ctx context.Context, id string, due Due) (done bool, err err
 	return n == 1, err
 }
 
-// Get returns a pending entry; ok: false says that none of this id is pending.
+// Get returns a pending entry; ok is false if no entry with this id is pending.
 func (d Delay) Get(ctx context.Context, id string) (e Pending, ok bool, err error) {
 	if err := d.check(id); err != nil {
 		return Pending{}, false, err
@@ -127,8 +127,8 @@ func (d Delay) Get(ctx context.Context, id string) (e Pending, ok bool, err erro
 	return Pending{id, time.UnixMilli(ms), fields}, true, nil
 }
 
-// List returns pending entries in the order in which they are due, from a time on. It returns at most count,
-// and at most 100 if count is 0. The zero time is the beginning.
+// List returns pending entries that are due at from or later, in the order of their times. It returns at most
+// count entries, and at most 100 if count is 0. The zero time lists from the first entry.
 func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Pending, error) {
 	since, err := unixMS("a time", from)
 	if err = cmp.Or(named("a stream", d.stream), atLeast(0, "a count", count), err); err != nil {
@@ -162,7 +162,7 @@ func (d Delay) check(id string) error {
 	return cmp.Or(named("a stream", d.stream), named("the id of an entry", id))
 }
 
-// Count is how many entries of the stream are pending.
+// Count returns the number of pending entries of the stream.
 func (d Delay) Count(ctx context.Context) (int, error) {
 	if err := named("a stream", d.stream); err != nil {
 		return 0, err

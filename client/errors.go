@@ -8,46 +8,46 @@ import (
 )
 
 var (
-	// ErrNotAcquired says that another owner holds the lock, or did until the time for waiting was over.
+	// ErrNotAcquired says that another owner holds the lock, or held it until the waiting time was over.
 	ErrNotAcquired = errors.New("another owner holds the lock")
 	// ErrLost says that a lock is not held any more, although the program has not released it: see
 	// [LostError].
 	ErrLost = errors.New("the lock is lost")
-	// ErrReleased says that a lock was unlocked. It is the cause of its context's end, and what Guard and a
-	// second Unlock return.
+	// ErrReleased says that a lock was unlocked. It is the cause of its context's end. Guard, and a second
+	// Unlock, return it.
 	ErrReleased = errors.New("the lock was released")
-	// ErrDeadlock says that waiting would have closed a cycle of owners that wait for each other. The error's
-	// text has it, unless the cycle was closed by something else than this wait. A call that waits with a
-	// lock's own context for that lock is such a cycle, too.
+	// ErrDeadlock says that the wait would have closed a cycle of owners that wait for each other. The
+	// error's text lists the cycle if this wait has closed it. A call that waits for a lock with the context
+	// of that lock is such a cycle, too.
 	ErrDeadlock = errors.New("waiting for the lock would never end")
-	// ErrHeldOtherwise says that a task ([Client.Task]) holds some of the keys that it asks for in another
-	// way: shared, alone or with others.
+	// ErrHeldOtherwise says that a task ([Client.Task]) holds some of the keys already, but in another way:
+	// shared, alone or with other keys.
 	ErrHeldOtherwise = errors.New("some of the keys are held by the same task in another way")
 	// ErrNotLockserver says that the server lacks the native commands, as Redis does.
 	ErrNotLockserver = errors.New("the server has no LOCK.ATTACH: it is no lockserver, or one of another version")
-	// ErrNoAnswer says that the server has not answered in time. What it was asked may have been done.
+	// ErrNoAnswer says that the server has not answered in time. The command may have been done.
 	ErrNoAnswer = errors.New("the server does not answer")
 	// ErrClosed says that the client was closed.
 	ErrClosed = errors.New("the client is closed")
 )
 
-// The reasons of a loss that the client finds itself. The others are the server's words.
+// The reasons of a loss that the client detects itself. The other reasons come from the server.
 const (
-	expired     = "expired" // the server's word, too
+	expired     = "expired" // also a reason of the server
 	stale       = "stale"
 	unreachable = "unreachable"
 	closed      = "closed"
 )
 
-// LostError tells of a lock that was lost. errors.Is(err, ErrLost) holds for it.
+// LostError describes a lock that was lost. errors.Is(err, ErrLost) holds for it.
 type LostError struct {
 	Key   string
 	Token int64
-	// Reason is the server's: "expired", "forced" (LOCK.FORCE), "overwritten" or "deleted". It is
+	// Reason may come from the server: "expired", "forced" (LOCK.FORCE), "overwritten" or "deleted". It is
 	// "unreachable" if the server did not answer until a moment at which the lease may have ended. It is
-	// "stale" if the server says that the lock has another holder by now, and "closed" after [Client.Close].
+	// "stale" if the server says that the lock has another holder now, and "closed" after [Client.Close].
 	Reason string
-	Owner  string        // the name that the server knew the holder by
+	Owner  string        // the name of the holder on the server
 	Lease  time.Duration // 0: the server renewed it
 	Held   time.Duration // for how long it was held
 }
@@ -61,7 +61,7 @@ func (e *LostError) Is(target error) bool {
 	return target == ErrLost || target == ErrClosed && e.Reason == closed
 }
 
-// replied returns an error reply in the words of this package.
+// replied converts an error reply to an error of this package.
 func replied(err error) error {
 	var reply ReplyError
 	if !errors.As(err, &reply) {
@@ -77,21 +77,21 @@ func replied(err error) error {
 	return err
 }
 
-// isReply reports whether the server has answered, if only with an error. One that has not done what it was
-// asked, because another server leads or none does, has not: that one is to be asked again, somewhere.
+// isReply reports whether the server has answered, be it with an error. An error of a server that does not
+// lead does not count as an answer: the command was not done and has to be sent again.
 func isReply(err error) bool {
 	var reply ReplyError
 	return err == nil || errors.As(err, &reply) && !isElsewhere(string(reply))
 }
 
-// isBroken reports whether an error is that of a connection, and not a reply.
+// isBroken reports whether an error is the error of a connection, and not a reply.
 func isBroken(err error) bool {
 	var reply ReplyError
 	return err != nil && !errors.As(err, &reply)
 }
 
-// isElsewhere reports whether an error reply is one of a server that does not lead, or not yet. UNBLOCKED is
-// also what an operator does to a client that waits, in other words.
+// isElsewhere reports whether an error reply comes from a server that does not lead, or not yet. UNBLOCKED is
+// also the reply when an operator ends a wait, with another text.
 func isElsewhere(reply string) bool {
 	word, _, _ := strings.Cut(reply, " ")
 	switch word {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// held is what a [Lock] stands for. It is apart from the Lock, so that the package can see that a program has
-// forgotten a Lock: nothing here refers to it.
+// held is the content of a [Lock]. It is apart from the Lock, and nothing here refers to the Lock. So the
+// package can detect that a program has forgotten a Lock.
 type held struct {
 	hold   *hold
 	keys   []string // of the hold's
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	outer  *held     // the one with the context that this one was asked for with; nil: none
+	outer  *held     // the lock with the context that was used to acquire this lock; nil: none
 	site   []uintptr // where it was acquired: the callers, the innermost first
 	calls  []Call    // observe it; guarded by hold.mu
 	why    error     // of its end; guarded by hold.mu
@@ -55,13 +55,14 @@ func sayOver(calls []Call, why error) {
 // heldKey is the key of a context's value: the *held that it belongs to.
 type heldKey struct{ client *Client }
 
-// heldOf is the lock with the context that ctx is, or comes from; nil: none.
+// heldOf returns the lock to which ctx, or a context that ctx comes from, belongs; nil if there is no such
+// lock.
 func (c *Client) heldOf(ctx context.Context) *held {
 	h, _ := ctx.Value(heldKey{c}).(*held)
 	return h
 }
 
-// take adds a Lock for some of its keys to the hold; nil: it is over.
+// take adds a Lock for some of its keys to the hold; nil if the hold is over.
 func (h *hold) take(ctx context.Context, keys []string) *Lock {
 	c := h.task.client
 	h.mu.Lock()
@@ -91,12 +92,12 @@ func (l *held) forgotten() {
 	}
 }
 
-// attributes are those of a hold for the log.
+// attributes returns the attributes of a hold for the log.
 func (h *hold) attributes(key string) []any {
 	return []any{"key", key, "owner", h.task.owner, "token", h.token(key), "lease", leaseText(h.lease)}
 }
 
-// leaseText says how long a lease lasts.
+// leaseText returns the length of a lease as text.
 func leaseText(lease time.Duration) string {
 	if lease == 0 {
 		return "renewed by the server"
@@ -107,13 +108,13 @@ func leaseText(lease time.Duration) string {
 // here is the path of this package.
 var here = reflect.TypeFor[Client]().PkgPath()
 
-// callers are the callers of this package and the functions in it, the innermost first.
+// callers returns the callers of this package and the functions in it, the innermost first.
 func callers() []uintptr {
 	var pcs [12]uintptr
 	return slices.Clone(pcs[:runtime.Callers(3, pcs[:])])
 }
 
-// siteOf is the file and line of the first of these callers that is not of this package.
+// siteOf returns the file and line of the first of these callers that is not in this package.
 func siteOf(pcs []uintptr) string {
 	for frames := runtime.CallersFrames(pcs); ; {
 		frame, more := frames.Next()
@@ -126,20 +127,20 @@ func siteOf(pcs []uintptr) string {
 
 // Stats are figures of a client.
 type Stats struct {
-	Held    int           // acquisitions that are held; locks that were taken together count once
+	Held    int           // held acquisitions; locks that were taken together count once
 	Waiting int           // calls for locks, permits or units that are not over
-	Oldest  time.Duration // the age of the oldest hold; 0: there is none
+	Oldest  time.Duration // the age of the oldest hold; 0: there is no hold
 }
 
-// Stats returns the client's present figures. An age of the oldest hold that only rises is that of a lock
-// that the program has forgotten.
+// Stats returns the client's present figures. If the age of the oldest hold only rises, the program has
+// forgotten a lock.
 func (c *Client) Stats() Stats {
 	k := c.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := Stats{Waiting: len(k.waits)}
 	for token, h := range k.holds {
-		if token == h.tokens[0] { // one of several keys comes more than once
+		if token == h.tokens[0] { // a hold of several keys comes more than once
 			s.Held++
 			s.Oldest = max(s.Oldest, time.Since(h.since))
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Info is what the server knows of a key that is locked.
+// Info describes a key that is locked.
 type Info struct {
 	Mode    string   // "lock", "shared" or "semaphore"; "latch" for a latch that calls wait for
 	Holders []Holder // in the order of the server, 1,000 at most
@@ -18,21 +18,21 @@ type Info struct {
 type Holder struct {
 	Owner     string
 	Token     int64
-	Holds     int           // how many times it has the lock; of a semaphore its permits
+	Holds     int           // how many times it holds the lock; of a semaphore: its permits
 	Remaining time.Duration // of the lease; -1: it has no end
 	Renewed   bool          // by the server
-	Client    string        // address and name of the client that acquired it; empty: it is not there
+	Client    string        // address and name of the client that acquired it; empty: the client is not connected
 }
 
 // Waiter is a call that waits.
 type Waiter struct {
 	Owner    string
 	Since    time.Time
-	Deadline time.Time // zero: there is none
-	Permits  int       // of a semaphore, that it asks for; 0: it asks for a lock
+	Deadline time.Time // zero: no deadline
+	Permits  int       // the requested permits of a semaphore; 0: it waits for a lock
 }
 
-// Info returns the holders of a key and the calls that wait for it, by any client. ok: false says that it is
+// Info returns the holders of a key and the calls that wait for it, of all clients. ok is false if the key is
 // free.
 func (c *Client) Info(ctx context.Context, key string) (info Info, ok bool, err error) {
 	of, err := c.fields(ctx, key, "LOCK.INFO", key)
@@ -49,14 +49,14 @@ func (c *Client) Info(ctx context.Context, key string) (info Info, ok bool, err 
 	return info, true, nil
 }
 
-// Locked reports whether any owner holds a key, exclusively or shared, by any client.
+// Locked reports whether any owner, of any client, holds a key, exclusively or shared.
 func (c *Client) Locked(ctx context.Context, key string) (bool, error) {
 	info, _, err := c.Info(ctx, key)
 	return len(info.Holders) > 0, err
 }
 
-// ForceUnlock takes a lock from the holders that it has now (LOCK.FORCE), who hear of the loss as "forced".
-// done: it was held. An owner that has it later is left alone, also if the command is sent again.
+// ForceUnlock takes a lock away from its present holders (LOCK.FORCE). They see the loss with the reason
+// "forced". done: the lock was held. A later owner keeps the lock, even if the command is sent again.
 func (c *Client) ForceUnlock(ctx context.Context, key string) (done bool, err error) {
 	info, _, err := c.Info(ctx, key)
 	for _, holder := range info.Holders {
@@ -68,15 +68,14 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) (done bool, err er
 	return done, err
 }
 
-// SemaphoreInfo is what the server knows of a semaphore.
+// SemaphoreInfo describes a semaphore.
 type SemaphoreInfo struct {
 	Limit, Available, Used int
 	Holders                []Holder
 	Waiters                []Waiter
 }
 
-// Info returns the permits of the semaphore, its holders and its waiters. ok: false says that no permit is
-// held.
+// Info returns the permits of the semaphore, its holders and its waiters. ok is false if no permit is held.
 func (s Semaphore) Info(ctx context.Context) (info SemaphoreInfo, ok bool, err error) {
 	of, err := s.client.fields(ctx, s.key, "SEM.INFO", s.key)
 	if err != nil || of == nil {
@@ -85,7 +84,7 @@ func (s Semaphore) Info(ctx context.Context) (info SemaphoreInfo, ok bool, err e
 	return SemaphoreInfo{of.number("limit"), of.number("available"), of.number("used"), of.holders(), of.waiters()}, true, nil
 }
 
-// fields are those of a map in a reply, by name.
+// fields are the fields of a map in a reply, by name.
 type fields map[string]any
 
 // fields sends a command about a key that replies with a map, or with nil.
@@ -104,8 +103,8 @@ func (c *Client) fields(ctx context.Context, key string, words ...string) (field
 	return of, nil
 }
 
-// fieldsOf reads a map, which libraries have in several ways, and as a list of names and values; nil: it is
-// none.
+// fieldsOf reads a map. Libraries return a map in several forms, also as a list of names and values. It
+// returns nil if v is no map.
 func fieldsOf(v any) fields {
 	of := fields{}
 	switch v := v.(type) {
@@ -135,7 +134,7 @@ func (of fields) number(name string) int {
 	return int(n)
 }
 
-// list is an array of maps.
+// list returns an array of maps.
 func (of fields) list(name string) (list []fields) {
 	items, _ := of[name].([]any)
 	for _, item := range items {
@@ -144,7 +143,7 @@ func (of fields) list(name string) (list []fields) {
 	return list
 }
 
-// when is a time in milliseconds since 1970; zero: there is none.
+// when returns a time in milliseconds since 1970; zero if there is no such field.
 func (of fields) when(names ...string) time.Time {
 	for _, name := range names {
 		if ms, _ := of[name].(int64); ms > 0 {

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// keeper has the connection that is attached to the client's owners. It makes it, makes it anew, asks for
-// locks by it, and hears of grants and losses.
+// keeper owns the connection that is attached to the client's owners. It makes the connection, replaces a
+// broken one, sends requests for locks, and receives grants and losses.
 type keeper struct {
 	client *Client
 	lease  time.Duration // of a lock that the server renews
-	// Close ends these in turn. closing: no call begins any more. leaving: what was held is being released,
-	// and calls that wait for a lock return. ended: all of that is released, and the connection ends.
+	// Close ends these in turn. closing: no new call begins. leaving: the held locks are being released, and
+	// calls that wait for a lock return. ended: all locks are released, and the connection ends.
 	closing, leaving, ended context.Context
 	shut, leave, end        context.CancelFunc
 	gone                    chan struct{}  // closed when run has returned
 	calls                   sync.WaitGroup // calls for a lock that have not returned; mu is held to add one
 
 	mu       sync.Mutex
-	wire     *wire                 // nil: there is none
+	wire     *wire                 // nil: no connection
 	waits    map[place]*wait       // requests for locks that are not over
 	latches  map[string]*latchWait // latches that are awaited, by key
 	holds    map[int64]*hold       // by token
@@ -34,17 +34,17 @@ type keeper struct {
 	asked    uint64                // requests so far
 	answered time.Time             // when the last command that the server has answered was sent
 	patience *time.Timer           // runs out when the server has not answered for as long as leases are sure to last
-	lapsed   bool                  // it has, and the server has not answered since
+	lapsed   bool                  // patience has run out, and the server has not answered since
 	resumed  bool                  // this process was stopped until now, and the server has not answered since
-	refused  error                 // why the last attempt to connect has failed; nil: it has not
+	refused  error                 // why the last attempt to connect has failed; nil if it has not failed
 }
 
 const (
-	// defaultLease is the server's own default, for users who may not ask.
+	// defaultLease is the server's own default, for users that may not ask for the server's setting.
 	defaultLease = 30 * time.Second
-	// mostStrays bounds the losses that are remembered for those who are about to register.
+	// mostStrays bounds the losses that are stored for holds that are about to be registered.
 	mostStrays = 1024
-	// pause lies between two attempts to connect, longestPause at most.
+	// pause is the time between two attempts to connect; it grows up to longestPause.
 	pause, longestPause = 20 * time.Millisecond, time.Second
 )
 
@@ -77,8 +77,8 @@ func newKeeper(c *Client) (*keeper, error) {
 	return k, nil
 }
 
-// connect makes the connection, attaches it to the client's owners, and has it do what was left undone by
-// the one before.
+// connect makes the connection, attaches it to the client's owners, and sends the commands that the former
+// connection has left undone.
 func (k *keeper) connect(ctx context.Context) (*wire, error) {
 	w, err := dialWire(ctx, k.client.server, k.client.name, k.onPush)
 	if err == nil {
@@ -99,7 +99,8 @@ func (k *keeper) connect(ctx context.Context) (*wire, error) {
 	return nil, err
 }
 
-// takeUp tells a new connection of what was there before. What the server no longer has is lost.
+// takeUp continues the locks and waits of the former connection on a new one. A lock that the server no
+// longer has is lost.
 func (k *keeper) takeUp(ctx context.Context, w *wire) error {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
@@ -109,7 +110,7 @@ func (k *keeper) takeUp(ctx context.Context, w *wire) error {
 	}
 	k.hear(sent)
 	k.mu.Lock()
-	k.wire = w // from here on calls send by this connection
+	k.wire = w // from now on calls send by this connection
 	unpaid := k.unpaid
 	k.unpaid = nil
 	for _, d := range unpaid {
@@ -119,7 +120,7 @@ func (k *keeper) takeUp(ctx context.Context, w *wire) error {
 	for _, h := range k.heldLocked() {
 		checks = append(checks, h.check(w)...)
 	}
-	k.askAll(w) // behind the checks: very many replies may take longer than the checks have time
+	k.askAll(w) // after the checks: very many replies may take longer than the checks have time
 	k.mu.Unlock()
 	for _, c := range checks {
 		if err := c.wait(ctx); err != nil {
@@ -147,7 +148,7 @@ func (k *keeper) run(w *wire) {
 	}
 }
 
-// rest lets time pass, until the keeper ends.
+// rest waits for a time, or until the keeper ends.
 func (k *keeper) rest(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -155,8 +156,8 @@ func (k *keeper) rest(d time.Duration) {
 	}
 }
 
-// sureFor is how long leases that the server renews last at least behind the sending of what it has answered
-// last. It renews one when a third of it is over.
+// sureFor returns how long a lease that the server renews lasts at least, counted from the sending of an
+// answered command. The server renews a lease when a third of it is over.
 func (k *keeper) sureFor() time.Duration { return k.lease*2/3 - k.lease/20 }
 
 // reconnect returns the next connection, or nil if the keeper ends first.
@@ -172,13 +173,14 @@ func (k *keeper) reconnect() *wire {
 	return nil
 }
 
-// giveUp counts what the server renews as lost if it has been silent for too long: leases may have ended. It
-// ends the waits, too.
+// giveUp counts the locks that the server renews as lost if the server has been silent for too long, because
+// their leases may have ended. It ends the waits, too.
 func (k *keeper) giveUp() {
 	k.mu.Lock()
 	left := time.Until(k.answered.Add(k.sureFor()))
 	if -left > k.lease/6 && k.wire != nil && !k.resumed {
-		// The timer is late, so this process was stopped. The connection may live: the server is asked first.
+		// The timer is late, so this process was stopped. The connection may still work: the server is asked
+		// first.
 		k.resumed, left = true, k.lease/6
 	}
 	if left > 0 && k.ended.Err() == nil {
@@ -198,7 +200,7 @@ func (k *keeper) giveUp() {
 	}
 }
 
-// held is what is held now.
+// held returns the present holds.
 func (k *keeper) held() []*hold {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -209,12 +211,12 @@ func (k *keeper) held() []*hold {
 func (k *keeper) heldLocked() []*hold {
 	list := make([]*hold, 0, len(k.holds))
 	for _, h := range k.holds {
-		list = append(list, h) // one of several keys more than once
+		list = append(list, h) // a hold of several keys comes more than once
 	}
 	return list
 }
 
-// watch asks the server for a sign of life now and then, until it gives none.
+// watch asks the server for a sign of life now and then, until there is no answer.
 func (k *keeper) watch(w *wire) {
 	tick := time.NewTicker(k.lease / 6)
 	defer tick.Stop()
@@ -233,7 +235,7 @@ func (k *keeper) watch(w *wire) {
 	}
 }
 
-// hear records that the server has answered what was sent at a time.
+// hear records that the server has answered a command that was sent at this time.
 func (k *keeper) hear(sent time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -244,8 +246,8 @@ func (k *keeper) hear(sent time.Time) {
 	}
 }
 
-// onPush takes a push: lock-lost, lock-granted or lock-refused, limit-granted or limit-refused. It has a key
-// or several, a token or several or a reason, and so on.
+// onPush handles a push: lock-lost, lock-granted or lock-refused, limit-granted or limit-refused. A push has
+// one key or several, one token or several, or a reason, and so on.
 func (k *keeper) onPush(w *wire, message push) {
 	if len(message) < 4 {
 		return
@@ -272,7 +274,7 @@ func (k *keeper) onPush(w *wire, message push) {
 	}
 }
 
-// textsOf are the keys of a push, and whether it has an array of them.
+// textsOf returns the keys of a push, and whether they are an array.
 func textsOf(v any) (texts []string, many bool) {
 	list, many := v.([]any)
 	if !many {
@@ -284,7 +286,7 @@ func textsOf(v any) (texts []string, many bool) {
 	return texts, true
 }
 
-// wasLost takes the push that a lock was lost.
+// wasLost handles the push that a lock was lost.
 func (k *keeper) wasLost(key string, token int64, reason string) {
 	k.mu.Lock()
 	h := k.holds[token]
@@ -308,7 +310,7 @@ func (k *keeper) newOwner() string {
 	return k.client.name + ":" + strconv.FormatUint(k.made, 10)
 }
 
-// keep registers a hold; false: it is lost already.
+// keep registers a hold; ok is false if it is lost already.
 func (k *keeper) keep(h *hold) (reason string, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -330,7 +332,7 @@ func (k *keeper) keep(h *hold) (reason string, ok bool) {
 	return "", true
 }
 
-// forget takes a hold out.
+// forget removes a hold.
 func (k *keeper) forget(h *hold) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -344,7 +346,7 @@ func (k *keeper) forget(h *hold) {
 	}
 }
 
-// sync returns when all pushes that the server has sent by now have been read, if that is soon.
+// sync returns when all pushes that the server has sent so far have been read, or after a short time.
 func (k *keeper) sync(ctx context.Context) {
 	k.mu.Lock()
 	w := k.wire

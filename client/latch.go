@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Latch is a count that goes down once. It is open when nothing is left of it.
+// Latch is a count that goes down once. It is open when the count is 0.
 type Latch struct {
 	client *Client
 	key    string
@@ -18,8 +18,8 @@ type Latch struct {
 // Latch returns the latch at key. Nothing is sent. A latch that was never set is open.
 func (c *Client) Latch(key string) Latch { return Latch{c, key} }
 
-// Set closes the latch with a count. done is false if it was closed already. If the connection broke, an
-// earlier attempt of this call may have closed it.
+// Set closes the latch with a count. done is false if the latch was closed already. If the connection broke,
+// an earlier attempt of this call may have closed it.
 func (l Latch) Set(ctx context.Context, count int) (done bool, err error) {
 	if err := cmp.Or(named("a key", l.key), atLeast(1, "a count", count)); err != nil {
 		return false, err
@@ -28,7 +28,7 @@ func (l Latch) Set(ctx context.Context, count int) (done bool, err error) {
 	return n == 1, err
 }
 
-// Count is what is left; 0: the latch is open.
+// Count returns the rest of the count; 0: the latch is open.
 func (l Latch) Count(ctx context.Context) (int, error) {
 	if err := named("a key", l.key); err != nil {
 		return 0, err
@@ -37,7 +37,7 @@ func (l Latch) Count(ctx context.Context) (int, error) {
 	return int(max(n, 0)), err
 }
 
-// Down counts one down, or as many as are given, and returns what is left. It is sent once, over the
+// Down lowers the count by one, or by the given number, and returns the rest. It is sent once, over the
 // client's own connection: after an error of the connection it may have been done or not. It returns at the
 // end of ctx, and within [Timeout] in any case.
 func (l Latch) Down(ctx context.Context, by ...int) (left int, err error) {
@@ -59,9 +59,9 @@ func (l Latch) Down(ctx context.Context, by ...int) (left int, err error) {
 	return int(n), nil
 }
 
-// Wait returns nil when the latch is open, ctx's error with its cause when that ends first, [ErrClosed]
-// after [Client.Close], or what the server replied. While the server is away it waits. All calls of a client
-// that wait for one latch share a connection, beside the client's own.
+// Wait returns nil when the latch is open, ctx's error with its cause when ctx ends first, or [ErrClosed]
+// after [Client.Close]. It returns an error that the server replied. While the server cannot be reached it
+// waits. All calls of a client that wait for one latch share a connection, besides the client's own.
 func (l Latch) Wait(ctx context.Context) error {
 	if err := named("a key", l.key); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (l Latch) Wait(ctx context.Context) error {
 	}
 }
 
-// latchWait is what the calls share that wait for a latch.
+// latchWait is shared by the calls that wait for the same latch.
 type latchWait struct {
 	users int           // guarded by mu of the keeper
 	open  chan struct{} // closed when the wait is over; err says how
@@ -97,7 +97,7 @@ type latchWait struct {
 // latchAsk is how long the server waits before it answers that a latch is still closed.
 const latchAsk = 30 * time.Second
 
-// joinLatch returns the wait for a latch, which begins if there is none.
+// joinLatch returns the wait for a latch, and begins it if there is none.
 func (k *keeper) joinLatch(key string) *latchWait {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -123,20 +123,21 @@ func (k *keeper) leaveLatch(key string, lw *latchWait) {
 	}
 }
 
-// dropLatch has the next call begin a wait of its own; the caller holds mu.
+// dropLatch lets the next call begin a wait of its own; the caller holds mu.
 func (k *keeper) dropLatch(key string, lw *latchWait) {
 	if k.latches[key] == lw {
 		delete(k.latches, key)
 	}
 }
 
-// awaitLatch asks for a latch over connections of its own until it is open, the server refuses, or ctx ends.
+// awaitLatch waits for a latch over connections of its own until the latch is open, the server refuses, or
+// ctx ends.
 func (k *keeper) awaitLatch(ctx context.Context, key string, lw *latchWait) {
 	for wait := pause; ctx.Err() == nil; wait = min(2*wait, longestPause) {
 		over, err := k.askLatch(ctx, key)
 		if over {
 			k.mu.Lock()
-			k.dropLatch(key, lw) // first: a call that comes now asks anew
+			k.dropLatch(key, lw) // first: a call that comes now begins a wait of its own
 			k.mu.Unlock()
 			lw.err = err
 			close(lw.open)
@@ -149,7 +150,7 @@ func (k *keeper) awaitLatch(ctx context.Context, key string, lw *latchWait) {
 	}
 }
 
-// askLatch asks over a new connection. over: the latch is open, or the server has refused, by err.
+// askLatch waits once, over a new connection. over: the latch is open, or the server has refused with err.
 func (k *keeper) askLatch(ctx context.Context, key string) (over bool, err error) {
 	w, err := dialWire(ctx, k.client.server, k.client.name, func(*wire, push) {})
 	if err != nil {
@@ -171,7 +172,7 @@ func (k *keeper) askLatch(ctx context.Context, key string) (over bool, err error
 
 var errNotDone = errors.New("it may have been done or not")
 
-// sendOnce sends a command by the client's connection, once there is one.
+// sendOnce sends a command by the client's connection, as soon as there is a connection.
 func (k *keeper) sendOnce(ctx context.Context, words []string) (any, error) {
 	for {
 		k.mu.Lock()

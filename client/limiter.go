@@ -9,40 +9,40 @@ import (
 	"time"
 )
 
-// Rate is how much a [Limiter] allows: Count units in each Period, and Burst at once. In any stretch of time
-// no more is allowed than Burst and what comes back in that time.
+// Rate is the rate that a [Limiter] allows: Count units in each Period, and Burst at once. In any stretch of
+// time no more is allowed than Burst and the units that come back in that time.
 type Rate struct {
 	Burst, Count int
 	Period       time.Duration // whole milliseconds
 }
 
-// Limiter allows so many calls in a time, over all machines, by the server's clock.
+// Limiter allows a number of calls in a period, over all machines, by the server's clock.
 type Limiter struct {
 	client *Client
 	key    string
 	rate   Rate
 }
 
-// Limiter returns the limiter at key: one for each user, address or interface. Nothing is sent and nothing
-// has to be set up. Its key expires when the limiter is full.
+// Limiter returns the limiter at key. Use one key for each user, address or interface. Nothing is sent and
+// nothing has to be set up. The key expires when the limiter is full.
 func (c *Client) Limiter(key string, rate Rate) Limiter { return Limiter{c, key, rate} }
 
-// Taken is the answer of a limiter.
+// Taken is the reply of a limiter.
 type Taken struct {
 	Allowed   bool // the units are taken
 	Limit     int  // the burst
 	Remaining int  // units that could be taken now
-	// RetryAfter is after which time the cost could be taken; 0 if it was allowed. ResetAfter is after which
-	// time the limiter is full.
+	// RetryAfter is the time after which the cost could be taken; 0 if it was allowed. ResetAfter is the time
+	// after which the limiter is full.
 	RetryAfter, ResetAfter time.Duration
 }
 
-// takenNumbers is how many numbers the server answers with.
+// takenNumbers is the number of integers in the server's reply.
 const takenNumbers = 5
 
-// Take takes one unit, or as many as cost says, if the rate allows it now. A cost of 0 only looks. It is
-// sent once, over the client's own connection: after an error of the connection the cost may have been
-// taken or not. It returns at the end of ctx, and within [Timeout] in any case.
+// Take takes one unit, or cost units, if the rate allows it now. A cost of 0 takes nothing and returns the
+// state. It is sent once, over the client's own connection: after an error of the connection the cost may
+// have been taken or not. It returns at the end of ctx, and within [Timeout] in any case.
 func (l Limiter) Take(ctx context.Context, cost ...int) (Taken, error) {
 	words, err := l.words(cost)
 	if err != nil {
@@ -57,9 +57,9 @@ func (l Limiter) Take(ctx context.Context, cost ...int) (Taken, error) {
 	return taken(tokensOf(reply))
 }
 
-// Wait takes one unit, or as many as cost says, and waits for them as long as ctx allows: first come, first
-// served. If the connection breaks it asks again with its place in the queue kept. Where the answer was lost
-// it takes the cost once more. Its errors are those of [Client.Lock]; a wait that an operator has ended is
+// Wait takes one unit, or cost units, and waits for them as long as ctx allows: first come, first served. If
+// the connection breaks it asks again and keeps its place in the queue. If the answer was lost it takes the
+// cost once more. Its errors are those of [Client.Lock]. If an operator has ended the wait, the error is
 // [ErrNotAcquired].
 func (l Limiter) Wait(ctx context.Context, cost ...int) (Taken, error) {
 	words, err := l.words(cost)
@@ -91,7 +91,7 @@ func (l Limiter) Wait(ctx context.Context, cost ...int) (Taken, error) {
 	return Taken{}, o.err
 }
 
-// words are those of LIMIT.TAKE behind the key.
+// words returns the words of LIMIT.TAKE after the key.
 func (l Limiter) words(cost []int) ([]string, error) {
 	period, wrong := wholeMS("a period", l.rate.Period)
 	units, odd := one("a cost", 0, 1, cost)
@@ -108,7 +108,7 @@ func (l Limiter) words(cost []int) ([]string, error) {
 	return words, nil
 }
 
-// taken reads the numbers of an answer.
+// taken reads the numbers of a reply.
 func taken(numbers []int64) (Taken, error) {
 	if len(numbers) != takenNumbers {
 		return Taken{}, fmt.Errorf("LIMIT.TAKE: the reply has %d numbers, not %d", len(numbers), takenNumbers)

@@ -11,7 +11,7 @@ import (
 	"lockserver/client/internal/strict"
 )
 
-// Option is a part of how a lock is taken.
+// Option is an option for taking a lock.
 type Option func(*wish)
 
 // Wait bounds how long the call waits for the lock: for d, if that is shorter than the context. The server
@@ -20,8 +20,8 @@ func Wait(d time.Duration) Option {
 	return func(w *wish) { w.wait, w.tries = d, w.tries || d <= 0 }
 }
 
-// Lease has the lock end after d, whatever becomes of the program, instead of being renewed. Its context ends
-// no later. Parts of a millisecond are cut off. Less than one is refused with [ErrValue].
+// Lease ends the lock after d even if the program still runs; the server does not renew it. Its context ends
+// no later. Parts of a millisecond are cut off. A d of less than one millisecond is refused with [ErrValue].
 func Lease(d time.Duration) Option {
 	return func(w *wish) {
 		if w.lease = d.Truncate(time.Millisecond); w.lease <= 0 {
@@ -30,10 +30,10 @@ func Lease(d time.Duration) Option {
 	}
 }
 
-// Trace names the trace that the call belongs to: traceparent is the header of W3C Trace Context, as a
-// propagator of OpenTelemetry writes it. LOCK.INFO and the history of locks show it, and a server with a
-// collector exports the wait as a span of that trace. An empty one is as if it were not given. The server
-// refuses one that is not valid, with a [ReplyError].
+// Trace names the trace that the call belongs to. traceparent is the header of W3C Trace Context, as a
+// propagator of OpenTelemetry writes it. LOCK.INFO and the history of locks show it. A server with a
+// collector exports the wait as a span of that trace. An empty traceparent has no effect. The server refuses
+// a traceparent that is not valid, with a [ReplyError].
 func Trace(traceparent string) Option { return func(w *wish) { w.trace = traceparent } }
 
 // Value has the owner's name end in "=" and v. A program that knows v finds the holder by [Client.Info], in
@@ -41,22 +41,22 @@ func Trace(traceparent string) Option { return func(w *wish) { w.trace = tracepa
 // task ([Client.Task]) has its owner already: its calls refuse a value with [ErrValue].
 func Value(v string) Option { return func(w *wish) { w.value = v } }
 
-// wish is a lock that is asked for.
+// wish is a request for a lock.
 type wish struct {
-	bad    error // why it cannot be asked for: a value of an option
+	bad    error // why the request is refused: a bad value of an option
 	keys   []string
-	many   bool // by MLOCK
+	many   bool // with MLOCK
 	shared bool
 	tries  bool          // it does not wait
 	wait   time.Duration // 0: as long as the context
 	lease  time.Duration // 0: the server renews it
 	trace  string        // the traceparent of the call; empty: none
 	value  string        // ends the owner's name; empty: nothing does
-	// permits are asked of a semaphore that has limit of them, or as many as it has now if limit is 0.
+	// permits is the number of requested permits of a semaphore. limit is its limit; 0: its present limit.
 	semaphore      bool
 	permits, limit int
-	initial        int // the limit if this call makes the semaphore; 0: limit counts
-	// rate is the words of a limiter from which units are asked for; nil: a lock or a semaphore.
+	initial        int // the limit if this call makes the semaphore; 0: limit is used
+	// rate holds the words of a limiter from which units are requested; nil: a lock or a semaphore.
 	rate []string
 }
 
@@ -64,11 +64,11 @@ type wish struct {
 // is that of a task ([Client.Task]).
 //
 // Without a deadline and without [Wait] it waits as long as there is another holder. It ends earlier, with
-// [ErrNoAnswer], if the server has not taken the request within [Timeout]. So it does if the server has not
-// answered at all for about two thirds of the lease of a renewed lock (18.5 s by default).
+// [ErrNoAnswer], if the server has not accepted the request within [Timeout]. It also does if the server has
+// not answered at all for about two thirds of the lease of a renewed lock (18.5 s by default).
 //
-// Errors: [ErrNotAcquired], [ErrDeadlock], [ErrNoAnswer], [ErrClosed], ctx's error with its cause, what the
-// server replied ([ReplyError]), or what became of the connection. If ctx's deadline ends the wait, the
+// Errors: [ErrNotAcquired], [ErrDeadlock], [ErrNoAnswer], [ErrClosed], ctx's error with its cause, an error
+// reply of the server ([ReplyError]), or an error of the connection. If ctx's deadline ends the wait, the
 // error is context.DeadlineExceeded; if Wait ends it, it is ErrNotAcquired.
 func (c *Client) Lock(ctx context.Context, key string, options ...Option) (*Lock, error) {
 	return c.acquire(ctx, wish{keys: []string{key}}, options)
@@ -79,13 +79,13 @@ func (c *Client) TryLock(ctx context.Context, key string, options ...Option) (*L
 	return c.acquire(ctx, wish{keys: []string{key}, tries: true}, options)
 }
 
-// RLock takes the lock at key shared: others may hold it shared at the same time, but not exclusively.
-// It is bounded as [Client.Lock] is.
+// RLock takes the lock at key shared: other owners may hold it shared at the same time, but not exclusively.
+// Its time is bounded as that of [Client.Lock].
 func (c *Client) RLock(ctx context.Context, key string, options ...Option) (*Lock, error) {
 	return c.acquire(ctx, wish{keys: []string{key}, shared: true}, options)
 }
 
-// MLock takes the locks at all of the keys, or none. It is bounded as [Client.Lock] is.
+// MLock takes the locks at all of the keys, or no lock. Its time is bounded as that of [Client.Lock].
 func (c *Client) MLock(ctx context.Context, keys []string, options ...Option) (*Lock, error) {
 	if len(keys) == 0 {
 		return nil, bad("no keys to lock")
@@ -95,14 +95,15 @@ func (c *Client) MLock(ctx context.Context, keys []string, options ...Option) (*
 	return c.acquire(ctx, wish{keys: slices.Compact(keys), many: true}, options)
 }
 
-// Lock is a lock that is held, or several that were taken together. Its methods may be called from any
+// Lock is a lock that is held, or several locks that were taken together. Its methods may be called from any
 // goroutine.
 //
-// A Lock that a program has forgotten stays held as long as the client lives. The log says so, with the place
-// of its acquisition, when Go's collector finds it.
+// A Lock that a program has forgotten stays held as long as the client lives. When Go's garbage collector
+// finds it, the log shows the place of its acquisition.
 type Lock struct{ held *held }
 
-// hold is what a task has on the server. Several Locks stand for it when it was taken again.
+// hold is an acquisition of a task on the server. If the task took it several times, several Locks refer to
+// it.
 type hold struct {
 	task   *task
 	keys   []string
@@ -110,7 +111,7 @@ type hold struct {
 	shared bool
 	lease  time.Duration
 	tokens []int64
-	// permits: how many of a semaphore; 0: it is a lock.
+	// permits is the number of permits of a semaphore; 0: it is a lock.
 	permits int
 	since   time.Time
 	site    []uintptr   // where it was acquired: see held
@@ -120,20 +121,21 @@ type hold struct {
 	mu    sync.Mutex
 	locks map[*held]bool
 	lost  *LostError
-	over  bool // the task does not have it any more
+	over  bool // the task no longer holds it
 }
 
-// Context is the context that the lock was taken with, and ends when the lock is lost or released:
-// context.Cause is a [*LostError] or [ErrReleased] then.
+// Context is derived from the context that the lock was taken with. It ends when the lock is lost or
+// released: context.Cause is a [*LostError] or [ErrReleased] then.
 //
-// Goroutines may share it. A lock that is asked for with it has an owner of its own, unless the context comes
-// from [Client.Task]. To wait for the very lock that the context is of is [ErrDeadlock].
+// Goroutines may share it. A lock that is taken with it has an owner of its own, unless the context comes
+// from [Client.Task]. To wait for a lock with that lock's own context returns [ErrDeadlock].
 func (l *Lock) Context() context.Context { return l.held.ctx }
 
-// Token is the fencing token: a later holder's is higher. Of several keys it is that of the first in order.
+// Token is the fencing token: a later holder's token is higher. For several keys it is the token of the first
+// key.
 func (l *Lock) Token() int64 { return l.held.hold.token(l.held.keys[0]) }
 
-// Tokens are the fencing tokens by key.
+// Tokens returns the fencing tokens by key.
 func (l *Lock) Tokens() map[string]int64 {
 	tokens := make(map[string]int64, len(l.held.keys))
 	for _, key := range l.held.keys {
@@ -144,17 +146,17 @@ func (l *Lock) Tokens() map[string]int64 {
 
 func (h *hold) token(key string) int64 { return h.tokens[slices.Index(h.keys, key)] }
 
-// Owner is the name that the server knows the holder by.
+// Owner is the name of the holder on the server.
 func (l *Lock) Owner() string { return l.held.hold.task.owner }
 
-// guard is the command that is sent once.
+// guard is the command that must be sent only once.
 const guard = "GUARD"
 
-// Guard runs a command only if the lock is still held at that moment, and fails with a [*LostError] if the
-// lock is lost, with [ErrReleased] after Unlock. It is sent once: after an error of the connection the
+// Guard runs a command only if the lock is still held at that moment. It fails with a [*LostError] if the
+// lock is lost, and with [ErrReleased] after Unlock. It is sent once: after an error of the connection the
 // command may have been done or not. It returns at the end of ctx, and within [Timeout] in any case. The
-// reply is that of [Server.Do]. The lock must be one of one key. Where a task has taken several together,
-// Lock(lock.Context(), key) is that of one of them.
+// reply is that of [Server.Do]. The lock must have one key. If a task has taken several keys together,
+// Lock(lock.Context(), key) returns a lock with one of them.
 func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
 	h := l.held.hold
 	switch {
@@ -183,7 +185,7 @@ func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
 	return nil, h.lossOf(key, l.Token(), stale)
 }
 
-// over is why the lock is not held any more; nil: it is held, as far as is known.
+// over returns why the lock is not held any more; nil if it is held, as far as is known.
 func (l *held) over() error {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
@@ -196,14 +198,15 @@ func (l *held) over() error {
 	return nil
 }
 
-// released is the error of what was done with a lock that was unlocked.
+// released returns the error of a call for a lock that was unlocked.
 func (l *held) released() error { return fmt.Errorf("%q: %w", l.keys, ErrReleased) }
 
-// Unlock releases the lock, once for each time that it was taken. It fails with a [*LostError] if the lock
-// was lost before, and with [ErrReleased], having done nothing, if Unlock was called for this Lock before. It
-// fails with the error of the connection if there was no answer. The lock is then released as soon as the
-// server can be reached. It returns at the end of ctx. Without a deadline it waits for other calls of the
-// same owner for the same key, which are bounded themselves, and then for up to [Timeout].
+// Unlock releases the lock. It must be called once for each time that the lock was taken. It fails with a
+// [*LostError] if the lock was lost before. It fails with [ErrReleased], and does nothing, if Unlock was
+// called for this Lock before. It fails with the error of the connection if there was no answer. The lock is
+// then released as soon as the server can be reached. It returns at the end of ctx. Without a deadline it
+// waits for other calls of the same owner for the same key, which are bounded themselves, and then for up to
+// [Timeout].
 func (l *Lock) Unlock(ctx context.Context) error {
 	one, h := l.held, l.held.hold
 	if err := h.task.enter(ctx, h.keys); err != nil {
@@ -229,7 +232,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return h.release(ctx)
 }
 
-// release unlocks on the server.
+// release releases the hold on the server.
 func (h *hold) release(ctx context.Context) error {
 	c := h.task.client
 	defer h.end()
@@ -261,7 +264,7 @@ func (h *hold) release(ctx context.Context) error {
 	return nil
 }
 
-// unlock is the command that releases the hold, however often it is sent.
+// unlock returns the command that releases the hold. It may be sent several times.
 func (h *hold) unlock() []string {
 	if h.permits > 0 {
 		return releaseWords(h.keys[0], h.task.owner, h.tokens[0])
@@ -269,7 +272,7 @@ func (h *hold) unlock() []string {
 	return unlockWords(h.keys, h.many, h.task.owner, h.tokens)
 }
 
-// unlockWords is the command that releases locks with these tokens; many: that MLOCK took.
+// unlockWords returns the command that releases locks with these tokens; many: MLOCK has taken them.
 func unlockWords(keys []string, many bool, owner string, tokens []int64) []string {
 	if !many {
 		return []string{"UNLOCK", keys[0], owner, "TOKEN", strconv.FormatInt(tokens[0], 10)}
@@ -290,7 +293,7 @@ func allReleased(reply any) bool {
 	return reply != nil
 }
 
-// end takes the hold from its task, which is over if that was its last.
+// end removes the hold from its task. The task is over if this was its last hold.
 func (h *hold) end() {
 	c, t := h.task.client, h.task
 	h.mu.Lock()
@@ -342,12 +345,12 @@ func (h *hold) markLost(key string, token int64, reason string) bool {
 	return true
 }
 
-// lossOf is the error of a loss.
+// lossOf returns the error of a loss.
 func (h *hold) lossOf(key string, token int64, reason string) *LostError {
 	return &LostError{Key: key, Token: token, Reason: reason, Owner: h.task.owner, Lease: h.lease, Held: time.Since(h.since)}
 }
 
-// abandon releases what is left of a hold that is lost: other keys, or a lock in an unknown state.
+// abandon releases the rest of a hold that is lost: its other keys, or a lock in an unknown state.
 func (h *hold) abandon() {
 	if h.many || h.lost.Reason == unreachable || h.lost.Reason == closed {
 		h.task.client.keeper.mustSend([][]string{h.unlock()}, nil)
@@ -355,7 +358,7 @@ func (h *hold) abandon() {
 	h.end()
 }
 
-// loss is how the hold was lost; nil: it was not, as far as is known.
+// loss returns how the hold was lost; nil if it was not lost, as far as is known.
 func (h *hold) loss() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -365,14 +368,14 @@ func (h *hold) loss() error {
 	return h.lost
 }
 
-// check is a question of whether the server still has the lock of a hold at one of its keys.
+// check is a question to the server: does it still have the lock of a hold at one of its keys?
 type check struct {
 	hold *hold
 	key  int // index of the hold's
 	came <-chan answer
 }
 
-// check asks by a new connection whether the server still has the hold.
+// check asks over a new connection whether the server still has the hold.
 func (h *hold) check(w *wire) (checks []check) {
 	for i, key := range h.keys {
 		token := strconv.FormatInt(h.tokens[i], 10)
@@ -385,7 +388,7 @@ func (h *hold) check(w *wire) (checks []check) {
 	return checks
 }
 
-// wait takes the answer. Its error says that there is none.
+// wait waits for the answer. Its error says that there is no answer.
 func (c check) wait(ctx context.Context) error {
 	select {
 	case a := <-c.came:
@@ -401,7 +404,7 @@ func (c check) wait(ctx context.Context) error {
 	}
 }
 
-// String is for logs.
+// String returns a text for logs.
 func (l *Lock) String() string {
 	return fmt.Sprintf("lock %q of %s (token %d)", l.held.keys, l.Owner(), l.Token())
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Logger is where losses, disconnections and forgotten locks are logged. Without it that is slog.Default, as
-// it is at that moment; nil logs nothing.
+// Logger sets the logger for losses, disconnections and forgotten locks. The default is slog.Default at the
+// time of each line; nil logs nothing.
 func Logger(l *slog.Logger) Setting {
 	return func(c *Client) {
 		if c.logger = l; l == nil {
@@ -27,7 +27,7 @@ func (c *Client) log(level slog.Level, text string, attributes ...any) {
 	logger.Log(context.Background(), level, "lockserver: "+text, attributes...)
 }
 
-// connected tells of the client's own connection: it is there, or has ended, and why.
+// connected reports that the client's own connection was made, or has ended and why.
 func (c *Client) connected(err error, first bool) {
 	switch {
 	case err == nil && first, errors.Is(err, ErrClosed):
@@ -43,7 +43,7 @@ func (c *Client) connected(err error, first bool) {
 	}
 }
 
-// wasLost tells of a lock that was lost.
+// wasLost reports that a lock was lost.
 func (c *Client) wasLost(h *hold, lost *LostError) {
 	level := slog.LevelWarn
 	if lost.Reason == closed { // by the program itself
@@ -57,11 +57,12 @@ func (c *Client) wasLost(h *hold, lost *LostError) {
 	}
 }
 
-// refusal names the keys in the error of a call for a lock, and the holder if it is one of this client.
+// refusal adds the keys to the error of a call for a lock. It adds the holder if the holder belongs to this
+// client.
 func (c *Client) refusal(w *wish, err error) error {
 	var reply ReplyError
 	if errors.As(err, &reply) || errors.Is(err, ErrLost) || errors.Is(err, ErrClosed) || errors.Is(err, ErrDeadlock) || errors.Is(err, ErrHeldOtherwise) {
-		return err // has its own words
+		return err // which has a text of its own
 	}
 	keys := make([]string, 0, len(w.keys))
 	for _, key := range w.keys {
@@ -74,7 +75,7 @@ func (c *Client) refusal(w *wish, err error) error {
 	return fmt.Errorf("%s: %w%s", strings.Join(keys, ", "), err, holder)
 }
 
-// holderOf says which hold of this client is in the way, or nothing.
+// holderOf returns a text about the hold of this client that blocks the call, or an empty text.
 func (c *Client) holderOf(keys []string) string {
 	k := c.keeper
 	k.mu.Lock()

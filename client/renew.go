@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Renew has a lock with a [Lease] end in d from now, whatever it was to be. It fails with a [*LostError]
-// if the lock is lost, and with [ErrReleased] after Unlock. A lock without a lease is renewed by the
-// server: to renew it is refused with [ErrValue]. If there was no answer the lock ends as before, as far
-// as the program knows.
+// Renew sets the end of a lock with a [Lease] to d from now, whatever it was before. It fails with a
+// [*LostError] if the lock is lost, and with [ErrReleased] after Unlock. The server renews a lock without a
+// lease: Renew refuses such a lock with [ErrValue]. If there was no answer the program still counts on the
+// former end.
 func (l *Lock) Renew(ctx context.Context, d time.Duration) error {
 	h, keys := l.held.hold, l.held.keys
 	lease := d.Truncate(time.Millisecond)
@@ -39,7 +39,7 @@ func (l *Lock) Renew(ctx context.Context, d time.Duration) error {
 	return l.held.over()
 }
 
-// expires has the hold be lost at a time, if it has a lease.
+// expires makes the hold count as lost at a time, if it has a lease.
 func (h *hold) expires(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +52,7 @@ func (h *hold) expires(at time.Time) {
 	h.until = at
 	h.expiry = time.AfterFunc(time.Until(at), func() {
 		h.mu.Lock()
-		later := time.Until(h.until) > 0 // it was renewed when this had begun
+		later := time.Until(h.until) > 0 // it was renewed after this function had begun
 		h.mu.Unlock()
 		if !later {
 			h.lose(h.keys[0], h.tokens[0], expired)
@@ -60,9 +60,9 @@ func (h *hold) expires(at time.Time) {
 	})
 }
 
-// Remaining is for how long the client knows that the lock is held; 0: it is not held. It asks no server.
-// Of a lock with a [Lease] that is the rest of it. A lock that the server renews has this long until it
-// counts as "unreachable", if the server is silent from now on.
+// Remaining returns how long the client knows the lock to be held; 0: it is not held. It does not ask the
+// server. For a lock with a [Lease] it is the rest of the lease. For a lock that the server renews it is the
+// time until the lock counts as "unreachable", if the server is silent from now on.
 func (l *Lock) Remaining() time.Duration {
 	h := l.held.hold
 	if l.held.over() != nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// The largest replies that are read. A reply beyond a limit is malformed, and ends its connection.
+// The largest replies that are read. A larger reply is malformed, and ends its connection.
 const (
 	maxReplyDepth  = 16
 	maxReplyLine   = 64 << 10
@@ -39,7 +39,7 @@ func readReply(r *bufio.Reader) (any, error) {
 	return reply, err
 }
 
-// readAt is readReply inside of depth aggregates.
+// readAt is readReply inside depth aggregates.
 func readAt(r *bufio.Reader, depth int) (any, error) {
 	if depth > maxReplyDepth {
 		return nil, fmt.Errorf("%w: more than %d levels", errMalformed, maxReplyDepth)
@@ -102,7 +102,7 @@ func readString(r *bufio.Reader, kind byte, text string) (any, error) {
 	return string(s), nil
 }
 
-// readAggregate reads the items of an aggregate that has as many as text says.
+// readAggregate reads the items of an aggregate; text is the number of its items.
 func readAggregate(r *bufio.Reader, kind byte, text string, depth int) (any, error) {
 	n, err := strconv.Atoi(text)
 	switch {
@@ -130,7 +130,7 @@ func readAggregate(r *bufio.Reader, kind byte, text string, depth int) (any, err
 	return items, nil
 }
 
-// readLine reads a line: the byte that tells the type of a reply, and the text without CR LF.
+// readLine reads a line. kind is the byte with the type of a reply; text is the rest without CR LF.
 func readLine(r *bufio.Reader) (kind byte, text string, err error) {
 	var line []byte
 	for {

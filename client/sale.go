@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Outcome is what came of an order.
+// Outcome is the result of an order.
 type Outcome int
 
 // The outcomes, by the server's numbers.
@@ -17,7 +17,7 @@ const (
 	SoldOut                      // there is not enough stock
 	BoughtAlready                // the user has all that the sale's limit allows
 	NotStarted                   // the sale is not open yet
-	Over                         // it is not open any more
+	Over                         // the sale is not open any more
 	TakenBack                    // this order was cancelled, or not confirmed in time: a new one needs a new id
 	TooFast                      // the rate of the sale does not allow the call now
 )
@@ -31,9 +31,9 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// Sale is a flash sale, made with [Sale.Create]. What asks it may be sent again: the server knows an order
-// by its id. Each call returns at the end of its context, and within [Timeout] for each command that it
-// sends: one for Buy, two for Confirm and Cancel.
+// Sale is a flash sale, made with [Sale.Create]. Its commands may be sent again: the server knows an order by
+// its id. Each call returns at the end of its context, and within [Timeout] for each command that it sends:
+// one for Buy, two for Confirm and Cancel.
 type Sale struct {
 	client  *Client
 	voucher string
@@ -42,8 +42,7 @@ type Sale struct {
 // Sale returns the sale of a voucher.
 func (c *Client) Sale(voucher string) Sale { return Sale{c, voucher} }
 
-// Buy orders one piece for a user, or as many as are given. The same order gets the same answer, however
-// often it is asked.
+// Buy orders one piece for a user, or the given number of pieces. The same order always gets the same answer.
 func (s Sale) Buy(ctx context.Context, user, order string, pieces ...int) (Outcome, error) {
 	n, err := one("a number of pieces", 1, 1, pieces)
 	if err = cmp.Or(s.check(user, order), err); err != nil {
@@ -62,20 +61,20 @@ func (s Sale) check(user, order string) error {
 	return cmp.Or(named("a voucher", s.voucher), named("a user", user), named("an order", order))
 }
 
-// Confirm says that an order was paid, which keeps it. done: it is confirmed, by this call or an earlier
-// one. Otherwise it was cancelled, or taken back, or there is none.
+// Confirm says that an order was paid, so it is kept. done: it is confirmed, by this call or an earlier call.
+// Otherwise it was cancelled, or taken back, or does not exist.
 func (s Sale) Confirm(ctx context.Context, user, order string) (done bool, err error) {
 	return s.finish(ctx, "SECKILL.CONFIRM", user, order, "paid")
 }
 
-// Cancel gives an order back. done: it is given back, by this call, an earlier one, or the end of its hold.
-// Otherwise it is confirmed, or there is none.
+// Cancel gives an order back. done: it is given back, by this call, an earlier call, or the end of its hold.
+// Otherwise it is confirmed, or does not exist.
 func (s Sale) Cancel(ctx context.Context, user, order string) (done bool, err error) {
 	return s.finish(ctx, "SECKILL.CANCEL", user, order, "gone")
 }
 
-// finish sends a command that replies 1 or, when there is nothing left to do, 0. In that case the same
-// command may have done it before, and its answer was lost. So finish looks at the order's record.
+// finish sends a command that replies 1, or 0 when there is nothing to do. With 0 the same command may have
+// been done before, and its answer was lost. So finish reads the order's record.
 func (s Sale) finish(ctx context.Context, command, user, order, state string) (bool, error) {
 	if err := s.check(user, order); err != nil {
 		return false, err

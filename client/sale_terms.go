@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Terms are those of a sale that is made.
+// Terms are the terms of a new sale.
 type Terms struct {
 	Stock      int           // pieces
-	Start, End time.Time     // when it is open; zero: without a bound
+	Start, End time.Time     // when it is open; zero: no bound
 	Limit      int           // pieces for each user; 0: the server's default
-	Hold       time.Duration // for how long an order is kept that is not confirmed; 0: orders need not be confirmed
-	Stream     string        // where orders go; empty: the server's default
-	Rate       Rate          // of calls for each user, with a Burst of 1 if it is 0; zero: none
-	RateAll    bool          // the rate is that of all users together
-	Replace    bool          // a sale of the voucher that is there already is replaced, with its orders
+	Hold       time.Duration // how long an unconfirmed order is kept; 0: orders need not be confirmed
+	Stream     string        // the stream of the orders; empty: the server's default
+	Rate       Rate          // of calls for each user; a Burst of 0 counts as 1; zero: no rate
+	RateAll    bool          // the rate is for all users together
+	Replace    bool          // an existing sale of the voucher is replaced, with its orders
 }
 
-// Create makes the sale. made is false if there is one of other terms, which is left alone: nothing has
-// changed then. With Replace it is sent once, over the client's own connection: after an error of the
-// connection it may have been done or not.
+// Create makes the sale. made is false if there is a sale with other terms: nothing has changed then. With
+// Replace it is sent once, over the client's own connection: after an error of the connection it may have
+// been done or not.
 func (s Sale) Create(ctx context.Context, terms Terms) (made bool, err error) {
 	words, expected, err := terms.words(s.voucher)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s Sale) Create(ctx context.Context, terms Terms) (made bool, err error) {
 	return ok && expected.same(there), err
 }
 
-// words are SECKILL.CREATE, and what SECKILL.INFO says of such a sale.
+// words returns SECKILL.CREATE, and the expected reply of SECKILL.INFO for such a sale.
 func (t Terms) words(voucher string) (words []string, expected SaleInfo, err error) {
 	start, odd := unixMS("a start", t.Start)
 	end, wrong := unixMS("an end", t.End)
@@ -90,26 +90,26 @@ func (t Terms) words(voucher string) (words []string, expected SaleInfo, err err
 	return words, expected, nil
 }
 
-// SaleInfo is what the server knows of a sale.
+// SaleInfo describes a sale.
 type SaleInfo struct {
 	State                                       string // "pending", "open", "soldout" or "ended"
 	Stock, Total, Sold, Held, Confirmed, Buyers int
-	Start, End                                  time.Time // zero: without a bound
+	Start, End                                  time.Time // zero: no bound
 	Limit                                       int       // pieces for each user; 0: the server's default
 	Hold                                        time.Duration
-	Rate                                        Rate // zero: none
+	Rate                                        Rate // zero: no rate
 	RateAll                                     bool
 	Stream                                      string
 	StreamLength                                int
 }
 
-// same reports whether a sale has the terms that were asked for. A stream that was not named may be any.
+// same reports whether a sale has the requested terms. If no stream was named, any stream is accepted.
 func (i SaleInfo) same(there SaleInfo) bool {
 	return i.Total == there.Total && i.Start.Equal(there.Start) && i.End.Equal(there.End) && i.Limit == there.Limit && i.Hold == there.Hold &&
 		i.Rate == there.Rate && i.RateAll == there.RateAll && (i.Stream == "" || i.Stream == there.Stream)
 }
 
-// Info returns the figures and the terms of the sale. ok: false says that this voucher has none.
+// Info returns the figures and the terms of the sale. ok is false if this voucher has no sale.
 func (s Sale) Info(ctx context.Context) (info SaleInfo, ok bool, err error) {
 	of, err := s.client.fields(ctx, s.voucher, "SECKILL.INFO", s.voucher)
 	var refused ReplyError

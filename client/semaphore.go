@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Semaphore is a number of permits on the server. It lets so many holders work at the same time, over all
+// Semaphore is a number of permits on the server. It lets as many holders work at the same time, over all
 // machines.
 type Semaphore struct {
 	client *Client
 	key    string
 	limit  int
-	// initial is the limit if the first Acquire makes the semaphore; 0: limit counts.
+	// initial is the limit if the first Acquire makes the semaphore; 0: limit is used.
 	initial int
 }
 
 // Semaphore returns the semaphore at key, which has limit permits. Nothing is sent: the first Acquire makes
-// it, and it is gone when no permit is held. All programs give the same limit. With limit 0 the one counts
-// that the semaphore has.
+// the semaphore, and it is gone when no permit is held. All programs must give the same limit. Limit 0 stands
+// for the semaphore's present limit.
 func (c *Client) Semaphore(key string, limit int) Semaphore {
 	return Semaphore{client: c, key: key, limit: limit}
 }
 
-// Initial returns the semaphore with a limit that counts only for the call that makes it (INITIAL): one
-// that is there already keeps its own. So programs with different limits work together while they are
-// replaced one by one.
+// Initial returns the semaphore with a limit that is used only by the call that makes it (INITIAL): an
+// existing semaphore keeps its limit. So programs with different limits work together while they are replaced
+// one by one.
 func (s Semaphore) Initial(limit int) Semaphore {
 	s.limit, s.initial = 0, limit
 	if limit == 0 {
-		s.initial = -1 // which is refused
+		s.initial = -1 // -1 is refused
 	}
 	return s
 }
 
-// Permits is how many permits [Semaphore.Acquire] takes: 1 without it. All are granted in one moment, or
-// none.
+// Permits sets the number of permits that [Semaphore.Acquire] takes; the default is 1. All are granted at the
+// same moment, or none is granted.
 func Permits(n int) Option {
 	return func(w *wish) {
 		w.permits = n
@@ -49,14 +49,15 @@ func Permits(n int) Option {
 
 var errNoPermits = bad("Permits is an option of a semaphore, and not of a lock")
 
-// Acquire takes permits, waiting for them as long as ctx and [Wait] allow. The queue is strict: a large
-// request at its head is not overtaken by small ones. [Lease] has the permits come back after that time.
+// Acquire takes permits, waiting for them as long as ctx and [Wait] allow. The queue is strict: small
+// requests do not overtake a large request at its head. With [Lease] the permits are free again after that
+// time.
 //
 // Each call takes permits of its own: a semaphore is not reentrant. The server finds deadlocks between the
 // locks of a task ([Client.Task]) and its first permits of each semaphore.
 //
-// Errors are those of [Client.Lock]. A semaphore that has another limit is a [ReplyError] that begins with
-// LIMITMISMATCH.
+// The errors are those of [Client.Lock]. If the semaphore has another limit, the error is a [ReplyError] that
+// begins with LIMITMISMATCH.
 func (s Semaphore) Acquire(ctx context.Context, options ...Option) (*Permit, error) {
 	return s.acquire(ctx, s.wish(), options)
 }
@@ -80,9 +81,9 @@ func (s Semaphore) acquire(ctx context.Context, w wish, options []Option) (*Perm
 	return &Permit{l}, nil
 }
 
-// Resize sets how many permits the semaphore has. Holders keep what they have. changed: there is a
-// semaphore; otherwise the limit of the next Acquire counts. Programs that still give the old limit are
-// refused, unless they give it by [Semaphore.Initial].
+// Resize sets the limit of the semaphore. Holders keep their permits. changed is false if there is no
+// semaphore: the limit of the next Acquire is used then. Programs that still give the old limit are refused,
+// unless they use [Semaphore.Initial].
 func (s Semaphore) Resize(ctx context.Context, limit int) (changed bool, err error) {
 	if err := cmp.Or(named("a key", s.key), atLeast(1, "a limit", limit)); err != nil {
 		return false, err
@@ -91,11 +92,11 @@ func (s Semaphore) Resize(ctx context.Context, limit int) (changed bool, err err
 	return n == 1, err
 }
 
-// Permit is permits of a semaphore that are held. Its methods may be called from any goroutine.
+// Permit is one or more permits of a semaphore that are held. Its methods may be called from any goroutine.
 type Permit struct{ lock *Lock }
 
-// Context is the context that the permits were acquired with. It ends when they are lost or released:
-// context.Cause is a [*LostError] or [ErrReleased] then.
+// Context is derived from the context that the permits were acquired with. It ends when they are lost or
+// released: context.Cause is a [*LostError] or [ErrReleased] then.
 func (p *Permit) Context() context.Context { return p.lock.Context() }
 
 // Token is the fencing token of this holder.
@@ -109,27 +110,27 @@ func (p *Permit) Guard(ctx context.Context, args ...any) (any, error) {
 	return p.lock.Guard(ctx, args...)
 }
 
-// Renew has permits with a [Lease] end in d from now: see [Lock.Renew].
+// Renew sets the end of permits with a [Lease] to d from now: see [Lock.Renew].
 func (p *Permit) Renew(ctx context.Context, d time.Duration) error { return p.lock.Renew(ctx, d) }
 
-// Remaining is for how long the client knows that the permits are held: see [Lock.Remaining].
+// Remaining returns how long the client knows the permits to be held: see [Lock.Remaining].
 func (p *Permit) Remaining() time.Duration { return p.lock.Remaining() }
 
 // Release gives the permits back. Its errors and limits are those of [Lock.Unlock].
 func (p *Permit) Release(ctx context.Context) error { return p.lock.Unlock(ctx) }
 
-// String is for logs.
+// String returns a text for logs.
 func (p *Permit) String() string {
 	return fmt.Sprintf("%d permits of %q of %s (token %d)", p.lock.held.hold.permits, p.lock.held.keys[0], p.Owner(), p.Token())
 }
 
-// releaseWords is the command that gives all permits of a holder back, however often it is sent.
+// releaseWords returns the command that gives all permits of a holder back. It may be sent several times.
 func releaseWords(key, owner string, token int64) []string {
 	return []string{"SEM.RELEASE", key, owner, "TOKEN", strconv.FormatInt(token, 10)}
 }
 
-// backWords are the commands that give a grant back without knowing what it is of: the other one is an
-// error, or finds nothing.
+// backWords returns the commands that give a grant back if it is not known whether it is a lock or permits.
+// The command of the wrong kind fails or does nothing.
 func backWords(keys []string, many bool, owner string, tokens []int64) [][]string {
 	commands := [][]string{unlockWords(keys, many, owner, tokens)}
 	if !many {
@@ -138,7 +139,7 @@ func backWords(keys []string, many bool, owner string, tokens []int64) [][]strin
 	return commands
 }
 
-// renewalOf is the command that renews the lease of a lock or of permits.
+// renewalOf returns the command that renews the lease of a lock or of permits.
 func renewalOf(permits int) string {
 	if permits > 0 {
 		return "SEM.RENEW"

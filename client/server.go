@@ -8,32 +8,32 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Server is how a [Client] reaches a lockserver: by some client library. Its methods may be called from any
-// goroutine. The one for rueidis is in tests/clients/go/rueidis_adapter_test.go, to be copied.
+// Server is the connection of a [Client] to a lockserver, by some client library. Its methods may be called
+// from any goroutine. tests/clients/go/rueidis_adapter_test.go has a Server for rueidis, to be copied.
 type Server interface {
 	// Do sends a command over any connection and returns its reply: an int64, a string, a []any, another
-	// value that the library makes of it, or nil for a null. A reply that is an error is a [ReplyError],
-	// possibly wrapped; any other error says that the command may have been done or not. It may send a
-	// command again, except GUARD: its command may be one that must not run twice. It should return
-	// soon after the end of ctx; the client's calls do not wait for it. No command that it is given waits.
+	// value of the library, or nil for a null. A reply that is an error is a [ReplyError], possibly wrapped.
+	// Any other error means that the command may have been done or not. Do may send a command again, except
+	// GUARD, because the guarded command may be one that must not run twice. It should return soon after the
+	// end of ctx; the client's calls do not wait for it. It is never given a command that waits.
 	Do(ctx context.Context, args ...any) (any, error)
-	// Dial opens a connection that is the caller's alone, encrypted if need be, and returns it before
-	// anything was sent. It must return when ctx ends.
+	// Dial opens a connection that only the caller uses, encrypted if need be. It returns the connection
+	// before anything was sent. It must return when ctx ends.
 	Dial(ctx context.Context) (net.Conn, Login, error)
 }
 
-// Login is how a connection begins. An empty Password: without logging in.
+// Login is the login of a new connection. An empty Password: no login.
 type Login struct {
 	User, Password string
 	Database       int
 }
 
-// ReplyError is an error that the server replied, with its whole text: "NOPERM ...".
+// ReplyError is an error reply of the server, with its whole text: "NOPERM ...".
 type ReplyError string
 
 func (e ReplyError) Error() string { return string(e) }
 
-// goRedis is the Server that a client of go-redis makes.
+// goRedis is the Server for a client of go-redis.
 type goRedis struct{ rdb *redis.Client }
 
 // Do implements Server.
@@ -44,7 +44,7 @@ func (g goRedis) Dial(ctx context.Context) (net.Conn, Login, error) {
 	return dial(ctx, g.rdb.Options())
 }
 
-// goCluster is the Server that a client of a cluster makes if one node has all slots.
+// goCluster is the Server for a cluster client of go-redis, with one node that has all slots.
 type goCluster struct{ rdb *redis.ClusterClient }
 
 // Do implements Server.
@@ -52,7 +52,7 @@ func (g goCluster) Do(ctx context.Context, args ...any) (any, error) { return se
 
 // Dial implements Server.
 func (g goCluster) Dial(ctx context.Context) (net.Conn, Login, error) {
-	g.rdb.ReloadState(ctx) // in the background: if this one leads no more, the next call knows who does
+	g.rdb.ReloadState(ctx) // in the background: if this node leads no more, the next call finds the leader
 	leader, err := g.rdb.MasterForKey(ctx, "any")
 	if err != nil {
 		return nil, Login{}, err

@@ -13,18 +13,18 @@ import (
 // ErrStaleFence says that a later holder has used the row already. Nothing was written.
 var ErrStaleFence = errors.New("a later holder was here")
 
-// Tx is a transaction in SQL: a *sql.Tx, or one of a library that is built on it. PostgreSQL, SQLite and
-// CockroachDB work as they are; for MySQL and MariaDB see [MySQL].
+// Tx is a transaction in SQL: a *sql.Tx, or a transaction of a library that is built on it. PostgreSQL,
+// SQLite and CockroachDB work as they are; for MySQL and MariaDB see [MySQL].
 type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-	Commit() error // never called; a *sql.DB has none, and outside of a transaction a fence protects nothing
+	Commit() error // never called; a *sql.DB has no Commit, and outside a transaction a fence protects nothing
 }
 
 // mySQL is a transaction of MySQL or MariaDB.
 type mySQL struct{ Tx }
 
-// MySQL says that a transaction is one of MySQL or MariaDB: lock.Fence(ctx, client.MySQL(tx), row).
+// MySQL marks a transaction as one of MySQL or MariaDB: lock.Fence(ctx, client.MySQL(tx), row).
 func MySQL(tx Tx) Tx { return mySQL{tx} }
 
 // Row is a row with a fence: the highest token of the holders that have used it.
@@ -32,16 +32,16 @@ type Row struct {
 	Table  string
 	ID     any    // of the row
 	Key    string // the column with the ID; empty: "id"
-	Column string // the one of the fence, a BIGINT with the default 0; empty: "fence"
+	Column string // the column with the fence, a BIGINT with the default 0; empty: "fence"
 }
 
 var sqlName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$`)
 
-// Fence raises the fence of a row to the lock's token. Do this in the transaction that writes, before the row
-// is read: a holder that was paused past its lease then cannot write over what a later one has read. It does
-// not commit.
+// Fence raises the fence of a row to the lock's token. Call it in the transaction that writes, before the row
+// is read. Then a holder that was paused past its lease cannot overwrite data that a later holder has read.
+// It does not commit.
 //
-// It fails with [ErrStaleFence] if a later holder was here, with sql.ErrNoRows if there is no such row, and
+// It fails with [ErrStaleFence] if a later holder has used the row, with sql.ErrNoRows if there is no such row, and
 // with [ErrValue] if several rows have this ID. It fails with a [*LostError] if the lock is lost, and with
 // [ErrReleased] after Unlock. The lock must be one of one key.
 func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
@@ -81,7 +81,7 @@ func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
 	switch err := tx.QueryRowContext(ctx, marked(tx, query), row.ID).Scan(&stored); {
 	case err != nil:
 		return fmt.Errorf("the fence of %s with %s = %v: %w", row.Table, key, row.ID, err)
-	case my && stored == token: // such a database does not count a row that has the token already
+	case my && stored == token: // such a database does not count a row that already has the token
 		return nil
 	}
 	return fmt.Errorf("%w: %s with %s = %v has the token %d, ours is %d", ErrStaleFence, row.Table, key, row.ID, stored, token)
@@ -96,7 +96,7 @@ func change(ctx context.Context, tx Tx, query string, args ...any) (int64, error
 	return result.RowsAffected()
 }
 
-// marked has the parameters marked as the database wants them.
+// marked returns the query with the parameter marks of the database.
 func marked(tx Tx, query string) string {
 	if _, my := tx.(mySQL); my {
 		return query
@@ -112,8 +112,9 @@ func marked(tx Tx, query string) string {
 }
 
 // Once records, in the caller's transaction, that the entry is applied. first is false if it was applied
-// before: change nothing then. So an entry that comes twice changes the database once, also by a worker that
-// was paused while another one did it. A row of the table may go when the entry has left the stream:
+// before: change nothing then. So an entry that comes twice changes the database once. That also holds for a
+// worker that was paused while another worker did the entry. A row of the table may be deleted when the entry
+// has left the stream:
 //
 //	CREATE TABLE lockserver_entries (stream VARCHAR(255) NOT NULL, worker VARCHAR(255) NOT NULL,
 //	                                 entry VARCHAR(64) NOT NULL, PRIMARY KEY (stream, worker, entry));

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// task is who holds locks: an owner.
+// task is an owner, the holder of locks.
 type task struct {
 	client *Client
 	owner  string
@@ -19,10 +19,10 @@ type task struct {
 
 type taskKey struct{ client *Client }
 
-// Task returns a context that makes all locks that are asked for with it, or with a context that comes from
-// it, those of one owner. To take a lock again that the task holds succeeds at once, and each time must be
-// unlocked. The server finds deadlocks between tasks ([ErrDeadlock]): a task that waits for what another one
-// holds, which waits for what this one holds.
+// Task returns a context for one owner: all locks that are taken with it, or with a context that comes from
+// it, have the same owner. To take a lock again that the task holds succeeds at once, and each time must be
+// unlocked. The server finds deadlocks between tasks ([ErrDeadlock]): a task waits for a lock of another
+// task, which waits for a lock of this task.
 //
 // A TASK IS FOR ONE GOROUTINE. GOROUTINES THAT SHARE A TASK ARE INSIDE OF A LOCK AT THE SAME TIME: for the
 // server they are one owner. A context that goes to other goroutines must come from a task of each of them,
@@ -34,7 +34,7 @@ func (c *Client) Task(ctx context.Context) context.Context {
 	return context.WithValue(ctx, taskKey{c}, c.newTask())
 }
 
-// taskOf returns the task that a context belongs to, or a new one, which is an acquisition's own.
+// taskOf returns the task that a context belongs to, or a new task for one acquisition.
 func (c *Client) taskOf(ctx context.Context) (t *task, shared bool) {
 	if t, shared = ctx.Value(taskKey{c}).(*task); shared {
 		return t, true
@@ -42,7 +42,7 @@ func (c *Client) taskOf(ctx context.Context) (t *task, shared bool) {
 	return c.newTask(), false
 }
 
-// waitsForItself reports whether a call would wait, with the context of a lock, for that lock, which is held
+// waitsForItself reports whether a call would wait for a lock with the context of that lock. The lock is held
 // as long as the context lives.
 func (c *Client) waitsForItself(ctx context.Context, w *wish) error {
 	if w.tries || w.permits > 0 {
@@ -73,8 +73,8 @@ func (t *task) enterApart(keys []string) *task {
 	return apart
 }
 
-// enter waits until no other call of the task is under way for any of the keys. A lock that is asked for
-// again while it is released would be neither. It returns at the end of ctx.
+// enter waits until no other call of the task is under way for any of the keys. Without it, a lock could be
+// taken again while it is being released. It returns at the end of ctx.
 func (t *task) enter(ctx context.Context, keys []string) error {
 	for {
 		t.mu.Lock()
@@ -99,8 +99,8 @@ func (t *task) enter(ctx context.Context, keys []string) error {
 	}
 }
 
-// enterIdle is enter if the task has none of the keys, and no call is under way for any; false: it is not
-// so.
+// enterIdle is enter if the task has none of the keys, and no call is under way for any of them. Otherwise it
+// returns false and does nothing.
 func (t *task) enterIdle(keys []string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *task) begin(keys []string) {
 	}
 }
 
-// exit lets the next call for the keys go on.
+// exit lets the next call for the keys continue.
 func (t *task) exit(keys []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// ErrValue says that a call was given a value that cannot be, such as a lease of 0 or an empty key. Nothing
-// was sent.
+// ErrValue says that a call was given a value that is not allowed, such as a lease of 0 or an empty key.
+// Nothing was sent.
 var ErrValue = errors.New("bad value")
 
-// bad is the error of a value that cannot be.
+// bad returns the error of a value that is not allowed.
 func bad(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrValue}, args...)...)
 }
 
-// named refuses an empty name; what says of what it is, as in "a key".
+// named refuses an empty name; what is the word for the value in the error, as in "a key".
 func named(what, name string) error {
 	if name == "" {
 		return bad("%s is empty", what)
@@ -33,7 +33,7 @@ func atLeast(least int, what string, n int) error {
 	return nil
 }
 
-// one is the last argument of a call that may leave it out: nothing, or one number.
+// one returns the optional last argument of a call: there may be no number, or one.
 func one(what string, least, otherwise int, numbers []int) (int, error) {
 	switch len(numbers) {
 	case 0:
@@ -44,7 +44,8 @@ func one(what string, least, otherwise int, numbers []int) (int, error) {
 	return 0, bad("%s is one number, and not %d", what, len(numbers))
 }
 
-// wholeMS is a time as whole milliseconds. A part of one is refused, and so is less than one.
+// wholeMS returns a time in whole milliseconds. It refuses parts of a millisecond, and less than one
+// millisecond.
 func wholeMS(what string, d time.Duration) (int64, error) {
 	if d < time.Millisecond || d%time.Millisecond != 0 {
 		return 0, bad("%s of %v is not a whole number of milliseconds, one at least", what, d)
@@ -52,7 +53,7 @@ func wholeMS(what string, d time.Duration) (int64, error) {
 	return d.Milliseconds(), nil
 }
 
-// ceilMS is a time in milliseconds, rounded up.
+// ceilMS returns a time in milliseconds, rounded up.
 func ceilMS(d time.Duration) int64 {
 	ms := d.Milliseconds()
 	if d%time.Millisecond > 0 {
@@ -61,10 +62,10 @@ func ceilMS(d time.Duration) int64 {
 	return ms
 }
 
-// Years that the server knows as times. A time.Time may be outside of what milliseconds in 64 bits can say.
+// The range of times that the server knows. A time.Time may be outside the range of milliseconds in 64 bits.
 var earliest, latest = time.Date(-200_000_000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(37_000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// unixMS is a time as the server knows times; one before 1970 is 0.
+// unixMS returns a time in milliseconds since 1970; 0 for a time before 1970.
 func unixMS(what string, t time.Time) (int64, error) {
 	if t.Before(earliest) || t.After(latest) {
 		return 0, bad("%s that is not before the year %d", what, latest.Year())

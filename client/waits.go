@@ -11,49 +11,49 @@ import (
 	"time"
 )
 
-// wait is a request for a lock, by the keeper's connection. The server answers it at once, or queues it
-// (NOTIFY) and sends the outcome later as a push. A grant that came as a push has to be confirmed, and is
-// had when the server has said that it was. The fields below mu are guarded by that of the keeper.
+// wait is a request for a lock, over the keeper's connection. The server answers it at once, or queues it
+// (NOTIFY) and sends the outcome later as a push. A grant by a push has to be confirmed. The caller has the
+// lock when the server has replied to the confirmation. The fields below mu are guarded by mu of the keeper.
 type wait struct {
 	task *task
 	wish wish
-	end  time.Time // of the caller's patience; zero: none
+	end  time.Time // when the caller stops waiting; zero: never
 	// placed is closed when the server has answered for the first time.
 	placed chan struct{}
 	result chan outcome // of capacity 1
 
 	number uint64 // in the order of the calls
-	by     *wire  // the connection that it was sent by; nil: it is to be sent by the next one
+	by     *wire  // the connection that has sent it; nil: the next connection has to send it
 	state  waitState
 	began  time.Time // no later than the lease on the server
 	tokens []int64   // of a grant
-	left   int       // replies to come that confirm it
+	left   int       // outstanding replies to the confirmation
 }
 
 type waitState int
 
 const (
-	asked   waitState = iota // there is no reply yet, or no connection
+	asked   waitState = iota // no reply yet, or no connection
 	queued                   // the outcome will be a push
 	granted                  // the confirmation is under way
-	over                     // the caller has the outcome, or is gone
+	over                     // the caller has the outcome, or has given up
 )
 
-// outcome is what came of a wait.
+// outcome is the result of a wait.
 type outcome struct {
 	tokens []int64
 	began  time.Time
 	err    error
-	// doubtful: the server may have given the lock, or may still do so.
+	// doubtful: the server may have granted the lock, or may still do so.
 	doubtful bool
 }
 
-// place is what identifies a wait: a task has one call for a key at a time.
+// place identifies a wait: a task has one call for a key at a time.
 type place struct{ owner, key string }
 
 func (wt *wait) place() place { return place{wt.task.owner, wt.wish.keys[0]} }
 
-// request asks for a lock until the server has given or refused it, or ctx ends.
+// request asks for a lock until the server has granted or refused it, or ctx ends.
 func (k *keeper) request(ctx context.Context, t *task, w wish) outcome {
 	wt := &wait{task: t, wish: w, placed: make(chan struct{}), result: make(chan outcome, 1)}
 	wt.end, _ = ctx.Deadline()
@@ -80,7 +80,7 @@ func (k *keeper) request(ctx context.Context, t *task, w wish) outcome {
 	}
 }
 
-// withdraw ends a wait because its caller goes, unless it is over.
+// withdraw ends a wait because its caller gives up, unless the wait is over.
 func (k *keeper) withdraw(wt *wait, ctx context.Context) outcome {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,7 +91,8 @@ func (k *keeper) withdraw(wt *wait, ctx context.Context) outcome {
 	return outcome{err: k.whyEnded(ctx), doubtful: true}
 }
 
-// whyEnded is why a context has ended, and why there is no connection if that was it; the caller holds mu.
+// whyEnded returns why a context has ended. If the reason is a missing connection, it returns why there is
+// none. The caller holds mu.
 func (k *keeper) whyEnded(ctx context.Context) error {
 	err := ended(ctx)
 	if err == ErrNoAnswer {
@@ -118,7 +119,7 @@ func (k *keeper) finish(wt *wait, o outcome) {
 	wt.answered()
 }
 
-// answered lets the caller know that the server has answered.
+// answered tells the caller that the server has answered.
 func (wt *wait) answered() {
 	select {
 	case <-wt.placed:
@@ -127,8 +128,8 @@ func (wt *wait) answered() {
 	}
 }
 
-// words is the command that asks for the lock, or asks again: who holds it gets its token, and who is queued
-// keeps the place.
+// words returns the command that asks for the lock, or asks again: a holder gets its token, and a queued
+// waiter keeps its place.
 func (wt *wait) words() []string {
 	words := wt.wish.words(wt.task.owner)
 	if wt.wish.tries {
@@ -145,13 +146,13 @@ func (wt *wait) words() []string {
 	return words
 }
 
-// ask sends the request by a connection; the caller holds mu.
+// ask sends the request over a connection; the caller holds mu.
 func (k *keeper) ask(wt *wait, w *wire) {
 	wt.by, wt.state, wt.began = w, asked, time.Now()
 	w.then(func(a answer) { k.replied(wt, w, a) }, wt.words()...)
 }
 
-// askAll sends all requests by a new connection, in the order of the calls; the caller holds mu.
+// askAll sends all requests over a new connection, in the order of the calls; the caller holds mu.
 func (k *keeper) askAll(w *wire) {
 	waits := slices.SortedFunc(maps.Values(k.waits), func(a, b *wait) int { return cmp.Compare(a.number, b.number) })
 	for _, wt := range waits {
@@ -159,7 +160,7 @@ func (k *keeper) askAll(w *wire) {
 	}
 }
 
-// replied takes the reply to a request.
+// replied handles the reply to a request.
 func (k *keeper) replied(wt *wait, w *wire, a answer) {
 	if isBroken(a.err) {
 		k.mayComeLate(wt)
@@ -187,7 +188,8 @@ func (k *keeper) replied(wt *wait, w *wire, a answer) {
 	}
 }
 
-// wasGranted takes the push that a lock was granted, and confirms it. A fixed lease begins anew with that.
+// wasGranted handles the push that a lock was granted, and confirms the grant. A fixed lease begins anew with
+// the confirmation.
 func (k *keeper) wasGranted(w *wire, keys []string, many bool, tokens []int64, owner string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -208,7 +210,7 @@ func (k *keeper) wasGranted(w *wire, keys []string, many bool, tokens []int64, o
 	}
 }
 
-// confirmation are the commands that confirm a grant.
+// confirmation returns the commands that confirm a grant.
 func (wt *wait) confirmation() (commands [][]string) {
 	owner, keys := wt.task.owner, wt.wish.keys
 	if wt.wish.lease == 0 { // one of several locks stands for all
@@ -221,7 +223,7 @@ func (wt *wait) confirmation() (commands [][]string) {
 	return commands
 }
 
-// wasTaken takes the push that a limiter has given units, with the numbers of the reply. They need not be
+// wasTaken handles the push that a limiter has granted units, with the numbers of the reply. They need not be
 // confirmed.
 func (k *keeper) wasTaken(w *wire, key string, numbers []int64, owner string) {
 	k.mu.Lock()
@@ -232,7 +234,7 @@ func (k *keeper) wasTaken(w *wire, key string, numbers []int64, owner string) {
 	}
 }
 
-// wasConfirmed takes the reply to a command of a confirmation.
+// wasConfirmed handles the reply to a command of a confirmation.
 func (k *keeper) wasConfirmed(wt *wait, w *wire, i int, a answer) {
 	if !isReply(a.err) { // the next connection asks again, which says whether the lock is held
 		w.close(a.err)
@@ -258,7 +260,7 @@ func (k *keeper) wasConfirmed(wt *wait, w *wire, i int, a answer) {
 	}
 }
 
-// wasRefused takes the push that a wait has ended without the lock.
+// wasRefused handles the push that a wait has ended without the lock.
 func (k *keeper) wasRefused(w *wire, key, reason, owner string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -282,8 +284,8 @@ func (k *keeper) wasRefused(w *wire, key, reason, owner string) {
 	}
 }
 
-// endWaits ends the calls that wait, because the server is silent. Those that it has not queued have a limit
-// of their own. The caller holds mu.
+// endWaits ends the calls that wait, because the server is silent. Calls that the server has not queued have
+// a limit of their own. The caller holds mu.
 func (k *keeper) endWaits() {
 	for _, wt := range k.waits {
 		select {
@@ -294,8 +296,9 @@ func (k *keeper) endWaits() {
 	}
 }
 
-// silence is ErrNoAnswer, with the text of why there is no connection; the caller holds mu. An error of the
-// server's is not wrapped: it may be over when it is asked again. That it is no lockserver will not be.
+// silence returns ErrNoAnswer, with the reason for the missing connection in its text; the caller holds mu.
+// An error of the server is not wrapped, because it may be over at the next attempt. The exception is that
+// the server is no lockserver.
 func (k *keeper) silence() error {
 	switch why := replied(k.refused); {
 	case why == nil:
@@ -306,9 +309,9 @@ func (k *keeper) silence() error {
 	return fmt.Errorf("%w: %v", ErrNoAnswer, k.refused)
 }
 
-// mayComeLate is called when a connection has ended before a request was answered. The server may read it
-// later than what comes by the next connection, and grant a lock without a waiter. So it is released a
-// lease later, unless the task has the lock, or asks for it, by then.
+// mayComeLate is called when a connection has ended before a request was answered. The server may read the
+// request after commands of the next connection, and grant a lock that no call waits for. So the lock is
+// released one lease later, unless the task holds it, or asks for it, by then.
 func (k *keeper) mayComeLate(wt *wait) {
 	time.AfterFunc(k.lease, func() {
 		t, keys := wt.task, wt.wish.keys

@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// loginTimeout is how long a connection may take to be one, and writeTimeout how long one write may.
+// loginTimeout is the largest time for connecting and logging in, and writeTimeout for one write.
 const (
 	loginTimeout = 5 * time.Second
 	writeTimeout = 5 * time.Second
 )
 
-// keepAlive has the system notice in half a minute that the peer of a waiting connection is gone.
+// keepAlive lets the system detect in half a minute that the peer of a waiting connection is gone.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 var errBroken = errors.New("the connection is broken")
 
-// wire is a connection: commands go out in any number, replies come back in their order, and pushes between
+// wire is a connection. Commands are sent in any number; replies arrive in their order, with pushes between
 // them.
 type wire struct {
 	nc     net.Conn
 	onPush func(*wire, push) // called by the goroutine that reads
-	// broke is closed when the connection is of no use any more.
+	// broke is closed when the connection can no longer be used.
 	broke chan struct{}
 
 	wrote chan struct{} // something is in out
 
-	came atomic.Uint64 // how many replies and pushes have come
+	came atomic.Uint64 // the number of replies and pushes so far
 
 	mu      sync.Mutex
 	awaited []func(answer)
@@ -80,7 +80,7 @@ func dialWire(ctx context.Context, s Server, name string, onPush func(*wire, pus
 	return w, nil
 }
 
-// read gives replies to those who wait for them, until the connection ends.
+// read delivers replies to their waiters, until the connection ends.
 func (w *wire) read() {
 	in := bufio.NewReader(w.nc)
 	for {
@@ -111,15 +111,15 @@ func (w *wire) read() {
 	}
 }
 
-// send sends a command; its answer comes by the channel, in any case.
+// send sends a command. Its answer always comes by the channel.
 func (w *wire) send(words ...string) <-chan answer {
 	came := make(chan answer, 1)
 	w.then(func(a answer) { came <- a }, words...)
 	return came
 }
 
-// then sends a command. take is called with its answer, in any case. The goroutine that reads calls it,
-// between what came before and what comes after. If the connection ends first, a goroutine of its own does.
+// then sends a command. take is always called with its answer. The goroutine that reads calls it, in the
+// order of the replies and pushes. If the connection ends first, a goroutine of its own calls it.
 func (w *wire) then(take func(answer), words ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,8 +138,8 @@ func (w *wire) then(take func(answer), words ...string) {
 	}
 }
 
-// write sends what is to be written until the connection ends: a caller must not wait for a server that does
-// not read.
+// write sends the waiting bytes until the connection ends. It has a goroutine of its own, because a caller
+// must not wait for a server that does not read.
 func (w *wire) write() {
 	var next []byte
 	for {
@@ -159,8 +159,8 @@ func (w *wire) write() {
 	}
 }
 
-// do is send for who waits for the answer. When the context ends first the connection is closed: the server
-// gives up what it was doing for it.
+// do sends a command and waits for its answer. When the context ends first the connection is closed: the
+// server stops the command then.
 func (w *wire) do(ctx context.Context, words ...string) (any, error) {
 	select {
 	case a := <-w.send(words...):
@@ -171,8 +171,8 @@ func (w *wire) do(ctx context.Context, words ...string) (any, error) {
 	}
 }
 
-// alive asks the server for a sign of life, and reports whether it was answered. The connection is closed
-// when nothing has come for as long as within. The answer may have very many others before it.
+// alive asks the server for a sign of life, and reports whether there was an answer. The connection is closed
+// when nothing has arrived for the time within. Very many other replies may come before the answer.
 func (w *wire) alive(ctx context.Context, within time.Duration) bool {
 	answered := w.send("PING")
 	for before := w.came.Load(); ; before = w.came.Load() {
@@ -191,7 +191,7 @@ func (w *wire) alive(ctx context.Context, within time.Duration) bool {
 	}
 }
 
-// reason is why the connection is of no use any more.
+// reason returns why the connection can no longer be used.
 func (w *wire) reason() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +211,7 @@ func (w *wire) close(why error) {
 		nc = encrypted.NetConn()
 	}
 	if tcp, ok := nc.(interface{ SetLinger(sec int) error }); ok {
-		_ = tcp.SetLinger(0) // what the server has not read it is not to read later
+		_ = tcp.SetLinger(0) // the server must not read the rest of the sent bytes later
 	}
 	_ = w.nc.Close()
 	awaited := w.awaited

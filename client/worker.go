@@ -13,35 +13,35 @@ import (
 	"time"
 )
 
-// Work is what a [Worker] does.
+// Work describes the work of a [Worker].
 type Work struct {
 	Stream, Group string
-	// Handle works off an entry. One that returns nil is acknowledged. One that fails, or panics, comes again
-	// after a pause, maybe to another worker: after a second at first, twice as long each time, and at most
-	// after ClaimAfter. ctx ends, by ErrLost, if another worker has the entry meanwhile, and not with that of
-	// Run.
+	// Handle processes an entry. If it returns nil the entry is acknowledged. If it fails, or panics, the entry
+	// comes again after a pause, maybe to another worker. The pause is a second at first, then twice as long
+	// each time, and at most ClaimAfter. ctx ends, with ErrLost, if another worker has got the entry meanwhile.
+	// It does not end with the context of Run.
 	Handle func(ctx context.Context, e Entry) error
-	// Attempts is how often an entry is tried before it goes to the stream Dead; 0: 5 times.
+	// Attempts is the number of attempts for an entry before it goes to the stream Dead; 0: 5 times.
 	Attempts int
-	// ClaimAfter is after which time without a sign of life a worker counts as dead; 0: 30 s.
+	// ClaimAfter is the time without a sign of life after which a worker counts as dead; 0: 30 s.
 	ClaimAfter time.Duration
-	// Parallel is how many handlers run at a time; 0: 1.
+	// Parallel is the number of handlers that run at a time; 0: 1.
 	Parallel int
-	// Dead is the dead letter stream; empty: that of the name of Stream with ":dead" behind it.
+	// Dead is the dead letter stream; empty: the name of Stream with the suffix ":dead".
 	Dead string
-	// Name is the consumer's, which no other worker may have; empty: one that is made up.
+	// Name is the name of the consumer, which no other worker may have; empty: a random name.
 	Name string
 }
 
-// Entry is an entry of a stream that a worker has in hand.
+// Entry is an entry of a stream that a worker is processing.
 type Entry struct {
 	Stream, Group string
-	ID            string   // by which the stream knows it
+	ID            string   // its id in the stream
 	Fields        []string // fields and values in turn
 	Attempt       int      // 1 for the first one
 }
 
-// Field returns the value of a field; empty: there is none.
+// Field returns the value of a field; empty if there is no such field.
 func (e Entry) Field(name string) string {
 	for i := 0; i+1 < len(e.Fields); i += 2 {
 		if e.Fields[i] == name {
@@ -51,7 +51,7 @@ func (e Entry) Field(name string) string {
 	return ""
 }
 
-// Worker works off a stream for a consumer group.
+// Worker processes the entries of a stream for a consumer group.
 type Worker struct {
 	client  *Client
 	work    Work
@@ -59,10 +59,10 @@ type Worker struct {
 	claimMS string
 
 	mu   sync.Mutex
-	hand map[string]context.CancelCauseFunc // entries in hand by their ids
+	hand map[string]context.CancelCauseFunc // entries that are being processed, by their ids
 }
 
-// Worker returns a worker for a stream, such as that behind a sale or of delayed entries. Nothing is sent
+// Worker returns a worker for a stream, such as the stream of a sale or of delayed entries. Nothing is sent
 // before [Worker.Run].
 func (c *Client) Worker(w Work) (*Worker, error) {
 	w.Attempts, w.Parallel = cmp.Or(w.Attempts, 5), cmp.Or(w.Parallel, 1)
@@ -79,10 +79,10 @@ func (c *Client) Worker(w Work) (*Worker, error) {
 	return &Worker{client: c, work: w, cursor: "0-0", claimMS: decimal(ms), hand: make(map[string]context.CancelCauseFunc)}, nil
 }
 
-// The scripts act only on entries that the consumer still has: another worker may have taken them over.
+// The scripts change only entries that the consumer still has: another worker may have taken them over.
 const (
 	mine = "local function mine(id) return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1, ARGV[2]) == 1 end\n"
-	// signOfLife keeps the entries in hand, and returns those that another worker has.
+	// signOfLife keeps the entries of this consumer, and returns those that another worker has got.
 	signOfLife = mine + `
 local gone = {}
 for n = 3, #ARGV do
@@ -90,7 +90,7 @@ for n = 3, #ARGV do
   else gone[#gone + 1] = ARGV[n] end
 end
 return gone`
-	// comeAgain has an entry count as idle for ARGV[4] ms, with so many deliveries.
+	// comeAgain makes an entry count as idle for ARGV[4] ms, with so many deliveries.
 	comeAgain = mine + `
 if not mine(ARGV[3]) then return 0 end
 redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3], 'IDLE', ARGV[4], 'RETRYCOUNT', ARGV[5], 'JUSTID')
@@ -109,7 +109,7 @@ for _, entry in ipairs(found[2]) do
   entries[#entries + 1] = {entry[1], entry[2], pending[1] and pending[1][4] or 1}
 end
 return {found[1], entries}`
-	// leave removes a consumer that has nothing in hand.
+	// leave removes a consumer without pending entries.
 	leave = `
 if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) == 0 then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2]) end
 return 1`
@@ -118,14 +118,14 @@ return 1`
 const (
 	// readFor is how long one reading waits for new entries.
 	readFor = time.Second
-	// workPause lies between attempts to reach the server.
+	// workPause is the time between attempts to reach the server.
 	workPause = 200 * time.Millisecond
 )
 
-// Run makes the group, from the stream's first entry on, unless it is there, and works until the end of ctx.
-// It then waits for the handlers that run, gives back what was not begun, and returns nil. It goes on when
-// the server could not be reached meanwhile, and returns [ErrClosed] after [Client.Close], or what the server
-// refuses.
+// Run makes the group, from the stream's first entry on, unless it exists, and works until the end of ctx. It
+// then waits for the running handlers, gives back the entries that were not begun, and returns nil. It
+// continues after times in which the server could not be reached. It returns [ErrClosed] after
+// [Client.Close], or an error that the server replied.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.start(ctx); err != nil || ctx.Err() != nil {
 		return err
@@ -203,7 +203,7 @@ func (w *Worker) start(ctx context.Context) error {
 	return nil
 }
 
-// next returns up to count entries: those of workers that have died first, then new ones.
+// next returns up to count entries: first the entries of workers that have died, then new entries.
 func (w *Worker) next(ctx context.Context, read *reading, count int) ([]Entry, error) {
 	for {
 		reply, err := w.client.again(ctx, w.script(takeOver, []string{w.claimMS, w.cursor, strconv.Itoa(count)}))
@@ -227,7 +227,8 @@ func (w *Worker) next(ctx context.Context, read *reading, count int) ([]Entry, e
 	}
 }
 
-// entries takes the entries of a reply in hand: each has an id, its fields, and maybe its deliveries.
+// entries records the entries of a reply as being processed. Each has an id, its fields, and maybe the number
+// of its deliveries.
 func (w *Worker) entries(reply any) (found []Entry) {
 	list, _ := reply.([]any)
 	for _, item := range list {
@@ -252,10 +253,10 @@ func (w *Worker) entries(reply any) (found []Entry) {
 	return found
 }
 
-// handle has an entry worked off, and tells the server what came of it.
+// handle processes an entry, and sends the result to the server.
 func (w *Worker) handle(e Entry) {
 	err := errors.New("the worker has ended abnormally")
-	if e.Attempt <= w.work.Attempts { // else its last worker has died with it
+	if e.Attempt <= w.work.Attempts { // otherwise its last worker has died with it
 		if err = w.call(e); err == nil {
 			w.drop(e)
 			w.report([]string{"XACK", e.Stream, e.Group, e.ID})
@@ -276,7 +277,7 @@ func (w *Worker) handle(e Entry) {
 	}
 }
 
-// call calls the handler. One that panics, or ends its goroutine, has failed.
+// call calls the handler. A handler that panics, or ends its goroutine, has failed.
 func (w *Worker) call(e Entry) (err error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -298,14 +299,14 @@ func (w *Worker) call(e Entry) (err error) {
 	return <-ended
 }
 
-// drop takes an entry out of the hand.
+// drop removes an entry from the entries that are being processed.
 func (w *Worker) drop(e Entry) {
 	w.mu.Lock()
 	delete(w.hand, e.ID)
 	w.mu.Unlock()
 }
 
-// giveBack lets another worker have an entry at once that was not begun.
+// giveBack lets another worker get an entry that was not begun at once.
 func (w *Worker) giveBack(e Entry) {
 	w.drop(e)
 	w.report(w.script(comeAgain, []string{e.ID, w.claimMS, strconv.Itoa(e.Attempt - 1)}))
@@ -345,7 +346,7 @@ func (w *Worker) live(ctx context.Context) {
 	}
 }
 
-// report tells the server what would only be late without it: the entry comes again after a while.
+// report sends a command that may fail: without it the entry comes again, but later.
 func (w *Worker) report(words []string) any {
 	reply, err := w.client.again(context.Background(), words)
 	if err != nil {
@@ -354,19 +355,19 @@ func (w *Worker) report(words []string) any {
 	return reply
 }
 
-// script is a command that runs a script.
+// script returns a command that runs a script.
 func (w *Worker) script(text string, args []string, keys ...string) []string {
 	words := append([]string{"EVAL", text, strconv.Itoa(1 + len(keys)), w.work.Stream}, keys...)
 	return append(append(words, w.work.Group, w.work.Name), args...)
 }
 
-// reading is the connection by which a worker waits for new entries.
+// reading is the connection over which a worker waits for new entries.
 type reading struct {
 	worker *Worker
-	wire   *wire // nil: there is none
+	wire   *wire // nil: no connection
 }
 
-// next waits a while for new entries. At the end of ctx it waits for the answer, which may have some.
+// next waits a while for new entries. At the end of ctx it waits for the answer, which may have entries.
 func (r *reading) next(ctx context.Context, count int) ([]Entry, error) {
 	w, c := r.worker, r.worker.client
 	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), readFor+c.limit, ErrNoAnswer)
