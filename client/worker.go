@@ -16,10 +16,10 @@ import (
 // Work describes the work of a [Worker].
 type Work struct {
 	Stream, Group string
-	// Handle processes an entry. If it returns nil the entry is acknowledged. If it fails, or panics, the entry
-	// comes again after a pause, maybe to another worker. The pause is a second at first, then twice as long
-	// each time, and at most ClaimAfter. ctx ends, with ErrLost, if another worker has got the entry meanwhile.
-	// It does not end with the context of Run.
+	// Handle processes an entry. If it returns nil the entry is acknowledged. If it fails, or panics, the
+	// entry comes again after a pause, maybe to another worker. The pause is a second at first, then twice as
+	// long each time, and at most ClaimAfter. ctx ends, with ErrLost, if another worker has got the entry
+	// meanwhile. It does not end with the context of Run.
 	Handle func(ctx context.Context, e Entry) error
 	// Attempts is the number of attempts for an entry before it goes to the stream Dead; 0: 5 times.
 	Attempts int
