@@ -23,8 +23,8 @@ func spanUnit(word []byte) (int64, error) {
 	return 0, ErrSyntax
 }
 
-// bitSpanOf is the part from start to end, both in units of unitBits and included, of n such units;
-// negative ones count from the end.
+// bitSpanOf returns the span from start to end, both included, in units of unitBits, of a string with n such
+// units. A negative start or end counts from the end.
 func bitSpanOf(start, end, n, unitBits int64) bitSpan {
 	if start < 0 {
 		start = max(start+n, 0)
@@ -64,7 +64,7 @@ func bitcount(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	if start < 0 && end < 0 && start > end { // Redis says so before it looks where they are
+	if start < 0 && end < 0 && start > end { // as in Redis, before both are made positive
 		c.Out.Int(0)
 		return nil
 	}
@@ -90,7 +90,7 @@ func countBits(b []byte, s bitSpan) int64 {
 	return int64(n)
 }
 
-// bitpos takes a missing key for an endless row of zeros.
+// bitpos treats a missing key as an endless row of zeros.
 func bitpos(c *Ctx) error {
 	args := c.Argv[1:]
 	bit, ok := decimal.ParseInt(args[1])
@@ -116,13 +116,13 @@ func bitpos(c *Ctx) error {
 	s := bitSpanOf(call.start, call.end, int64(len(b))*8/call.unit, call.unit)
 	at := findBit(b, s, byte(bit))
 	if at < 0 && bit == 0 && !call.bounded && s.first <= s.last {
-		at = int64(len(b)) * 8 // the zeros behind the end
+		at = int64(len(b)) * 8 // the zeros after the end
 	}
 	c.Out.Int(at)
 	return nil
 }
 
-// bitPosCall is where a BITPOS looks; bounded says that an end was given.
+// bitPosCall holds the arguments of a BITPOS; bounded: an end was given.
 type bitPosCall struct {
 	start, end, unit int64
 	bounded          bool
@@ -139,7 +139,7 @@ func readBitPos(args [][]byte) (p bitPosCall, err error) {
 			return p, ErrNotInteger
 		}
 	}
-	if len(args) == 3 { // Redis looks at it before the end
+	if len(args) == 3 { // Redis checks it before the end
 		if p.unit, err = spanUnit(args[2]); err != nil {
 			return p, err
 		}
@@ -152,12 +152,12 @@ func readBitPos(args [][]byte) (p bitPosCall, err error) {
 	return p, nil
 }
 
-// findBit returns the first place within a span where b has this bit, or -1.
+// findBit returns the first position within a span where b has this bit, or -1.
 func findBit(b []byte, s bitSpan, bit byte) int64 {
 	if s.last < s.first {
 		return -1
 	}
-	flip := bit - 1 // all ones to look for a zero: then it is a one
+	flip := bit - 1 // all ones to look for a zero: then the search is for a one
 	at, last := s.first>>3, s.last>>3
 	if x := (b[at] ^ flip) & (0xff >> (s.first & 7)); x != 0 {
 		return withinSpan(at*8+int64(bits.LeadingZeros8(x)), s)
@@ -177,7 +177,7 @@ func findBit(b []byte, s bitSpan, bit byte) int64 {
 	return -1
 }
 
-// withinSpan is at, or -1 if that is behind the span.
+// withinSpan returns at, or -1 if at is after the span.
 func withinSpan(at int64, s bitSpan) int64 {
 	if at > s.last {
 		return -1

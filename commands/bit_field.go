@@ -9,7 +9,7 @@ import (
 	"lockserver/store"
 )
 
-// bitType is the type of an integer that stands at some bit of a string: i1 to i64, u1 to u63.
+// bitType is the type of an integer that begins at some bit of a string: i1 to i64, u1 to u63.
 type bitType struct {
 	signed bool
 	bits   int
@@ -24,8 +24,8 @@ type bitfieldOp struct {
 	operand  int64
 }
 
-// bitfield does what it reads in turn. To write, it makes the string as long as the farthest
-// write needs, even if that fails then.
+// bitfield runs the operations in turn. For writes, it first makes the string as long as the farthest write
+// needs, even if that write then fails.
 func bitfield(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()
@@ -67,7 +67,7 @@ func bitfield(c *Ctx) error {
 		reported = reported || differs
 	}
 	if changes > 0 {
-		if !reported { // zeros have been written behind the end
+		if !reported { // zeros have been written after the end
 			c.DB.Changed(key)
 		}
 		c.Notify(keyevent.String, "setbit", key)
@@ -78,8 +78,8 @@ func bitfield(c *Ctx) error {
 	return nil
 }
 
-// readBitfield reads the operations; writes says that one of them writes, and end is the bit
-// behind the farthest that is written.
+// readBitfield reads the operations. writes: one of them writes. end is the first bit after the farthest bit
+// that is written.
 func readBitfield(c *Ctx, a *Scanner) (ops []bitfieldOp, writes bool, end int64) {
 	overflow := "WRAP"
 	for a.More() {
@@ -100,7 +100,8 @@ func readBitfield(c *Ctx, a *Scanner) (ops []bitfieldOp, writes bool, end int64)
 	return ops, writes, end
 }
 
-// bitfieldWord reads what begins an operation. Without the words that it needs it is unknown.
+// bitfieldWord reads the first word of an operation. If the operation has too few words, its word counts as
+// unknown.
 func bitfieldWord(a *Scanner) string {
 	left := a.Left() - 1
 	for _, w := range [...]struct {
@@ -162,7 +163,7 @@ func fieldOffset(c *Ctx, a *Scanner, width int) int64 {
 	return n * factor
 }
 
-// read returns the integer of this type that begins at a bit of b; behind its end all bits are 0.
+// read returns the integer of this type that begins at a bit of b. After the end of b all bits are 0.
 func (t bitType) read(b []byte, at int64) int64 {
 	raw := readBits(b, at, t.bits)
 	if t.signed && raw>>(t.bits-1) != 0 {
@@ -192,8 +193,8 @@ func writeBits(b []byte, at int64, n int, raw uint64) {
 	}
 }
 
-// run does one operation and replies it. It reports whether it set something, and whether that made a
-// difference. The string is long enough.
+// run does one operation and replies. It reports whether it set a value, and whether the value differs from
+// the old one. The string must be long enough.
 func (op *bitfieldOp) run(c *Ctx, key []byte) (set, differs bool) {
 	b := c.DB.Peek(key).Bytes()
 	old := op.typ.read(b, op.at)
@@ -226,8 +227,8 @@ func (op *bitfieldOp) run(c *Ctx, key []byte) (set, differs bool) {
 	return true, value != old
 }
 
-// add returns value + by as the type can hold it; ok is false if it cannot and overflow is FAIL. value may be
-// outside of the type itself, with by 0.
+// add returns value + by, wrapped or limited to the range of the type. ok is false if the sum is outside the
+// range and overflow is FAIL. If by is 0, value may be outside the range itself.
 func (t bitType) add(value, by int64, overflow string) (sum int64, ok bool) {
 	least, most := int64(0), int64(math.MaxInt64)
 	if t.bits < 64 {
@@ -237,7 +238,7 @@ func (t bitType) add(value, by int64, overflow string) (sum int64, ok bool) {
 		most = int64(uint64(math.MaxInt64) >> (64 - t.bits))
 		least = -most - 1
 	}
-	// Redis' subtraction runs over: what is far below the least is above the most.
+	// In Redis the subtraction overflows: a value far below the least counts as above the most.
 	above, below := value > most || t.signed && t.bits < 64 && most-value < 0, value < least
 	if !t.signed && below { // Redis takes a negative value for a very large one
 		above, below = true, false
@@ -259,7 +260,7 @@ func (t bitType) add(value, by int64, overflow string) (sum int64, ok bool) {
 	return t.wrap(uint64(value) + uint64(by)), true
 }
 
-// wrap is the integer that the lower bits of raw are in this type.
+// wrap returns the integer of this type with the lower bits of raw.
 func (t bitType) wrap(raw uint64) int64 {
 	shift := 64 - t.bits
 	if t.signed {
@@ -268,7 +269,7 @@ func (t bitType) wrap(raw uint64) int64 {
 	return int64(raw << shift >> shift)
 }
 
-// bitfieldKeys tells what BITFIELD does to its key: it only reads it if all operations do.
+// bitfieldKeys returns the key of BITFIELD and how it is used: it is only read if all operations read.
 func bitfieldKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	flags := RO | Access
 	for i := 2; i < len(args); {

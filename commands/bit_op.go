@@ -7,8 +7,8 @@ import (
 	"lockserver/internal/keyevent"
 )
 
-// bitOperation is one of the operations of BITOP. Those with a first operand use the union of the
-// others, Redis 8.2 brought them and ONE.
+// bitOperation is one of the operations of BITOP. Some operations combine a first operand with the union of
+// the others. These, and ONE, are new in Redis 8.2.
 type bitOperation struct {
 	word      string
 	least     int // operands
@@ -63,11 +63,11 @@ func bitop(c *Ctx) error {
 	return nil
 }
 
-// combineBits returns n bytes, the length of the longest source; the others have zeros behind their end.
+// combineBits returns n bytes, the length of the longest source. Shorter sources count as filled with zeros.
 func combineBits(op bitOperation, sources [][]byte, n int) []byte {
 	padded := (n + 7) &^ 7
 	result := make([]byte, padded)
-	var twice []byte // ONE: what was set in more than one
+	var twice []byte // for ONE: the bits that are set in more than one source
 	rest := sources
 	switch {
 	case op.withFirst:
@@ -89,7 +89,7 @@ func combineBits(op bitOperation, sources [][]byte, n int) []byte {
 				i += 8
 				return x | y
 			})
-		default: // OR, and the union that goes with a first operand
+		default: // OR, and the union for operations with a first operand
 			eachWord(result, s, func(x, y uint64) uint64 { return x | y })
 		}
 	}
@@ -108,7 +108,7 @@ func combineBits(op bitOperation, sources [][]byte, n int) []byte {
 	return result[:n]
 }
 
-// eachWord replaces each 8 bytes x of dstby f(x, y), where y are the same bytes of src, or zeros behind its
+// eachWord replaces each 8 bytes x of dst by f(x, y), where y are the same bytes of src, or zeros after its
 // end. The length of dst is a multiple of 8.
 func eachWord(dst, src []byte, f func(x, y uint64) uint64) {
 	i := 0

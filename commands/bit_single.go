@@ -6,7 +6,8 @@ import (
 	"lockserver/store"
 )
 
-// A string is a row of bits, the first one being the highest of its first byte. Behind its end all are 0.
+// A string is a row of bits. The first bit is the highest bit of its first byte. After its end all bits are
+// 0.
 
 // bitOffset reads the number of a bit.
 func bitOffset(c *Ctx, a *Scanner) int64 {

@@ -24,7 +24,7 @@ func bloomError(err error) error {
 	return err
 }
 
-// findBloom looks up key for a command that needs a Bloom filter there.
+// findBloom looks up key for a command that needs an existing Bloom filter.
 func (c *Ctx) findBloom(key []byte) (*bloom.Filter, error) {
 	switch r := c.DB.Find(key); {
 	case !r.OK():
@@ -91,7 +91,8 @@ const maxBFReserve = 7
 
 func isRate(rate float64) bool { return rate > 0 && rate < 1 }
 
-// readGrowth reads by how much sub-filters grow. 0 says, as NONSCALING does, that there is to be only one.
+// readGrowth reads the growth factor of sub-filters. 0 means, like NONSCALING, that there is only one
+// sub-filter.
 func readGrowth(a *Scanner, refuse Error) uint32 {
 	n := a.IntOr(refuse)
 	if n < 0 || n > bloom.MaxGrowth {
@@ -139,7 +140,7 @@ func bfcard(c *Ctx) error {
 	return nil
 }
 
-// bfinfo replies all there is to know, or a list of the one number that is asked for.
+// bfinfo replies with all facts, or with a list of the one number that was requested.
 func bfinfo(c *Ctx) error {
 	if len(c.Argv) > 3 {
 		return ErrArity(c.Row.FullName())

@@ -27,7 +27,7 @@ func bfmadd(c *Ctx) error {
 	return nil
 }
 
-// openBloom opens a Bloom filter for writing, which is made if there is none and it may be.
+// openBloom opens a Bloom filter for writing. If there is no filter and create is set, it makes one.
 func openBloom(c *Ctx, key []byte, p bloom.Params, create bool) (*store.BloomEdit, error) {
 	e, ok := c.DB.OpenBloom(key)
 	switch {
@@ -42,8 +42,8 @@ func openBloom(c *Ctx, key []byte, p bloom.Params, create bool) (*store.BloomEdi
 	return &e, nil
 }
 
-// addAll adds items and replies for each whether it is new. What cannot be added ends it: the list then ends
-// with the error, and what came before stays.
+// addAll adds items and replies for each whether it is new. An item that cannot be added ends the list with
+// an error; the items before it stay added.
 func addAll(c *Ctx, e *store.BloomEdit, items [][]byte) {
 	list, n := c.Out.DeferArray(), 0
 	for _, item := range items {
@@ -58,7 +58,7 @@ func addAll(c *Ctx, e *store.BloomEdit, items [][]byte) {
 	c.Out.SetArray(list, n)
 }
 
-// bfinsert is BF.MADD that says how to make the filter, or that it is not to be made.
+// bfinsert is BF.MADD with options for making the filter, or for not making it.
 func bfinsert(c *Ctx) error {
 	a := c.Args()
 	key, p := a.Key(), bloom.DefaultParams()

@@ -1,6 +1,7 @@
 package commands
 
-// bfscandump replies a piece of the filter, and the place to go on with: 0 at first, and at the end again.
+// bfscandump replies with a piece of the filter and the next position: 0 is the first position, and the reply
+// at the end.
 func bfscandump(c *Ctx) error {
 	a := c.Args()
 	f, err := c.findBloom(a.Key())
@@ -24,7 +25,7 @@ func bfscandump(c *Ctx) error {
 	return nil
 }
 
-// bfloadchunk takes what BF.SCANDUMP replied: the first piece makes the filter.
+// bfloadchunk loads a piece that BF.SCANDUMP has replied; the first piece makes the filter.
 func bfloadchunk(c *Ctx) error {
 	a := c.Args()
 	key, next, piece := a.Key(), a.IntOr(ErrBloomLoadPlace), a.Bytes()

@@ -1,6 +1,6 @@
 package commands
 
-// BloomRows are the commands on Bloom filters, which Redis has from version 8 on, and as a module before.
+// BloomRows are the commands on Bloom filters. Redis has them from version 8 on, and before as a module.
 func BloomRows() []Row {
 	const since = "8.0.0"
 	growth := Opt(Int("expansion").After("EXPANSION"))

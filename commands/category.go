@@ -38,7 +38,7 @@ const (
 	CatLimit
 	CatDelay
 
-	// CatInstead, in Row.Cats, says that the other categories given there replace the group's own
+	// CatInstead, in Row.Cats, means that the other categories in Row.Cats replace the category of the group
 	// (SORT is generic, but not @keyspace).
 	CatInstead Category = 1 << 31
 )
@@ -63,8 +63,8 @@ func (c Category) Names() []string {
 // AllCategories are the names of all categories, in the order of ACL CAT.
 func AllCategories() []string { return slices.Clone(categoryNames[:]) }
 
-// CategoryByName finds one category by its name without the @, in any case. The second result is false if
-// there is none.
+// CategoryByName returns the category with a name without the @, in any case. The second result is false if
+// there is no such category.
 func CategoryByName(name []byte) (Category, bool) {
 	for i, n := range categoryNames {
 		if ascii.EqualFold(name, n) {
@@ -74,8 +74,8 @@ func CategoryByName(name []byte) (Category, bool) {
 	return 0, false
 }
 
-// groupCategories is what a command's group says about its ACL categories. Server and Cluster have none of
-// their own; PubSub's follows from the flag.
+// groupCategories holds the ACL categories for a command's group. The groups Server and Cluster have no
+// category; that of PubSub follows from the flag.
 var groupCategories = [...]Category{
 	Generic: CatKeyspace, String: CatString, List: CatList, Set: CatSet, SortedSet: CatSortedSet, Hash: CatHash,
 	PubSub: 0, Transactions: CatTransaction, Connection: CatConnection, Server: 0,

@@ -68,8 +68,7 @@ func checkArgs(r *Row, args []Arg) {
 	}
 }
 
-// checkPlaces panics if something that is looked for at a fixed place of a call stands
-// behind what the shortest call has.
+// checkPlaces panics if an argument with a fixed position is after the end of the shortest call.
 func checkPlaces(r *Row) {
 	least := max(r.arity, -r.arity)
 	switch {
@@ -83,7 +82,7 @@ func checkPlaces(r *Row) {
 	}
 }
 
-// checkAccess panics unless the use of a key agrees with itself and with the row.
+// checkAccess panics if the flags of a key contradict each other or the row.
 func checkAccess(r *Row, a *Arg) {
 	f := a.Access
 	kinds := 0

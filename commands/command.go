@@ -2,7 +2,7 @@ package commands
 
 import "lockserver/internal/glob"
 
-// CommandRows is COMMAND, with which clients ask about all the others.
+// CommandRows is COMMAND, with which clients ask about all other commands.
 func CommandRows() []Row {
 	const flags = Loading | Stale
 	unordered := []string{"nondeterministic_output_order"}
@@ -145,8 +145,8 @@ func commandGetKeysAndFlags(c *Ctx) error {
 	return nil
 }
 
-// keysOf finds the keys of a call that is an argument itself. If the arguments are invalid, a command that
-// may have no keys has none; any other command is an error.
+// keysOf returns the keys of a call that is given as arguments. If the arguments are invalid, the result is
+// no keys for a command that may have no keys, and an error for any other command.
 func (c *Ctx) keysOf(args [][]byte) ([]KeyRef, error) {
 	_, row := c.Table.find(args)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// containerScan is what HSCAN and SSCAN have in common: the options behind the cursor, and the reply.
+// containerScan is the common part of HSCAN and SSCAN: the options after the cursor, and the reply.
 type containerScan struct {
 	pattern  []byte
 	filtered bool // only what matches the pattern
@@ -15,15 +15,16 @@ type containerScan struct {
 	noValues bool
 }
 
-// containerScanOptions reads what follows the cursor. The commands call it only when they have found the key:
-// for a missing one Redis does not look at the options.
+// containerScanOptions reads the options after the cursor. The commands call it only when the key exists: for
+// a missing key Redis does not check the options.
 func containerScanOptions(a *Scanner) (s containerScan, err error) {
 	s.count = scanDefaultCount
 	for a.More() {
 		switch scanOption(a) {
 		case "MATCH":
 			s.pattern = a.Bytes()
-			// Redis does not match "*", which so lets the empty string pass that the pattern would not.
+			// Redis does not apply the pattern "*". So the empty string passes, although the pattern would
+			// not match it.
 			s.filtered = string(s.pattern) != "*"
 		case "COUNT":
 			n := a.Int()
@@ -38,7 +39,7 @@ func containerScanOptions(a *Scanner) (s containerScan, err error) {
 	return s, a.Err()
 }
 
-// scanOption reads an option; one that only HSCAN has gets an error of its own from the others.
+// scanOption reads an option. An option that only HSCAN has gets its own error from the other commands.
 func scanOption(a *Scanner) string {
 	w := a.MaybeOption()
 	switch {
@@ -51,13 +52,13 @@ func scanOption(a *Scanner) string {
 	return w
 }
 
-// passes reports whether an element is asked for.
+// passes reports whether an element is to be in the reply.
 func (s *containerScan) passes(element []byte) bool {
 	return !s.filtered || glob.Match(s.pattern, element, false)
 }
 
-// finishScan completes the reply to a scan: n values have been written since mark, and the cursor, which
-// belongs before them, is known only now. What has been written is moved behind it.
+// finishScan completes the reply to a scan. n values have been written since mark. The cursor comes before
+// them, but is known only now, so the values are moved.
 func finishScan(out *resp.Writer, mark int, cursor uint64, n int) {
 	end := out.Len()
 	var text [20]byte

@@ -16,8 +16,8 @@ import (
 )
 
 // Ctx is everything that a handler sees: the arguments, the database, the time of this unit, a source of
-// chance, who is asking, and the reply. What is reached through Argv is valid during the call only; what
-// outlives it (a waiter's key) is copied with Clone.
+// random numbers, the session, and the reply. Memory that is reached through Argv is valid only during the
+// call. Data that is kept longer (a waiter's key) is copied with Clone.
 type Ctx struct {
 	Argv  [][]byte // the whole command, name first
 	Row   *Row     // the command's row, the subcommand's for a container
@@ -25,21 +25,22 @@ type Ctx struct {
 	Out   *resp.Writer
 	DB    *store.DB
 	Rand  Rand
-	// Session is who is asking. The server's own commands know its concrete type; others use the interface.
+	// Session is the client. The server's own commands know its concrete type; other commands use the
+	// interface.
 	Session Session
 	Host    Services
 	Queues  Queues
 	// Settings are the limits in force for this unit.
 	Settings *Settings
-	// MayBlock is false where nothing waits: in a transaction, a script, a replay.
-	// Block then times out at once.
+	// MayBlock is false if nothing may wait: in a transaction, a script, a replay. Block then times out at
+	// once.
 	MayBlock bool
-	// FromScript is set where a script calls the command.
+	// FromScript is set if a script calls the command.
 	FromScript bool
 
 	// Event is what Host.LockEvent records.
 	Event LockEvent
-	// Trace is the trace that the call belongs to, as TRACE says; without Traced it is not valid.
+	// Trace is the trace of the call, from the option TRACE; if Traced is false it is not valid.
 	Trace  tracecontext.Context
 	Traced bool
 
@@ -48,24 +49,24 @@ type Ctx struct {
 	// names are buffers for the names of keys that a command makes up itself, so that they need not be
 	// allocated.
 	names [2][64]byte
-	// entry is a buffer for what DELAY.ADD keeps: see keepEntry.
+	// entry is a buffer for the value that DELAY.ADD stores: see keepEntry.
 	entry []byte
-	// rate is that of the last call on a limiter, and terms are what it was made of: see rateOf.
+	// rate is the rate of the last call on a limiter, and terms are the words it was made from: see rateOf.
 	rate  gcra.Rate
 	terms [3]int64
 }
 
-// mostKeptEntry is up to how many bytes Ctx.entry keeps.
+// mostKeptEntry is the largest size in bytes of a buffer that Ctx.entry keeps.
 const mostKeptEntry = 4 << 10
 
-// keepEntry gives a buffer back that began as entry[:0].
+// keepEntry gives back a buffer that began as entry[:0].
 func (c *Ctx) keepEntry(buf []byte) {
 	if cap(buf) <= mostKeptEntry {
 		c.entry = buf
 	}
 }
 
-// Rand is a source of chance; a *rand.Rand of math/rand/v2 is one.
+// Rand is a source of random numbers; a *rand.Rand of math/rand/v2 is one.
 type Rand interface {
 	IntN(n int) int
 	Uint64() uint64
@@ -81,37 +82,38 @@ type Session interface {
 type Settings struct {
 	MaxStringBytes int64 // proto-max-bulk-len
 	LockWatchdogMS int64 // lock-watchdog-timeout
-	// Events are the classes of events that are published (notify-keyspace-events), none if in no form.
+	// Events are the classes of events that are published (notify-keyspace-events). It is empty if no form of
+	// channel is enabled.
 	Events keyevent.Class
 }
 
-// Services is what the server does for the commands that need more than data.
+// Services are the functions of the server for commands that need more than data.
 type Services interface {
-	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes.
-	// The error, after which nothing waits, says that the wait would close a deadlock cycle.
+	// Park makes the command wait until one of its keys is ready, the deadline passes or the client
+	// disconnects. An error says that the wait would close a deadlock cycle; then nothing waits.
 	Park(c *Ctx, w Wait) error
-	// NextToken returns the next fencing token: above every one before, and above floor, from
-	// which it can rise (store.TokenCanRise).
+	// NextToken returns the next fencing token. It is above every earlier token and above floor, from which
+	// it can rise (store.TokenCanRise).
 	NextToken(floor int64) int64
 	// Held records that owner holds a lock with this token, which this session has acquired. If renewed is
 	// set, the server renews the lease while owner holds the lock with this token. It does so as long as the
-	// session lives, or one that is attached to the owner. The server copies key and owner. It
-	// returns what the lock remembers of this session: see store.HashEdit.SetLockRecord. was is the record of
-	// the hold that is confirmed to it; 0: it is a new one.
+	// session, or a session that is attached to the owner, is connected. The server copies key and owner. It
+	// returns the record that the lock stores for this session: see store.HashEdit.SetLockRecord. was is the
+	// record of a hold that is only confirmed; 0: it is a new hold.
 	Held(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64)
-	// StopRenewing makes the lease of a lock end by itself, whatever session asked for its renewal.
+	// StopRenewing ends the renewal of a lock's lease, whatever session requested it.
 	StopRenewing(c *Ctx, key []byte)
-	// Released reports that a lock is free: released by its owner, or by LOCK.FORCE. It returns
+	// Released reports that a lock is free: its owner, or LOCK.FORCE, has released it. It returns
 	// AnyoneListens, which is mostly false, so that the caller need not ask.
 	Released(c *Ctx, key []byte, forced bool) (listened bool)
 	// HeldShare is Held for one of the owners that hold a lock together.
 	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64)
-	// ReleasedShare is StopRenewing for one of them; released: it holds the lock no more.
+	// ReleasedShare is StopRenewing for one of these owners; released: the owner no longer holds the lock.
 	ReleasedShare(c *Ctx, key, owner []byte, released bool)
-	// ForcedShare is ReleasedShare for a holder that has lost what it held by LOCK.FORCE.
+	// ForcedShare is ReleasedShare for a holder that has lost its share by LOCK.FORCE.
 	ForcedShare(c *Ctx, key, owner []byte)
-	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They
-	// get it after the reply of the running unit; neither slice is kept.
+	// Publish sends a message to all subscribers of the channel, and returns their number. They get it after
+	// the reply of the running unit; neither slice is kept.
 	Publish(channel, message []byte) int64
 	// TellFirst sends the client its invalidation messages (CLIENT TRACKING) for the running command before
 	// the reply, which must not have begun. It is for commands that empty a database, as in Redis.
@@ -124,8 +126,8 @@ type Services interface {
 	// AnyoneListens reports whether anyone is subscribed to anything: if not, a
 	// message need not even be written.
 	AnyoneListens() bool
-	// TryAgainAt lets those who stand in the queue of the key try at a time (milliseconds since
-	// 1970), as if the key had changed then.
+	// TryAgainAt lets the waiters in the queue of the key try again at a time (milliseconds since 1970), as
+	// if the key had changed then.
 	TryAgainAt(c *Ctx, key []byte, atMS int64)
 	// Nested runs a command inside another as if its client had sent it, but without waiting. Permissions are
 	// checked, the command is counted, and its reply or error becomes the outer command's. argv is not kept.
@@ -133,102 +135,102 @@ type Services interface {
 	// RisingSecond returns nowS, the time in seconds since 1970, or the highest value of all calls if that is
 	// later. So results that use it do not go back when the clock is set back.
 	RisingSecond(nowS int64) int64
-	// ReadsEverything reports whether the client may run the command and read every key: one that names keys
-	// by patterns (SORT) asks.
+	// ReadsEverything reports whether the client may run the command and read every key. Commands that name
+	// keys by patterns (SORT) need it.
 	ReadsEverything(c *Ctx) bool
 	// MayRead reports whether the client may read a key that the call does not name.
 	MayRead(c *Ctx, key []byte) bool
 	// Unconfirmed reports whether the owner was granted all of these locks after waits with Wait.Notify, and
 	// has confirmed none of the grants.
 	Unconfirmed(c *Ctx, keys [][]byte, owner []byte) bool
-	// Confirmed reports that an owner knows of a lock that it holds with this token.
+	// Confirmed reports that an owner knows that it holds a lock with this token.
 	Confirmed(c *Ctx, key, owner []byte, token int64)
-	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
-	// lock.
+	// StaleToken counts a command that was refused, or did nothing, because its token was not the token of
+	// the lock.
 	StaleToken(c *Ctx)
-	// LockEvent records Ctx.Event, for figures and the history. It copies what it needs, and must not
-	// change the data. It is called before the change if that ends a hold.
+	// LockEvent records Ctx.Event, for figures and the history. It copies the data that it needs, and must
+	// not change the data of the store. An event that ends a hold is recorded before the change.
 	LockEvent(c *Ctx)
 }
 
-// LockEvent is what happened to a lock by a command on locks.
+// LockEvent is an event of a lock that was caused by a command on locks.
 type LockEvent struct {
 	Kind    lockhistory.Kind
 	Reason  lockhistory.Reason
 	Mode    lockhistory.Mode
 	Permits int32 // of a semaphore; 0: it is a lock
-	Token   int64 // 0: there is none
-	// Plain: the lock has one holder, and Ctx.DB.LockRecord has what Held returned for it.
+	Token   int64 // 0: no token
+	// Plain: the lock has one holder, and Ctx.DB.LockRecord has the record that Held returned for it.
 	Plain bool
-	// Names are filled by RecordEvent. They are valid during the call of Services.LockEvent.
+	// Names is filled by RecordEvent. The names are valid during the call of Services.LockEvent.
 	lockhistory.Names
 }
 
-// Queues are those of the commands that wait; *waiting.Queues is one.
+// Queues are the queues of waiting commands; *waiting.Queues is one.
 type Queues interface {
-	// Awaited reports whether a call is in the queue (Wait.Queue) of the key before the one that asks:
-	// what becomes free is theirs. One that is in no queue asks from behind all of them.
+	// Awaited reports whether a call is in the queue (Wait.Queue) of the key before the caller. Such a call
+	// gets the lock first. A caller outside the queue is behind all calls in it.
 	Awaited(db int, key []byte) bool
-	// LatchAwaited is how many clients wait for the latch at a key (Wait.Latch).
+	// LatchAwaited returns the number of clients that wait for the latch at a key (Wait.Latch).
 	LatchAwaited(db int, key []byte) int
-	// LatchesBelow visits at most most queues with such waiters, the latest first, from a cursor on; 0
-	// begins. It returns the cursor for those that follow; 0: there are none.
+	// LatchesBelow visits at most most queues with such waiters, the latest first, from a cursor on; the
+	// first cursor is 0. It returns the next cursor; 0 at the end.
 	LatchesBelow(db int, cursor uint64, most int, visit func(q *waiting.Queue)) (next uint64)
 }
 
-// NewEvent returns Ctx.Event, empty but for the names. Services.LockEvent is to be called with it.
+// NewEvent returns Ctx.Event with only the names set. The caller passes it to Services.LockEvent.
 func (c *Ctx) NewEvent(key, owner []byte) *LockEvent {
 	c.Event = LockEvent{Names: lockhistory.Names{Key: key, Owner: owner}}
 	return &c.Event
 }
 
-// RecordEvent reports what happened to a lock.
+// RecordEvent reports an event of a lock.
 func (c *Ctx) RecordEvent(key, owner []byte, e LockEvent) {
 	c.Event = e
 	c.Event.Key, c.Event.Owner = key, owner
 	c.Host.LockEvent(c)
 }
 
-// Wait is what a command that cannot be answered yet waits for.
+// Wait describes a command that cannot be answered yet, and what it waits for.
 type Wait struct {
-	// Keys are words of the command, or copies of such, as Owner is: the host keeps the command, and finds
-	// them there.
+	// Keys are words of the command, or copies of words, and so is Owner. The host stores only the command,
+	// and finds them in it.
 	Keys [][]byte
-	// DeadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
+	// DeadlineMS is the end of the wait, in milliseconds since 1970; 0: no end.
 	DeadlineMS int64
-	// Queue: the waiters of a key are served strictly one after the other, as for a lock; one that is not
-	// served keeps those behind it from trying. Otherwise each waiter tries.
+	// Queue: the waiters of a key are served strictly one after the other, as for a lock. A waiter that
+	// cannot be served keeps the waiters after it from trying. Without Queue each waiter tries.
 	Queue bool
 	// Latch: the key is a latch. While clients wait for it, the commands for operators show it.
 	Latch bool
-	// Owner is, for locks, the owner that waits: the server then sees to it that owners do not wait for each
-	// other in a deadlock cycle.
+	// Owner is, for locks, the owner that waits. The server then prevents that owners wait for each other in
+	// a deadlock cycle.
 	Owner []byte
-	// Units is how many units of each lock the owner wants: see lock_units.go.
+	// Units is the number of units of each lock that the owner wants: see lock_units.go.
 	Units int32
-	// Permits: the units are permits of a semaphore. An owner that holds some queues for more. Counts: what
-	// it holds counts.
+	// Permits: the units are permits of a semaphore. An owner that holds permits already waits for more.
+	// Counts: the permits that it holds count.
 	Permits, Counts bool
-	// Kind, unless None, is what one of Keys must hold for Try to find anything to do. Of many waiters for a
-	// list, those behind the last element need not even try.
+	// Kind, unless None, is the kind that one of Keys must have for Try to be able to succeed. If many
+	// clients wait for a list, waiters after the last element then need not try.
 	Kind store.Kind
-	// EndsWithKey: Try also answers when one of Keys has gone. INFO counts the keys of such waits.
+	// EndsWithKey: Try also answers when one of Keys is removed. INFO counts the keys of such waits.
 	EndsWithKey bool
-	// Notify: the client is not blocked. It is answered at once, and the outcome follows as a message.
+	// Notify: the client is not blocked. It gets a reply at once, and the outcome later as a message.
 	Notify bool
-	// Lock is what waits for locks, if there is an Owner. For all others Try and TimedOut are.
+	// Lock is used for waits for locks, which have an Owner. All other waits use Try and TimedOut.
 	Lock WaitingLock
 	// Try is called when a key has changed, in the order in which the clients began to wait. It either
-	// answers (reply written or error returned) and returns true, or returns false having done nothing.
+	// answers (reply written or error returned) and returns true, or changes nothing and returns false.
 	Try func(c *Ctx) (bool, error)
-	// TimedOut writes the reply for a wait that ran out.
+	// TimedOut writes the reply for a wait that has timed out.
 	TimedOut func(c *Ctx)
 }
 
-// Waiting is a call that waits. It is given the words of its command again each time, and need not keep
-// them: what a waiter keeps counts, there may be a hundred thousand of them.
+// Waiting is a call that waits. It gets the words of its command again each time, and need not store them.
+// The size of a waiter matters, because there may be a hundred thousand of them.
 type Waiting interface {
-	// Try and TimedOut are those of Wait.
+	// Try and TimedOut are described at Wait.
 	Try(c *Ctx) (bool, error)
 	TimedOut(c *Ctx)
 }
@@ -238,7 +240,7 @@ type Undoer interface {
 	Undo(c *Ctx)
 }
 
-// Waits is what waits.
+// Waits returns the functions of the waiting call.
 func (w *Wait) Waits() Waiting {
 	if w.Owner != nil {
 		own := w.Lock
@@ -247,7 +249,7 @@ func (w *Wait) Waits() Waiting {
 	return &waitingFuncs{w.Try, w.TimedOut}
 }
 
-// waitingFuncs is a Waiting of two functions.
+// waitingFuncs is a Waiting made of two functions.
 type waitingFuncs struct {
 	try      func(c *Ctx) (bool, error)
 	timedOut func(c *Ctx)
@@ -256,8 +258,8 @@ type waitingFuncs struct {
 func (w *waitingFuncs) Try(c *Ctx) (bool, error) { return w.try(c) }
 func (w *waitingFuncs) TimedOut(c *Ctx)          { w.timedOut(c) }
 
-// Block makes the client wait, or answers for it at once where nothing may wait. There is
-// only an error if w has an Owner.
+// Block makes the client wait, or times out at once if nothing may wait. There is only an error if w has an
+// Owner.
 func (c *Ctx) Block(w Wait) error {
 	if !c.MayBlock {
 		w.Waits().TimedOut(c)
@@ -269,7 +271,7 @@ func (c *Ctx) Block(w Wait) error {
 // Clone returns a copy of b that stays valid after the call.
 func Clone(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
-// CloneAll is Clone for each of list, in one piece of memory.
+// CloneAll returns copies of all slices of list, in one piece of memory.
 func CloneAll(list [][]byte) [][]byte {
 	total := 0
 	for _, b := range list {
@@ -287,15 +289,15 @@ func CloneAll(list [][]byte) [][]byte {
 // NowMS returns the time of this unit in milliseconds since 1970; every command of a unit sees the same.
 func (c *Ctx) NowMS() int64 { return c.DB.Store().NowMS() }
 
-// CeilNowMS is NowMS rounded up. What falls due at a time that is counted from there is up to a millisecond
-// late, never early. The deadlines of keys and fields count from NowMS: those live through the millisecond of
-// their deadline (store.Past).
+// CeilNowMS is NowMS rounded up. An event at a time that is counted from there is up to a millisecond late,
+// never early. The deadlines of keys and fields count from NowMS: keys and fields exist through the
+// millisecond of their deadline (store.Past).
 func (c *Ctx) CeilNowMS() int64 { return (c.DB.Store().NowUS() + 999) / 1000 }
 
 // LeaseEndMS is the deadline of a lease of so many milliseconds that begins now: see LeaseLeftMS.
 func LeaseEndMS(c *Ctx, ms int64) int64 { return c.CeilNowMS() - 1 + ms }
 
-// Scratch returns a small empty buffer for spelling out numbers; its content is lost at the next call.
+// Scratch returns a small empty buffer for writing numbers; its content is lost at the next call.
 func (c *Ctx) Scratch() []byte { return c.scratch[:0] }
 
 // findString looks up key for a command on strings; ok is false if there is no such key.
@@ -316,8 +318,8 @@ func (c *Ctx) findHash(key []byte) (*hash.Hash, error) {
 	return r.Hash(), nil
 }
 
-// hasField reports whether a hash, which may be missing, has a field for who asks for it. As in Redis a
-// replica hides one that is overdue, although HLEN and HRANDFIELD count it.
+// hasField reports whether a hash, which may be missing, has a field for a reader. As in Redis a replica
+// hides an overdue field, although HLEN and HRANDFIELD count it.
 func (c *Ctx) hasField(h *hash.Hash, field []byte) bool {
 	return h != nil && h.Has(field) && !c.DB.Overdue(h, field)
 }
@@ -375,8 +377,8 @@ func (c *Ctx) NotifyIn(db *store.DB, class keyevent.Class, event string, key []b
 	}
 }
 
-// NotifyTaken is Notify for an event that took something out of a container: gone
-// says that the key went with it.
+// NotifyTaken is Notify for an event that removed an element from a container. gone: the key was removed with
+// its last element.
 func (c *Ctx) NotifyTaken(class keyevent.Class, event string, key []byte, gone bool) {
 	c.Notify(class, event, key)
 	if gone {
@@ -384,8 +386,8 @@ func (c *Ctx) NotifyTaken(class keyevent.Class, event string, key []byte, gone b
 	}
 }
 
-// notifyStored is Notify for a command that stored its result in a key. empty says that there was no result,
-// existed that the key existed before.
+// notifyStored is Notify for a command that stored its result in a key. empty: the result was empty. existed:
+// the key existed before.
 func (c *Ctx) notifyStored(class keyevent.Class, event string, key []byte, empty, existed bool) {
 	switch {
 	case !empty:
@@ -395,8 +397,8 @@ func (c *Ctx) notifyStored(class keyevent.Class, event string, key []byte, empty
 	}
 }
 
-// notifySet tells that a key was made a string, with a deadline if ttl says one. One
-// that is past ends it at once.
+// notifySet publishes that a key was made a string, with a deadline if ttl has one. With a deadline that has
+// passed the key is removed at once.
 func (c *Ctx) notifySet(key []byte, ttl store.TTL) {
 	c.Notify(keyevent.String, "set", key)
 	if ttl <= 0 {
@@ -408,7 +410,8 @@ func (c *Ctx) notifySet(key []byte, ttl store.TTL) {
 	}
 }
 
-// notifyDeadline tells that a key was given a deadline, or, if that is past, that it died of it at once.
+// notifyDeadline publishes that a key was given a deadline, or, if the deadline has passed, that the key was
+// removed at once.
 func (c *Ctx) notifyDeadline(key []byte, atMS int64) {
 	if !c.DB.Store().Takes(atMS) {
 		c.Notify(keyevent.Generic, "del", key)

@@ -10,19 +10,19 @@ import (
 	"lockserver/store/zset"
 )
 
-// maxDueMS bounds the time at which an entry is due: up to it a sorted set's score is exact.
+// maxDueMS bounds the time at which an entry is due: up to this value the score of a sorted set is exact.
 const maxDueMS = 1 << 50
 
 // delayCall is one call of DELAY.ADD.
 type delayCall struct {
-	stream, id []byte // id nil: it is to be generated
+	stream, id []byte // id nil: an id is to be generated
 	dueMS      int64
 	fields     [][]byte
 	once       delayRequest
 }
 
-// readDue reads PX or AT, and returns the time in milliseconds since 1970. A time that is counted from now
-// ends up to a millisecond late, never early.
+// readDue reads PX or AT, and returns the time in milliseconds since 1970. A relative time ends up to a
+// millisecond late, never early.
 func readDue(c *Ctx, a *Scanner) (dueMS int64) {
 	word := a.Option()
 	n := a.IntOr(ErrDelayTime)
@@ -56,7 +56,7 @@ func (d *delayCall) read(c *Ctx, a *Scanner) error {
 	if len(d.fields) == 0 || len(d.fields)%2 != 0 {
 		a.Arity()
 	}
-	const overhead = 32 // of what is kept of each, at most
+	const overhead = 32 // of stored bytes for each, at most
 	size := 0
 	for _, f := range d.fields {
 		size += len(f) + overhead
@@ -67,7 +67,7 @@ func (d *delayCall) read(c *Ctx, a *Scanner) error {
 	return a.Err()
 }
 
-// delayAdd keeps an entry until it is due.
+// delayAdd stores an entry until it is due.
 func delayAdd(c *Ctx) error {
 	var d delayCall
 	if err := d.read(c, c.Args()); err != nil {
@@ -115,7 +115,7 @@ func delayAdd(c *Ctx) error {
 	return nil
 }
 
-// newID makes an id that no entry of the stream has.
+// newID returns an id that no entry of the stream has.
 func (d *delays) newID(c *Ctx) []byte {
 	for {
 		id := strconv.AppendUint(c.Scratch(), c.Rand.Uint64()|1<<63, 16)
@@ -159,7 +159,7 @@ func delayCancel(c *Ctx) error {
 	return nil
 }
 
-// findTicket is delays.find for a stream, after findDelays.
+// findTicket is delays.find for a stream: it calls findDelays first.
 func findTicket(c *Ctx, stream, id []byte, find func(key []byte) store.Ref) (t ticket, ok bool, err error) {
 	d, err := findDelays(c, stream, find)
 	if err != nil {
@@ -169,7 +169,7 @@ func findTicket(c *Ctx, stream, id []byte, find func(key []byte) store.Ref) (t t
 	return t, ok, nil
 }
 
-// delayMove makes an entry due at another time. Among those that are due then it is the last.
+// delayMove makes an entry due at another time. It becomes the last of the entries that are due at that time.
 func delayMove(c *Ctx) error {
 	a := c.Args()
 	stream, id := a.Key(), a.Bytes()
@@ -300,7 +300,8 @@ func delayCount(c *Ctx) error {
 	return nil
 }
 
-// atMost is the number of fields or members, the fewer of them. A client may have put some there by hand.
+// atMost returns the number of fields or the number of members, whichever is less. A client may have added
+// some by hand.
 func (d *delays) atMost() int {
 	if d.set == nil || d.entries == nil {
 		return 0
@@ -308,8 +309,9 @@ func (d *delays) atMost() int {
 	return min(d.set.Len(), d.entries.Len())
 }
 
-// pending is the number of entries. A member of the set that a client has put there is none, nor is a field
-// without a member, or with a value of another form. If there may be more than mostListed, pending is atMost.
+// pending returns the number of entries. A member that a client has added by hand does not count, nor does a
+// field without a member, or with a value of another form. If there may be more than mostListed entries,
+// pending returns atMost.
 func (d *delays) pending() (n int) {
 	if most := d.atMost(); most == 0 || most > mostListed {
 		return most
@@ -323,7 +325,7 @@ func (d *delays) pending() (n int) {
 	return n
 }
 
-// entryOf returns the entry of a member of the set, and its id; false: it has none.
+// entryOf returns the entry of a member of the set, and its id; false if the member has no entry.
 func (d *delays) entryOf(member []byte) (t ticket, id []byte, ok bool) {
 	place, id, ok := parseMember(member)
 	if !ok {
@@ -333,7 +335,7 @@ func (d *delays) entryOf(member []byte) (t ticket, id []byte, ok bool) {
 	return t, id, ok && place == t.place
 }
 
-// Delayed returns how many streams of a database have pending entries, and how many entries those are.
+// Delayed returns the number of streams of a database with pending entries, and the number of these entries.
 func Delayed(db *store.DB) (streams int, entries int64) {
 	db.EachAlarmSet(store.DelayAlarm, func(key string) {
 		set, hash := db.Peek([]byte(key)), db.Peek([]byte(key+store.EntriesSuffix))

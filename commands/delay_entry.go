@@ -11,29 +11,28 @@ import (
 	"lockserver/store/zset"
 )
 
-// A delayed entry is kept in two ordinary keys of its stream. The sorted set {stream}:delayed has a member
+// A delayed entry is stored in two ordinary keys of its stream. The sorted set {stream}:delayed has a member
 // for each entry, at the time at which it is due. The hash {stream}:delayed:entries has a field for each
-// entry, named by its id. docs/decisions/0017-delayed-entries.md says why these.
+// entry, named by its id. docs/decisions/0017-delayed-entries.md explains why.
 //
-// A member is a place and the id: "a0:order-7". Places order the entries that are due at one time. They are
-// numbers with a letter before them that says how many digits follow (a: 1, b: 2), so that they sort as
-// texts.
+// A member is a place and the id: "a0:order-7". Places order the entries that are due at the same time. They
+// are numbers with a letter before them for the number of digits (a: 1, b: 2), so that they sort as texts.
 //
 // The value of a field is the place, and then fields and values as netstrings: "a0,5:order,2:42,". Formats,
 // do not change.
 
-// delayKey is the name of the sorted set of a stream. It is valid until the next name of a key is asked for.
+// delayKey returns the name of the sorted set of a stream. It is valid until the next call for a name.
 func delayKey(c *Ctx, stream []byte) []byte {
 	return append(append(append(c.names[0][:0], store.DelayedPrefix...), stream...), store.DelayedSuffix...)
 }
 
-// entriesKey is the name of the hash of a stream, valid as delayKey's is.
+// entriesKey returns the name of the hash of a stream. It is valid as long as that of delayKey.
 func entriesKey(c *Ctx, stream []byte) []byte {
 	name := append(append(append(c.names[1][:0], store.DelayedPrefix...), stream...), store.DelayedSuffix...)
 	return append(name, store.EntriesSuffix...)
 }
 
-// delayedStream is the stream of a sorted set's name.
+// delayedStream returns the stream of a sorted set's name.
 func delayedStream(key []byte) []byte {
 	return key[len(store.DelayedPrefix) : len(key)-len(store.DelayedSuffix)]
 }
@@ -99,33 +98,33 @@ func parseEntry(dst [][]byte, value []byte) (place int64, fields [][]byte, ok bo
 	return place, fields, n > 0 && n%2 == 0
 }
 
-// delays are the two keys of a stream, to be read until the next change.
+// delays holds the two keys of a stream, to be read until the next change.
 type delays struct {
-	set     *zset.ZSet // nil: there is no such key
-	entries *hash.Hash // the same
+	set     *zset.ZSet // nil: no such key
+	entries *hash.Hash // nil: no such key
 }
 
-// findDelays looks the keys of a stream up by find: DB.Peek to read, or DB.FindToWrite, which removes a key
-// that is overdue.
+// findDelays looks up the keys of a stream by find: DB.Peek to read, or DB.FindToWrite, which removes an
+// overdue key.
 func findDelays(c *Ctx, stream []byte, find func(key []byte) store.Ref) (d delays, err error) {
 	find(delayKey(c, stream))
 	entries := find(entriesKey(c, stream))
-	set := c.DB.Peek(delayKey(c, stream)) // not before: the second look-up may have removed an overdue key
+	set := c.DB.Peek(delayKey(c, stream)) // not earlier: the second look-up may have removed an overdue key
 	if !set.Is(store.ZSet) || !entries.Is(store.Hash) {
 		return d, ErrWrongType
 	}
 	return delays{set.ZSet(), entries.Hash()}, nil
 }
 
-// ticket is an entry that is pending.
+// ticket is a pending entry.
 type ticket struct {
 	place  int64
 	dueMS  int64
-	value  []byte   // as it is kept
+	value  []byte   // as it is stored
 	fields [][]byte // parts of value
 }
 
-// find returns the entry of an id; ok is false if there is none that is pending.
+// find returns the pending entry with an id; ok is false if there is no such entry.
 func (d *delays) find(id []byte) (t ticket, ok bool) {
 	if d.set == nil || d.entries == nil {
 		return t, false
@@ -143,7 +142,7 @@ func (d *delays) find(id []byte) (t ticket, ok bool) {
 	return t, ok
 }
 
-// nextPlace is a place behind all entries of a sorted set that are due at a time. There may be no set.
+// nextPlace returns a place after all entries of a sorted set that are due at a time. The set may be missing.
 func nextPlace(z *zset.ZSet, dueMS int64) (int64, error) {
 	if z == nil {
 		return 0, nil
@@ -154,7 +153,7 @@ func nextPlace(z *zset.ZSet, dueMS int64) (int64, error) {
 	}
 	place, _, ok := parseMember(last)
 	switch {
-	case !ok: // a client has put it there: it is passed over when it is due
+	case !ok: // a client has added it by hand: it is skipped when it is due
 		return 0, nil
 	case place == math.MaxInt64:
 		return 0, ErrDelayPlaces

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// retryDelayMS is the time until the next attempt to add entries that cannot be added now. A key holds
-	// something else, or only one of the two keys was renamed so far.
+	// retryDelayMS is the time until the next attempt to add entries that cannot be added now. The reason is
+	// a key of another type, or a rename of only one of the two keys so far.
 	retryDelayMS = 1000
 	// mostDelayBytes bounds the bytes that one batch moves to a stream, but for its first entry.
 	mostDelayBytes = 256 << 10
 )
 
-// FireDelayed adds delayed entries that are due to their streams, the earliest first, at most budget of them.
-// fired is called for each, with the time at which it was due. It reports whether there may be more. The
-// server calls it; c needs no session and no arguments, and its database changes.
+// FireDelayed adds due entries to their streams, the earliest first, at most budget of them. It calls fired
+// for each, with the time at which it was due. It reports whether there may be more. The server calls it; c
+// needs no session and no arguments, and its database changes.
 func FireDelayed(c *Ctx, st *store.Store, budget int, fired func(dueMS int64)) (more bool) {
 	for budget > 0 {
 		db, key, ok := st.DueSet(store.DelayAlarm, &budget)
@@ -28,16 +28,16 @@ func FireDelayed(c *Ctx, st *store.Store, budget int, fired func(dueMS int64)) (
 	return true
 }
 
-// batch is what is taken out of a sorted set at once: its first members.
+// batch is a group of entries that is taken out of a sorted set at once: its first members.
 type batch struct {
 	key     []byte
-	members int      // how many of the set's first members go
-	ids     [][]byte // of those that were added to the stream
+	members int      // the number of the set's first members that are removed
+	ids     [][]byte // of the entries that were added to the stream
 	fired   func(dueMS int64)
 }
 
-// fireAt adds at most budget entries of one sorted set that are due, and returns how many members it looked
-// at, at least one. What is added and what is taken out is one unit.
+// fireAt adds at most budget due entries of one sorted set, and returns the number of members that it has
+// looked at, at least one. The additions and the removals are one unit.
 func fireAt(c *Ctx, key []byte, budget int, fired func(dueMS int64)) (n int) {
 	b := batch{key: key, fired: fired}
 	if !b.fire(c, budget) {
@@ -47,7 +47,7 @@ func fireAt(c *Ctx, key []byte, budget int, fired func(dueMS int64)) (n int) {
 	return max(b.members, 1)
 }
 
-// fire adds the entries to the stream; false: something is in the way.
+// fire adds the entries to the stream; false if something prevents it.
 func (b *batch) fire(c *Ctx, budget int) bool {
 	streamKey := delayedStream(b.key)
 	d, err := findDelays(c, streamKey, c.DB.FindToWrite)
@@ -77,7 +77,7 @@ func (b *batch) fire(c *Ctx, budget int) bool {
 	return true
 }
 
-// dueEntry is a member that is due, and what its field holds.
+// dueEntry is a due member, and the content of its field.
 type dueEntry struct {
 	id     []byte
 	dueMS  int64
@@ -110,7 +110,7 @@ func (d *delays) due(nowMS int64, budget int) (list []dueEntry) {
 	return list
 }
 
-// takeOut removes what was added from the two keys of the stream.
+// takeOut removes the added entries from the two keys of the stream.
 func (b *batch) takeOut(c *Ctx) {
 	if b.members == 0 {
 		return

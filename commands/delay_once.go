@@ -5,24 +5,24 @@ import (
 	"lockserver/store"
 )
 
-// DelayOnceMS is for how long a request id (ONCE) of a delayed entry is remembered.
+// DelayOnceMS is how long the server remembers a request id (ONCE) of a delayed entry.
 const DelayOnceMS = 10 * 60 * 1000
 
-// A call of DELAY.ADD, DELAY.CANCEL or DELAY.MOVE may have a request id, which its repetition has, too. The
-// hash {stream}:delayed:requests has a field for each request that has changed something, until DelayOnceMS
-// later. The field's value is the letter of the command, and the entry's id: "a:order-7". Format, do not
-// change.
+// A call of DELAY.ADD, DELAY.CANCEL or DELAY.MOVE may have a request id. A repetition of the call has the
+// same id. The hash {stream}:delayed:requests has a field for each request that has changed something, until
+// DelayOnceMS later. The field's value is the letter of the command, and the entry's id: "a:order-7". Format,
+// do not change.
 
-// requestsKey is the name of that hash, valid as entriesKey's is.
+// requestsKey returns the name of that hash. It is valid as long as that of entriesKey.
 func requestsKey(c *Ctx, stream []byte) []byte {
 	name := append(append(append(c.names[1][:0], store.DelayedPrefix...), stream...), store.DelayedSuffix...)
 	return append(name, store.RequestsSuffix...)
 }
 
-// delayRequest is what ONCE says of a call.
+// delayRequest is the request id of a call (ONCE).
 type delayRequest struct {
 	stream, entry []byte
-	id            []byte // nil: there is no ONCE
+	id            []byte // nil: no ONCE
 	letter        byte   // of the command
 }
 
@@ -35,7 +35,7 @@ func (r *delayRequest) readOnce(a *Scanner) {
 	}
 }
 
-// done reports whether the request has changed something before. It fails if that was another call.
+// done reports whether the request has changed something before. It fails if the id belongs to another call.
 func (r *delayRequest) done(c *Ctx) (bool, error) {
 	if r.id == nil {
 		return false, nil
@@ -57,7 +57,7 @@ func (r *delayRequest) done(c *Ctx) (bool, error) {
 	return true, nil
 }
 
-// value is what the field of the request holds.
+// value returns the value for the field of the request.
 func (r *delayRequest) value(c *Ctx) []byte {
 	return append(append(c.Scratch(), r.letter, ':'), r.entry...)
 }

@@ -37,12 +37,12 @@ func DelayRows() []Row {
 	}
 }
 
-// delayReads are the keys that a command uses and does not name, for one that only reads.
+// delayReads visits the keys that a command reads without naming them.
 func delayReads(_ *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 	visitDelays(args[1], RO|Access, visit)
 }
 
-// delayWrites is delayReads for a command that changes them.
+// delayWrites visits the keys that a command changes without naming them.
 func delayWrites(_ *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 	visitDelays(args[1], RW|Access|Update|Insert|Delete, visit)
 }

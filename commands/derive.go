@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// KeySpec says where the keys of a call are and how they are used, as COMMAND INFO describes it. Positions
-// count the words of the call, the command's name being 0.
+// KeySpec describes where the keys of a call are and how they are used, as COMMAND INFO does. Positions count
+// the words of the call; the command's name is word 0.
 type KeySpec struct {
 	Flags KeyFlags
 
-	// Where the search begins: at word Index, or behind the word Keyword if that is not empty. Keyword is
-	// looked for from StartFrom on (negative: backwards, from that place counted from the end). Unknown: it
-	// is not known.
+	// The beginning of the search: at word Index, or after the word Keyword if that is not empty. The search
+	// for Keyword begins at StartFrom (negative: backwards, from that position counted from the end).
+	// Unknown: the beginning is not known.
 	Index     int
 	Keyword   string
 	StartFrom int
@@ -22,8 +22,8 @@ type KeySpec struct {
 	// is not 0, only the first 1/Limit of the words up to there are keys.
 	LastKey, Step, Limit int
 
-	// With KeyNum the number of keys stands at the beginning, and FirstKey is where
-	// they start, counted from there.
+	// With KeyNum the number of keys is at the beginning, and FirstKey is the position of the first key,
+	// counted from there.
 	KeyNum   bool
 	FirstKey int
 }
@@ -33,7 +33,7 @@ type KeySpec struct {
 // cannot describe them.
 type legacyRange struct{ first, last, step int }
 
-// nameRow gives a row its place in the table and the names that follow from it.
+// nameRow gives a row its index in the table and the names that follow from it.
 func nameRow(r *Row, parent *Row) {
 	r.parent = parent
 	r.fullName = r.Name
@@ -42,8 +42,8 @@ func nameRow(r *Row, parent *Row) {
 	}
 }
 
-// derive fills in what follows from a row's literal fields, which checkStated has found free of
-// contradictions. r and its arguments are the table's own copies.
+// derive fills in the fields that follow from a row's literal fields. checkStated has found no contradiction
+// in these. r and its arguments are the table's own copies.
 func derive(r *Row) {
 	r.arity = arityOf(r)
 	k := keyFinder{row: r}
@@ -98,7 +98,8 @@ func arityOf(r *Row) int {
 	return -least
 }
 
-// categoriesOf adds up the ACL categories, by the rules of Redis: a container has none of its own but @slow.
+// categoriesOf returns the ACL categories, by the rules of Redis: a container has no category of its own but
+// @slow.
 func categoriesOf(r *Row) Category {
 	cats := r.Cats &^ CatInstead
 	if len(r.Sub) == 0 && r.Cats&CatInstead == 0 {
@@ -116,7 +117,7 @@ func categoriesOf(r *Row) Category {
 		}
 	}
 	if r.Group == Scripting {
-		cats &^= CatRead // what a read-only script is, its commands tell
+		cats &^= CatRead // a read-only script is judged by its commands
 	}
 	if cats&CatFast == 0 {
 		cats |= CatSlow
@@ -124,8 +125,8 @@ func categoriesOf(r *Row) Category {
 	return cats
 }
 
-// legacyOf describes the specs that are plain ranges by one range, if they adjoin. This is Redis'
-// populateCommandLegacyRangeSpec, seen from outside.
+// legacyOf describes the specs that are plain ranges by one range, if they are adjacent. It has the same
+// results as Redis' populateCommandLegacyRangeSpec.
 func legacyOf(specs []KeySpec) legacyRange {
 	if len(specs) == 1 && specs[0].plainRange() {
 		s := specs[0]
@@ -155,13 +156,13 @@ func legacyOf(specs []KeySpec) legacyRange {
 
 func (s *KeySpec) plainRange() bool { return s.Keyword == "" && !s.Unknown && !s.KeyNum }
 
-// position is a place in the call: exact, or the earliest possible one.
+// position is a position in the call: exact, or the earliest possible.
 type position struct {
 	at    int
 	exact bool
 }
 
-// followers is what still comes behind the sequence at hand, on all levels above it.
+// followers describes the words that follow the present sequence, on all levels above it.
 type followers struct {
 	words   int
 	inexact bool
@@ -171,10 +172,10 @@ type followers struct {
 type keyFinder struct {
 	row   *Row
 	specs []KeySpec
-	last  *Arg // the key before, if its spec can be extended by a key that follows it at once
+	last  *Arg // the previous key, if a key directly after it can extend its spec
 }
 
-// sequence walks arguments that follow each other from pos on, and returns the position behind them.
+// sequence walks consecutive arguments from pos on, and returns the position after them.
 func (k *keyFinder) sequence(args []Arg, pos position, after followers) position {
 	for i := range args {
 		a := &args[i]
@@ -222,9 +223,9 @@ func (k *keyFinder) argument(a, before *Arg, pos position, behind followers) {
 	}
 }
 
-// block finds the keys of a block. In a repeated block a key follows every few words, as often as a numkeys
-// before it says (MSETEX) or up to the end (MSET). Behind a keyword without a fixed position they are found
-// by that word.
+// block finds the keys of a block. In a repeated block a key follows every few words. The number of
+// repetitions is in a numkeys before it (MSETEX), or the block repeats until the end (MSET). Keys after a
+// keyword without a fixed position are found by that keyword.
 func (k *keyFinder) block(a, before *Arg, pos, start position, behind followers) {
 	k.last = nil
 	if !holdsKey(a) {
@@ -265,7 +266,7 @@ func (k *keyFinder) block(a, before *Arg, pos, start position, behind followers)
 	k.last = nil
 }
 
-// countsKeys reports whether an argument says how many keys follow it.
+// countsKeys reports whether an argument is the number of the keys after it.
 func countsKeys(a *Arg) bool { return a != nil && a.Kind == KindInteger && a.Name == "numkeys" }
 
 // keySpec describes one key, or a repeated one.
@@ -302,7 +303,7 @@ func (k *keyFinder) keySpec(a, before *Arg, pos, start position, behind follower
 	return s
 }
 
-// add appends a spec, or extends the one before by a key that follows it at once and is used alike (LCS).
+// add appends a spec, or extends the previous spec by a key directly after it with the same use (LCS).
 func (k *keyFinder) add(a *Arg, s KeySpec) {
 	if n := len(k.specs); k.last != nil && !a.Multiple && !a.Optional && a.Token == "" && s.plainRange() {
 		prev := &k.specs[n-1]
@@ -320,7 +321,7 @@ func (k *keyFinder) add(a *Arg, s KeySpec) {
 	}
 }
 
-// addUnknown gives the patterns of a row that name keys one spec together.
+// addUnknown adds one spec for all patterns of a row that name keys.
 func (k *keyFinder) addUnknown(a *Arg) {
 	s := KeySpec{Flags: a.Access &^ unknownPlace, Unknown: true}
 	if i := slices.Index(k.specs, s); i >= 0 {
@@ -360,8 +361,7 @@ func contradiction(r *Row, format string, args ...any) {
 	panic(fmt.Sprintf("commands: row %q: %s", r.fullName, fmt.Sprintf(format, args...)))
 }
 
-// memberOf is the position of the first member or field that a call names behind its only
-// key, 0 if it names none there.
+// memberOf returns the position of the first member or field after a call's only key, 0 if there is none.
 func memberOf(r *Row) int {
 	if len(r.Args) < 2 || r.Args[0].Kind != KindKey || r.Args[0].Multiple || r.Args[0].Optional {
 		return 0
@@ -376,11 +376,11 @@ func memberOf(r *Row) int {
 	return r.nameWords() + 1
 }
 
-// NamesMember reports whether calls name a member or field behind their only key.
+// NamesMember reports whether calls name a member or field after their only key.
 func (r *Row) NamesMember() bool { return r.member > 0 }
 
-// MemberIn is the first member or field that a call names behind its only key, and the
-// key; ok is false if it names none.
+// MemberIn returns the first member or field after a call's only key, and the key; ok is false if there is
+// none.
 func (r *Row) MemberIn(args [][]byte) (key, member []byte, ok bool) {
 	// plant:member-in
 	if at := r.member; at > 0 && at < len(args) {
@@ -392,10 +392,10 @@ func (r *Row) MemberIn(args [][]byte) (key, member []byte, ok bool) {
 // Removes reports whether the command may remove its first key.
 func (r *Row) Removes() bool { return r.removes }
 
-// NamesFirstKey reports whether the row alone tells where the first key of a call stands.
+// NamesFirstKey reports whether the row alone determines the position of the first key of a call.
 func (r *Row) NamesFirstKey() bool { return r.first > 0 }
 
-// FirstKeyIn is the first key of a call; ok is false if the row alone does not tell where it stands.
+// FirstKeyIn returns the first key of a call; ok is false if the row alone does not determine its position.
 func (r *Row) FirstKeyIn(args [][]byte) (key []byte, ok bool) {
 	if at := r.first; at > 0 && at < len(args) {
 		return args[at], true

@@ -2,8 +2,8 @@ package commands
 
 import "lockserver/internal/resp"
 
-// This file writes rows in the formats of COMMAND DOCS and COMMAND INFO, which clients parse: names, types
-// and the order of the fields are Redis'.
+// This file writes rows in the formats of COMMAND DOCS and COMMAND INFO, which clients parse. Names, types
+// and the order of the fields are those of Redis.
 
 // writeDocs writes one row as two elements of a map: its full name and the map of its documentation.
 func writeDocs(out *resp.Writer, r *Row) {

@@ -10,21 +10,22 @@ import (
 // leastElementBytes is the shortest element of a reply, the empty string.
 const leastElementBytes = len("$0\r\n\r\n")
 
-// maxScannedDraws is up to how many distinct draws a repetition is looked for among
-// the earlier ones one by one.
+// maxScannedDraws is the largest number of distinct draws for which a repetition is searched among the
+// earlier draws one by one.
 const maxScannedDraws = 16
 
 // pool is a container that HRANDFIELD and SRANDMEMBER draw from.
 type pool struct {
 	len int
-	// compact says that at takes time in proportion to i, because elements lie behind each other.
+	// compact: the time of at is proportional to i, because the elements are stored one after the other.
 	compact bool
-	// at writes element i as a reply; each writes all in their order and calls after behind every one.
+	// at writes element i as a reply. each writes all elements in their order and calls after once after
+	// each.
 	at   func(out *resp.Writer, i int)
 	each func(out *resp.Writer, after func())
 }
 
-// drawCall is what HRANDFIELD and ZRANDMEMBER ask for.
+// drawCall holds the arguments of HRANDFIELD and ZRANDMEMBER.
 type drawCall struct {
 	key    []byte
 	single bool // without a count: one element, written alone
@@ -32,7 +33,7 @@ type drawCall struct {
 	paired bool // each with its value or score
 }
 
-// readDraw reads "key [count [WITHVALUES]]", or another word that asks for pairs.
+// readDraw reads "key [count [WITHVALUES]]", or another word that requests pairs.
 func readDraw(a *Scanner, pairWord string) (d drawCall, err error) {
 	d.key = a.Key()
 	if d.single = !a.More(); d.single {
@@ -51,8 +52,8 @@ func readDraw(a *Scanner, pairWord string) (d drawCall, err error) {
 	return d, a.Err()
 }
 
-// pairWords is how many values an element makes of the array around it: a pair is
-// one array in RESP3, and two values in RESP2.
+// pairWords returns the number of values of an element in the array around it: a pair is one array in RESP3,
+// and two values in RESP2.
 func pairWords(out *resp.Writer, paired bool) int {
 	if paired && out.Proto < 3 {
 		return 2
@@ -60,8 +61,8 @@ func pairWords(out *resp.Writer, paired bool) int {
 	return 1
 }
 
-// draw writes count distinct elements, or all if there are no more than count, or, if count is negative,
-// -count independent ones. elementWords is how many values of the reply's array an element makes.
+// draw writes count distinct elements, or all if there are no more than count. If count is negative it writes
+// -count independent elements. elementWords is the number of values of an element in the reply's array.
 func draw(c *Ctx, p pool, count int64, elementWords int) error {
 	switch {
 	case count < 0:
@@ -81,8 +82,8 @@ func draw(c *Ctx, p pool, count int64, elementWords int) error {
 	return nil
 }
 
-// drawIndependent writes count elements, each drawn from all. A few bytes of a call could so ask for any
-// amount of memory, which Redis then takes: here the reply may not be longer than a string.
+// drawIndependent writes count elements, each drawn from all. A short call could request a reply of any size,
+// for which Redis then allocates memory. Here the reply may not be longer than a string.
 func drawIndependent(c *Ctx, p pool, count int64, elementWords int) error {
 	most := c.Settings.MaxStringBytes
 	if count > most/int64(leastElementBytes*elementWords) {
@@ -102,7 +103,8 @@ func drawIndependent(c *Ctx, p pool, count int64, elementWords int) error {
 	return nil
 }
 
-// spread returns the pool with all its elements written out once, so that at takes the same time for each.
+// spread returns the pool with all its elements written out once, so that at takes the same time for each
+// element.
 func (p pool) spread(proto int) pool {
 	all := resp.Writer{Proto: proto}
 	ends := make([]int, 1, p.len+1)
@@ -111,8 +113,8 @@ func (p pool) spread(proto int) pool {
 	return p
 }
 
-// distinct draws count different numbers below n, each sequence with the same chance,
-// in O(count). count is below n.
+// distinct draws count different numbers below n, each sequence with the same probability, in O(count). count
+// is below n.
 func distinct(r Rand, n, count int) []int {
 	if count*3 >= n {
 		return distinctOfMost(r, n, count)

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Error is an error that the client sees. The text is the whole reply, its code word first and without the
-// leading '-'; two errors are equal if their texts are.
+// Error is an error that the client sees. The text is the whole reply, with its code word first and without
+// the leading '-'. Two errors are equal if their texts are equal.
 type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// Every text that a client can get stands here and in the functions below, byte for byte as Redis 7.4 says it
-// where Redis has the case. Those that follow a command's own arguments are grouped by family.
+// Every text that a client can get is here and in the functions below. If Redis has the case, the text is
+// byte for byte that of Redis 7.4. Texts about a command's own arguments are grouped by family.
 const (
 	ErrSyntax       Error = "ERR syntax error"
 	ErrWrongType    Error = "WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -55,7 +55,7 @@ const (
 	ErrRestoreIdle Error = "ERR Invalid IDLETIME value, must be >= 0"
 	ErrRestoreFreq Error = "ERR Invalid FREQ value, must be >= 0 and <= 255"
 
-	// MIGRATE. The last one is ours.
+	// MIGRATE. The last error is ours.
 	ErrMigrateKeys    Error = "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string"
 	ErrMigrateConnect Error = "IOERR error or timeout connecting to the client"
 	ErrMigrateWrite   Error = "IOERR error or timeout writing to target instance"
@@ -102,7 +102,7 @@ const (
 	ErrClientIDSign  Error = "ERR client-id should be greater than 0"
 	ErrUnblockReason Error = "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"
 
-	// What this server is not, and has not.
+	// Features of Redis that this server does not have.
 	ErrNoCluster    Error = "ERR This instance has cluster support disabled"
 	ErrMasterPort   Error = "ERR Invalid master port"
 	ErrPasswordBits Error = "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
@@ -179,7 +179,7 @@ const (
 	ErrPFNoKey            Error = "ERR The specified key does not exist"
 	ErrPFNotSparse        Error = "ERR HLL encoding is not sparse"
 
-	// Deadlines of the fields of a hash, as Redis 8 says it.
+	// Deadlines of the fields of a hash, as in Redis 8.
 	ErrFieldTimeSign   Error = "ERR invalid expire time, must be >= 0"
 	ErrNoFieldTime     Error = "ERR missing expire time"
 	ErrFieldsMissing   Error = "ERR Mandatory argument FIELDS is missing or not at the right position"
@@ -238,7 +238,7 @@ const (
 	ErrStock         Error = "ERR seckill stock is not an integer or out of range"
 )
 
-// maxErrorArgBytes is how much of a client's own words Redis repeats in an error.
+// maxErrorArgBytes is the largest number of bytes of a client's own words that Redis repeats in an error.
 const maxErrorArgBytes = 128
 
 // ErrUnknownCommand names an unknown command and the beginning of its arguments. args starts with the name.
@@ -267,7 +267,7 @@ func ErrUnknownSubcommand(container string, sub []byte) Error {
 	return oneLine(append(b, " HELP."...))
 }
 
-// ErrSubcommandSyntax is what some subcommands say about arguments that they cannot understand.
+// ErrSubcommandSyntax is the reply of some subcommands to arguments that they do not understand.
 func ErrSubcommandSyntax(container string, sub []byte) Error {
 	b := append([]byte("ERR unknown subcommand or wrong number of arguments for '"), clip(sub, maxErrorArgBytes)...)
 	b = append(b, "'. Try "...)
@@ -285,7 +285,7 @@ func ErrInvalidExpire(name string) Error {
 	return Error("ERR invalid expire time in '" + name + "' command")
 }
 
-// ErrCategory names a category of commands that there is not.
+// ErrCategory names a category of commands that does not exist.
 func ErrCategory(name []byte) Error { return quoted("ERR Unknown category '", name, "'") }
 
 // ErrUnsupportedOption names an option that the EXPIRE family does not know.
@@ -314,10 +314,10 @@ func ErrGeoExactlyOne(options string, name []byte) Error {
 	return quoted("ERR exactly one of "+options+" can be specified for ", name, "")
 }
 
-// ErrPFSubcommand names what PFDEBUG does not know.
+// ErrPFSubcommand names an unknown subcommand of PFDEBUG.
 func ErrPFSubcommand(word []byte) Error { return quoted("ERR Unknown PFDEBUG subcommand '", word, "'") }
 
-// ErrPFSelfTest says what PFSELFTEST found.
+// ErrPFSelfTest returns the error that PFSELFTEST found.
 func ErrPFSelfTest(cause error) Error { return quoted("TESTFAILED ", []byte(cause.Error()), "") }
 
 // ErrUnknownArgument names the word that HSETEX does not know.
@@ -328,7 +328,7 @@ func ErrHelloOption(option []byte) Error {
 	return quoted("ERR Syntax error in HELLO option '", option, "'")
 }
 
-// ErrLatencySamples names an event that has never taken long.
+// ErrLatencySamples names an event without samples.
 func ErrLatencySamples(event []byte) Error {
 	return quoted("ERR No samples available for event '", event, "'")
 }
@@ -336,7 +336,7 @@ func ErrLatencySamples(event []byte) Error {
 // ErrClientType names an unknown type of clients.
 func ErrClientType(kind []byte) Error { return quoted("ERR Unknown client type '", kind, "'") }
 
-// ErrTrackingOverlap says that two prefixes overlap; which says where the other one stands.
+// ErrTrackingOverlap says that two prefixes overlap; which says where the other prefix was given.
 func ErrTrackingOverlap(name, which, other string) Error {
 	begin := quoted("ERR Prefix '", []byte(name), "' overlaps with "+which+" prefix '")
 	return quoted(string(begin), []byte(other), "'. Prefixes for a single client must not overlap.")
@@ -454,7 +454,7 @@ func quoted(before string, word []byte, after string) Error {
 	return oneLine(append(b, after...))
 }
 
-// ErrExecAbortedBy answers an EXEC that is refused itself; the transaction is gone.
+// ErrExecAbortedBy is the reply to an EXEC that is refused itself; the transaction is gone.
 func ErrExecAbortedBy(err error) Error {
 	return oneLine([]byte("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(err.Error(), "ERR ")))
 }
@@ -470,7 +470,7 @@ func clip(word []byte, n int) []byte {
 	return word
 }
 
-// oneLine makes an error of b, in which no word of the client can end the line.
+// oneLine makes an error of b. No word of the client can end the line.
 func oneLine(b []byte) Error {
 	for i, c := range b {
 		if c == '\r' || c == '\n' {
@@ -525,7 +525,7 @@ func ErrUserParenthesis(word []byte) Error {
 	return quoted("ERR Unmatched parenthesis in acl selector starting at '", word, "'.")
 }
 
-// ErrACLLoad is all that is wrong with an ACL file.
+// ErrACLLoad lists all errors in an ACL file.
 func ErrACLLoad(reasons string) Error { return oneLine([]byte("ERR " + reasons)) }
 
 // What clients see of streams and consumer groups, byte for byte as Redis 7.4 says it.
@@ -565,7 +565,7 @@ const (
 	ErrXSetIDBelowDeleted   Error = "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"
 )
 
-// Of producers, which 7.4 does not have.
+// Texts about producers, which Redis 7.4 does not have.
 const (
 	ErrProduceTwice        Error = "ERR IDMP/IDMPAUTO specified multiple times"
 	ErrProduceID           Error = "ERR IDMP/IDMPAUTO can be used only with auto-generated IDs"
@@ -581,7 +581,7 @@ const (
 	ErrRecordOther         Error = "ERR The producer's message is another entry of the stream"
 )
 
-// ErrStreamsUnbalanced says that XREAD, or XREADGROUP if grouped, has not as many IDs as keys.
+// ErrStreamsUnbalanced says that XREAD, or XREADGROUP if grouped, has a different number of IDs than of keys.
 func ErrStreamsUnbalanced(grouped bool) Error {
 	name, id := "xread", "$"
 	if grouped {
@@ -635,7 +635,7 @@ func ErrSaleBare(voucher []byte) Error {
 	return quoted("ERR seckill '", voucher, "' keeps no orders, it was not made with SECKILL.CREATE")
 }
 
-// ErrSaleField names a setting that is no number any more; nothing of ours writes such a thing.
+// ErrSaleField names a setting that is no number; the server never writes such a setting.
 func ErrSaleField(field []byte) Error {
 	return quoted("ERR seckill sale has an invalid field '", field, "'")
 }
@@ -690,7 +690,7 @@ const (
 	ErrLimitState     Error = "ERR the key does not hold the state of a limiter"
 	ErrLimitClock     Error = "ERR the clock shows a time that a limiter cannot hold: only 1970 to 2162"
 
-	// As redis-cell says it, but for its first words.
+	// As in redis-cell, except for the first words.
 	ErrThrottleZero     Error = "ERR Zero rates are not supported"
 	ErrThrottleNegative Error = "ERR max_burst, count, period and quantity must not be negative"
 )

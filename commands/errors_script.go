@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What clients see of scripts and functions, byte for byte as Redis 7.4 says it. What a script sees of a
-// refused call is the same text with the code ERR before it.
+// The texts that clients see about scripts and functions, byte for byte those of Redis 7.4. In a script the
+// text of a refused call is the same, with the code ERR before it.
 const (
 	ErrNoSuchScript    Error = "NOSCRIPT No matching script. Please use EVAL."
 	ErrKeysSign        Error = "ERR Number of keys can't be negative"
@@ -29,7 +29,7 @@ const (
 	ErrShebang         Error = "ERR Invalid script shebang"
 	ErrShebangEngine   Error = "ERR Invalid engine in script shebang"
 
-	// What a script's call is refused with.
+	// The texts for a call of a script that is refused.
 	ErrCallArguments  Error = "ERR Please specify at least one argument for this redis lib call"
 	ErrCallTypes      Error = "ERR Lua redis lib command arguments must be strings or integers"
 	ErrCallUnknown    Error = "ERR Unknown Redis command called from script"
