@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Debug is what /debug shows, beside profiles.
+// Debug is the content of /debug besides profiles.
 type Debug struct {
 	// Log returns the last lines of the server's log.
 	Log func() []byte
 }
 
-// How long a profile of the processor takes, in seconds.
+// The duration of a processor profile, in seconds.
 const (
 	usualProfileS = 5
 	mostProfileS  = 60
 )
 
-// debug are the paths of /debug, which are there with admin-debug. The command line is not among them, as it
-// is in net/http/pprof: it may have a password.
+// debug returns the handler for the paths of /debug, which exist with admin-debug. Unlike net/http/pprof it
+// does not show the command line, which may contain a password.
 func (p *Port) debug(d *Debug) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/log", func(w http.ResponseWriter, _ *http.Request) {
@@ -32,8 +32,8 @@ func (p *Port) debug(d *Debug) http.Handler {
 	return mux
 }
 
-// profileNamed sends a profile of the runtime, such as heap or goroutine. debug is the form: 0 is that of
-// 'go tool pprof', and 1 and 2 are text.
+// profileNamed sends a profile of the runtime, such as heap or goroutine. debug is the format: 0 is for 'go
+// tool pprof'; 1 and 2 are text.
 func profileNamed(w http.ResponseWriter, r *http.Request) {
 	profile := pprof.Lookup(r.PathValue("name"))
 	form, err := wholeOf(r, "debug", 0, 0, 2)
@@ -71,7 +71,7 @@ func (p *Port) profileProcessor(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wholeOf is a number of the query within bounds. bad says what is wrong with it.
+// wholeOf returns a number of the query, which must be within bounds. bad describes the error.
 func wholeOf(r *http.Request, name string, usual, least, most int) (n int, bad string) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// healthz says that the process is alivein any state of the server: it reads nothing from it.
+// healthz reports that the process runs. It does so in any state of the server, from which it reads nothing.
 func (p *Port) healthz(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok") }
 
-// readyz says whether clients are served, and why not, and what an operator has to look at.
+// readyz reports whether clients are served, and if not, why. It also reports alarms for an operator.
 func (p *Port) readyz(w http.ResponseWriter, _ *http.Request) {
 	if err := p.source.Ready(); err != nil {
 		tell(w, http.StatusServiceUnavailable, err.Error())

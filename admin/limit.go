@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// The limits of connections. Requests other than probes are at most mostRequests at a time, so mostProbes
-// connections at least can always be replaced.
+// The limits of connections. Requests other than probes are at most mostRequests at a time. So at least
+// mostProbes connections can always be replaced.
 const (
 	mostRequests = 64
 	mostProbes   = 16
 	mostConns    = mostRequests + mostProbes
 )
 
-// crowd is the connections of a port. A connection is served while it has one of the places for requests.
-// Otherwise it is idle: it has sent nothing, or a part of a request, or it is asked by a probe, which takes a
-// moment. If there are too many connections, a new one replaces the one that has been idle for longest. So
-// clients that only hold connections keep no other out, and no number of requests keeps probes out.
+// crowd holds the connections of a port. A connection is served while it has one of the places for requests.
+// Otherwise it is idle: it has sent nothing, or a part of a request, or a probe, which takes a moment. If
+// there are too many connections, a new connection replaces the one that has been idle for longest. So
+// clients that only hold connections do not block other clients, and no number of requests blocks probes.
 type crowd struct {
 	most   int
 	places chan struct{} // one for each connection that is served; fewer than most
@@ -35,7 +35,7 @@ func newCrowd(requests, probes int) *crowd {
 	return &crowd{most: requests + probes, places: make(chan struct{}, requests), idle: make(map[net.Conn]time.Time)}
 }
 
-// enter adds a connection, in the place of another one if there are too many.
+// enter adds a connection. If there are too many, it replaces another connection.
 func (c *crowd) enter(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,8 @@ func (c *crowd) enter(conn net.Conn) {
 	c.idle[conn] = time.Now()
 }
 
-// mark says since when a connection is idle; zero: it is served. One that has been replaced stays out.
+// mark records since when a connection is idle; zero: it is served. A connection that has been replaced is
+// not added again.
 func (c *crowd) mark(conn net.Conn, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// metric is what there is to know of a metric beside its values.
+// metric describes a metric without its values.
 type metric struct {
 	name   string
 	kind   dto.MetricType
@@ -20,8 +20,8 @@ type metric struct {
 	labels []string // sorted, as Prometheus has them
 }
 
-// metricsHandler is the page /metrics. It is not compressed: on the way from one machine to the next that
-// saves less time than it takes.
+// metricsHandler serves the page /metrics. It is not compressed: between two machines of a network the
+// compression takes more time than it saves.
 func metricsHandler(source Source, log *slog.Logger) http.Handler {
 	inner := promhttp.HandlerFor(gatherer{source}, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		MaxRequestsInFlight: 4, DisableCompression: true})
@@ -32,7 +32,7 @@ func metricsHandler(source Source, log *slog.Logger) http.Handler {
 	})
 }
 
-// gathered sends an answer in large pieces: the encoder writes small ones, and each that is sent is a system
+// gathered sends an answer in large pieces. The encoder writes small pieces, and each sent piece is a system
 // call.
 type gathered struct {
 	http.ResponseWriter
@@ -42,7 +42,7 @@ type gathered struct {
 // Write implements io.Writer.
 func (g gathered) Write(p []byte) (int, error) { return g.out.Write(p) }
 
-// allMetrics are all that a scrape may have.
+// allMetrics returns all metrics that a scrape may have.
 func allMetrics() []*metric {
 	all := slices.Concat(commandMetrics(), nativeMetrics())
 	for i := range fields {
@@ -51,7 +51,7 @@ func allMetrics() []*metric {
 	return all
 }
 
-// Description is what the documentation says of a metric.
+// Description is the documentation of a metric.
 type Description struct {
 	Name, Type, Help string
 	Labels           []string

@@ -2,14 +2,14 @@ package admin
 
 import dto "github.com/prometheus/client_model/go"
 
-// field is a metric that is a field of INFO, under the name that redis_exporter has for it.
+// field is a metric that is a field of INFO. Its name is the one of redis_exporter.
 type field struct {
 	info string
 	metric
 	scale float64 // of the field's unit; 0: 1
 }
 
-// fields are the fields of INFO that redis_exporter tells, and a few that later versions of it do.
+// fields are the fields of INFO that redis_exporter exports, and a few that later versions export.
 var fields = []field{
 	{info: "uptime_in_seconds", metric: gauge("redis_uptime_in_seconds", "Seconds since the start.")},
 	{info: "process_id", metric: gauge("redis_process_id", "The number of the process.")},

@@ -13,11 +13,11 @@ import (
 	"lockserver/server/raft"
 )
 
-// mostSales is how many sales have metrics of their own: each costs a few series, for as long as Prometheus
-// keeps them.
+// mostSales is the largest number of sales with metrics of their own. Each sale costs a few series, as long
+// as Prometheus stores them.
 const mostSales = 2000
 
-// What only this server has. A database is a label, because databases share no names.
+// The metrics that only this server has. A database is a label, because databases share no names.
 var (
 	locksHeld   = gauge("lockserver_locks_held", "Locks that are held, as LOCK.LIST shows them.", "db")
 	lockWaiters = gauge("lockserver_lock_waiters", "Commands that wait for locks.", "db")
@@ -85,7 +85,7 @@ func nativeMetrics() []*metric {
 		&delayPending, &delayFired, &delayLate, &syncSeconds, &certificate, &alarms, &logSyncs, &commits, &roundTrips, &memberLag}
 }
 
-// member sends the alarms of a member of a raft group, and when the first certificate ends.
+// member sends the alarms of a member of a raft group, and the end of its first certificate.
 func (s *scrape) member(f *server.Figures, group string) {
 	if !f.CertificateEnds.IsZero() {
 		s.send(&certificate, float64(f.CertificateEnds.Unix()))
@@ -103,7 +103,7 @@ func (s *scrape) member(f *server.Figures, group string) {
 	s.raftTimes(f, group)
 }
 
-// raftTimes sends how long things took in a raft group, and how far members are behind.
+// raftTimes sends the durations of steps in a raft group, and the lag of members.
 func (s *scrape) raftTimes(f *server.Figures, group string) {
 	t := &f.RaftTimes
 	s.sendTimes(&logSyncs, &t.Sync.All, group)
@@ -116,7 +116,7 @@ func (s *scrape) raftTimes(f *server.Figures, group string) {
 	}
 }
 
-// dbName is how redis_exporter names a database.
+// dbName is the name of a database in redis_exporter.
 func dbName(id int) string { return "db" + strconv.Itoa(id) }
 
 // locks sends the metrics of the locks, of delayed entries and of the log. Database 0 is always included,
@@ -176,7 +176,7 @@ func (s *scrape) classes(f *server.Figures) {
 	s.send(&spansDropped, float64(f.SpansDropped))
 }
 
-// sales tells of the sales.
+// sales sends the metrics of the sales.
 func (s *scrape) sales(f *server.Figures) {
 	s.send(&salesCount, float64(f.Sales))
 	reported := 0

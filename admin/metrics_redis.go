@@ -11,7 +11,7 @@ import (
 	"lockserver/server"
 )
 
-// The metrics that redis_exporter has and that are not simply a field of INFO.
+// The metrics of redis_exporter that are more than a field of INFO.
 var (
 	up           = gauge("redis_up", "1: the server tells of itself.")
 	startTime    = gauge("redis_start_time_seconds", "When the server was started.")
@@ -53,7 +53,7 @@ func commandMetrics() []*metric {
 		&spikeDuration, &masterLinkUp, &masterLastIO, &masterSyncing, &replicaOffset, &slaveOffset, &slaveLag}
 }
 
-// redis tells what redis_exporter would find.
+// redis sends the metrics of redis_exporter.
 func (s *scrape) redis(f *server.Figures) {
 	info := make(map[string]string)
 	for line := range strings.SplitSeq(f.Info, "\r\n") {
@@ -98,7 +98,7 @@ func (s *scrape) redis(f *server.Figures) {
 	}
 }
 
-// infoLine tells what a line of INFO has that has several values.
+// infoLine sends the metrics of a line of INFO with several values.
 func (s *scrape) infoLine(name, value string, info map[string]string) {
 	if cmd, ok := strings.CutPrefix(name, "cmdstat_"); ok {
 		v := parts(value)
@@ -119,7 +119,7 @@ func (s *scrape) infoLine(name, value string, info map[string]string) {
 	}
 }
 
-// replication tells of the link to a master, and of the replicas.
+// replication sends the metrics of the link to a master, and of the replicas.
 func (s *scrape) replication(info map[string]string) {
 	if host := info["master_host"]; host != "" {
 		port, up := info["master_port"], 0.0
@@ -151,8 +151,8 @@ func (s *scrape) replication(info map[string]string) {
 	}
 }
 
-// percentiles tells how the calls of a command are spread over time. The quantiles are of a hundred, as
-// redis_exporter has them.
+// percentiles sends the distribution of the call times of a command. The quantiles are in percent, as in
+// redis_exporter.
 func (s *scrape) percentiles(cmd string, times, stat map[string]float64) {
 	pairs, isNew := s.label(&latencies, cmd)
 	if !isNew {

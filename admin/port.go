@@ -20,18 +20,18 @@ import (
 	"lockserver/server/raft"
 )
 
-// Source is the server that a port tells of. *server.Server is one.
+// Source is the server that a port reports about. *server.Server is one.
 type Source interface {
-	// Ready returns nil if clients are served, and otherwise why they are not, in one line.
+	// Ready returns nil if clients are served, and otherwise the reason in one line.
 	Ready() error
-	// Alarms are what an operator has to look at though clients are served, each in one line.
+	// Alarms are problems for an operator although clients are served, each in one line.
 	Alarms() []raft.Alarm
-	// Figures returns what the server tells of itself.
+	// Figures returns the figures of the server.
 	Figures() server.Figures
 	// EachSale visits the sales, until visit returns false.
 	EachSale(visit func(db int, s *commands.SaleFigures) bool)
-	// DialAudited returns a new connection for commands, that of a client which has not logged in. The caller
-	// audits what it does.
+	// DialAudited returns a new connection for commands, like that of a client that has not logged in. The
+	// caller audits its commands.
 	DialAudited() (net.Conn, error)
 	// Permits reports whether a user of the ACL may run a command.
 	Permits(user string, command ...string) bool
@@ -39,27 +39,28 @@ type Source interface {
 
 // Options say where a port listens.
 type Options struct {
-	Addr string // host:port; port 0 is a free one, which Port.Addr tells
+	Addr string // host:port; port 0 stands for a free port, which Port.Addr returns
 	Log  *slog.Logger
-	// Audit takes what users do in the console; nil: that only goes to Log.
+	// Audit gets the actions of users in the console; nil: they only go to Log.
 	Audit *slog.Logger
-	// AutoLogin logs requests of this machine in to the console as the user default, if that has no password.
-	// It has an effect only while the port listens on a loopback address.
+	// AutoLogin logs in requests of this machine to the console as the user default, if that user has no
+	// password. It has an effect only while the port listens on a loopback address.
 	AutoLogin bool
-	// Debug has what is served under /debug; nil: nothing is.
+	// Debug is the content of /debug; nil: there is no /debug.
 	Debug *Debug
-	// Hosts are names by which /metrics may be asked for, beside addresses and names without a dot; "*": any.
+	// Hosts are names that a request for /metrics may use, besides addresses and names without a dot; "*":
+	// any name.
 	Hosts []string
 }
 
-// The limits of a port: it is for a few programs and people, and other clients must not cost the server
+// The limits of a port. It is for a few programs and people, and other clients must not cost the server
 // anything.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
-	endTimeout    = time.Second // that requests under way have when the port closes
+	endTimeout    = time.Second // for requests under way when the port closes
 	mostHeader    = 16 << 10    // bytes
 	mostBody      = 64 << 10    // bytes
 )
@@ -75,7 +76,7 @@ type Port struct {
 	served   sync.WaitGroup
 	past     history.Book
 	closing  chan struct{}
-	// begun is when the port was opened, which is when the process began, but for a moment.
+	// begun is when the port was opened, a moment after the process began.
 	begun time.Time
 }
 
@@ -101,11 +102,11 @@ func Open(source Source, o Options) (*Port, error) {
 	return p, nil
 }
 
-// Addr is where the port listens.
+// Addr returns the address on which the port listens.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
-// Close ends the port: requests under way have a moment to come to their end. Nothing runs any more when it
-// returns.
+// Close ends the port. Requests under way have a short time to end. When Close returns no goroutine runs any
+// more.
 func (p *Port) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
@@ -116,7 +117,7 @@ func (p *Port) Close() {
 	p.served.Wait()
 }
 
-// routes are all paths of the port.
+// routes returns the handler for all paths of the port.
 func (p *Port) routes() http.Handler {
 	others := http.NewServeMux()
 	others.Handle("/", p.console())
@@ -131,7 +132,7 @@ func (p *Port) routes() http.Handler {
 	return bounded(mux)
 }
 
-// bounded bounds what a request may bring, and says what is true of every reply.
+// bounded limits the size of a request, and sets the headers that every reply has.
 func bounded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, mostBody)
@@ -149,15 +150,15 @@ func (p *Port) console() *console.Console {
 	return c
 }
 
-// AutoLogin says whether the console logs requests of this machine in by itself.
+// AutoLogin reports whether the console logs in requests of this machine without a password.
 func (p *Port) AutoLogin() bool {
 	addr, ok := p.Addr().(*net.TCPAddr)
 	return p.options.AutoLogin && ok && addr.IP.IsLoopback()
 }
 
-// asked refuses requests by a name that may be a foreign page's. The owner of a name in the DNS can make it
-// resolve to this machine. Then a page of that name, in a browser on this machine, could read the answer.
-// Addresses, and names without a dot, have no such owner.
+// asked refuses requests with a host name that may belong to a foreign page. The owner of a name in the DNS
+// can make it resolve to this machine. Then a page of that name, in a browser on this machine, could read the
+// answer. Addresses, and names without a dot, have no such owner.
 func (p *Port) asked(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := console.HostName(r)

@@ -9,7 +9,7 @@ import (
 	"lockserver/commands"
 )
 
-// mostRemembered is of how many sales the past is kept: of the latest.
+// mostRemembered is the number of sales with a stored past: the latest sales.
 const mostRemembered = 32
 
 // remembering adds to the history until the port closes.
@@ -26,7 +26,7 @@ func (p *Port) remembering() {
 	}
 }
 
-// remember adds what the charts of the console show.
+// remember adds the figures for the charts of the console.
 func (p *Port) remember(now time.Time) {
 	var ops, used, resident float64
 	for line := range strings.SplitSeq(p.source.Figures().Info, "\r\n") {

@@ -10,9 +10,9 @@ import (
 	"lockserver/internal/histogram"
 )
 
-// gatherer makes the metrics of a scrape from the figures of its moment. It is no prometheus.Registry: that
-// checks and sorts the series of a thousand sales anew each time, which takes longer than all the rest. What
-// it would check, a test does.
+// gatherer makes the metrics of a scrape from the present figures. It is no prometheus.Registry: that checks
+// and sorts the series of a thousand sales anew each time, which takes longer than everything else. A test
+// makes the same checks instead.
 type gatherer struct{ source Source }
 
 // Gather implements prometheus.Gatherer.
@@ -48,9 +48,9 @@ func (s *scrape) add(m *metric, series *dto.Metric) {
 	family.Metric = append(family.Metric, series)
 }
 
-// label returns the labels of a series; false: there has been one with them. They are names of keys and
-// errors, which clients make up. What is no UTF-8 is spelled otherwise, and what would then be there twice is
-// left out, for it would spoil the whole answer.
+// label returns the labels of a series; false if the series has been sent already. Labels are names of keys
+// and errors, which clients choose. A name that is not UTF-8 is spelled otherwise. If two series then have
+// the same labels, the second is left out, because it would make the whole answer invalid.
 func (s *scrape) label(m *metric, values ...string) (pairs []*dto.LabelPair, isNew bool) {
 	if len(values) == 0 {
 		return nil, true
@@ -72,7 +72,7 @@ func (s *scrape) label(m *metric, values ...string) (pairs []*dto.LabelPair, isN
 	return pairs, true
 }
 
-// send tells a value.
+// send sends a value of a metric.
 func (s *scrape) send(m *metric, value float64, labels ...string) {
 	if pairs, isNew := s.label(m, labels...); isNew {
 		s.sendTo(m, value, pairs)
@@ -81,7 +81,7 @@ func (s *scrape) send(m *metric, value float64, labels ...string) {
 
 // sendTo sends a value of a series with known labels.
 func (s *scrape) sendTo(m *metric, value float64, pairs []*dto.LabelPair) {
-	// One allocation for all of it.
+	// One allocation for the whole value.
 	if m.kind == dto.MetricType_COUNTER {
 		series := new(struct {
 			dto.Metric
@@ -101,7 +101,7 @@ func (s *scrape) sendTo(m *metric, value float64, pairs []*dto.LabelPair) {
 	s.add(m, &series.Metric)
 }
 
-// sendTimes tells a histogram of times in seconds.
+// sendTimes sends a histogram of times in seconds.
 func (s *scrape) sendTimes(m *metric, h *histogram.Histogram, labels ...string) {
 	pairs, isNew := s.label(m, labels...)
 	if !isNew {

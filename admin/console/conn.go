@@ -8,7 +8,7 @@ import (
 	"lockserver/internal/call"
 )
 
-// replyTimeout is how long the server may take for an answer.
+// replyTimeout is the largest time for an answer of the server.
 const replyTimeout = 10 * time.Second
 
 func connect(b Backend) (*call.Conn, error) {
@@ -19,7 +19,7 @@ func connect(b Backend) (*call.Conn, error) {
 	return call.New(nc, replyTimeout), nil
 }
 
-// number reads an integer that is a text, as INFO has them; 0: it is none.
+// number reads an integer that is a text, as in INFO; 0 if the text is no integer.
 func number(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n

@@ -28,20 +28,20 @@ var static embed.FS
 
 // Backend is the server that a console shows. *server.Server is one.
 type Backend interface {
-	// DialAudited returns a new connection for commands, that of a client which has not logged in. The caller
-	// audits what it does.
+	// DialAudited returns a new connection for commands, like that of a client that has not logged in. The
+	// caller audits its commands.
 	DialAudited() (net.Conn, error)
 	// Permits reports whether a user of the ACL may run a command.
 	Permits(user string, command ...string) bool
 }
 
-// Console is the handler of all pages of the console. It runs nothing of its own: what is over is cleaned
-// up by the next request.
+// Console is the handler of all pages of the console. It runs no goroutine of its own: the next request
+// removes expired sessions.
 type Console struct {
-	// Audit takes what users do; nil: that only goes to the log. Set it before the first request.
+	// Audit gets the actions of users; nil: they only go to the log. Set it before the first request.
 	Audit *slog.Logger
-	// AutoLogin logs requests of this machine in as the user default, if that has no password. Set it before
-	// the first request.
+	// AutoLogin logs in requests of this machine as the user default, if that user has no password. Set it
+	// before the first request.
 	AutoLogin bool
 
 	backend  Backend
@@ -50,7 +50,7 @@ type Console struct {
 	sessions sessions
 	attempts attempts
 	pages    *template.Template
-	version  string // of what is embedded: browsers keep it for as long as that is the same
+	version  string // version of the embedded files: browsers cache them for as long as it is the same
 	mux      *http.ServeMux
 }
 
@@ -72,7 +72,7 @@ func New(b Backend, past *history.Book, log *slog.Logger) *Console {
 	return c
 }
 
-// audit records what a user has done, or tried.
+// audit records an action of a user, or an attempt.
 func (c *Console) audit(event, user, address string, attrs ...any) {
 	if c.Audit != nil {
 		c.Audit.Info(event, append([]any{"user", user, "address", address}, attrs...)...)
@@ -121,17 +121,17 @@ func (c *Console) posted(handle func(http.ResponseWriter, *http.Request, *sessio
 	}
 }
 
-// mostForm bounds what a form may bring, in bytes.
+// mostForm bounds the size of a form in bytes.
 const mostForm = 64 << 10
 
-// frame is what every page shows, around its Body.
+// frame holds the parts that every page shows around its Body.
 type frame struct {
 	Title, Path string
 	Asked       bool // the user logged in
 	User        string
 	Token       string
 	Pages       []link
-	Live        string // where the events of the page come from
+	Live        string // the address of the page's events
 	NowMS       int64
 	Body        any
 }
@@ -142,7 +142,7 @@ type link struct {
 	Here       bool
 }
 
-// navigation has the pages that a user may see, of the database that is shown.
+// navigation returns the pages that a user may see, for the database that is shown.
 func (c *Console) navigation(s *session, path string, db int) (links []link) {
 	for _, v := range c.views() {
 		if v.path != "/lock" && c.backend.Permits(s.user, v.needs...) {
@@ -194,7 +194,7 @@ func (c *Console) page(v view) http.HandlerFunc {
 	}
 }
 
-// problem is what a page shows that cannot be shown.
+// problem is shown instead of a page that cannot be shown.
 type problem struct{ Title, Text string }
 
 // notLeading explains the error of a member of a raft group that does not lead; empty: it is another error.
@@ -233,7 +233,7 @@ func (c *Console) execute(name string, data any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// staticVersion is a hash of what is embedded.
+// staticVersion is a hash of the embedded files.
 func staticVersion() string {
 	sum := sha256.New()
 	entries, _ := static.ReadDir("static")
@@ -244,7 +244,8 @@ func staticVersion() string {
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
-// serveStatic serves what is embedded, for ever, because its path has the version.
+// serveStatic serves the embedded files. Browsers may cache them for ever, because the path contains the
+// version.
 func (c *Console) serveStatic(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("version") == c.version {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

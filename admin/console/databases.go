@@ -14,20 +14,20 @@ import (
 type databaseNav struct {
 	Path  string
 	Shown int
-	All   []int // those that hold anything, and the one that is shown; nil: the user may not know
+	All   []int // the databases with any keys, and the database that is shown; nil: the user may not know
 }
 
 // databaseView is a database on the page of the server.
 type databaseView struct {
 	ID                 int
 	Keys, Timed        int64
-	LocksKnown         bool // the rest is
+	LocksKnown         bool // the following fields are known
 	Held, Waiting      int64
 	WaitP99MS          float64
 	Expired, Deadlocks int64 // expired leases, refused deadlock cycles
 }
 
-// database reads which database a page shows.
+// database returns the number of the database that a request is for.
 func database(r *http.Request) int {
 	db, err := strconv.Atoi(r.URL.Query().Get("db"))
 	if err != nil || db < 0 {
@@ -36,7 +36,7 @@ func database(r *http.Request) int {
 	return db
 }
 
-// databases asks which there are.
+// databases asks the server for the databases with keys.
 func (c *Console) databases(s *session, path string, shown int) databaseNav {
 	nav := databaseNav{Path: path, Shown: shown}
 	if !c.backend.Permits(s.user, "INFO", "keyspace") {
@@ -56,7 +56,7 @@ func (c *Console) databases(s *session, path string, shown int) databaseNav {
 	return nav
 }
 
-// keyspace reads the section of INFO that tells of databases.
+// keyspace reads the section of INFO with the databases.
 func keyspace(info map[string]string) (list []databaseView) {
 	for name, value := range info {
 		text, ok := strings.CutPrefix(name, "db")
@@ -82,7 +82,7 @@ func pairs(text string) map[string]string {
 	return m
 }
 
-// readDatabases tells of the databases that hold anything, and of their locks if the user may know.
+// readDatabases reads the databases with any keys, and their locks if the user may see these.
 func (p *serverPage) readDatabases(c *Console, s *session) {
 	p.Databases, p.NoLocks = keyspace(p.Info), "LOCK.STATS is not for this user"
 	if !c.backend.Permits(s.user, "LOCK.STATS") {
@@ -90,7 +90,7 @@ func (p *serverPage) readDatabases(c *Console, s *session) {
 	}
 	v, err := s.conn.Do("LOCK.STATS")
 	if err != nil {
-		// A rule about databases is in the way, or the leader.
+		// The user has no right for a database, or another server leads.
 		p.NoLocks = cmp.Or(notLeading(err.Error()).Title, p.NoLocks)
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// functions are what templates call.
+// functions returns the functions for templates.
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset":    func(name string) string { return "/static/" + c.version + "/" + name },
@@ -29,7 +29,7 @@ func (c *Console) functions() template.FuncMap {
 	}
 }
 
-// count writes a number with its thousands apart.
+// count writes a number with separators between thousands.
 func count(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	var b strings.Builder
@@ -42,7 +42,7 @@ func count(n int64) string {
 	return b.String()
 }
 
-// micro writes a number of microseconds, which may be few.
+// micro writes a number of microseconds, which may be small.
 func micro(us float64) string {
 	if us >= 100 {
 		return count(int64(us))
@@ -64,7 +64,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f %s", size, units[unit])
 }
 
-// shown is a name as it can be read: names are bytes, and need be no text.
+// shown returns a name in a readable form: names are bytes, and may be no text.
 func shown(name string) string {
 	if name == "" {
 		return `""`
@@ -79,10 +79,10 @@ func shown(name string) string {
 // Korean are.
 const wideFrom = 0x1100
 
-// shorten leaves out the end of a name that is wider than so many Latin letters.
+// shorten cuts the end of a name that is wider than most Latin letters.
 func shorten(text string, most int) string {
 	text = shown(text)
-	width, cut := 0, 0 // cut: where the end is left out, if it must be
+	width, cut := 0, 0 // cut: where the end is cut, if necessary
 	for i, r := range text {
 		if width < most {
 			cut = i
@@ -97,7 +97,7 @@ func shorten(text string, most int) string {
 	return text[:cut] + "…"
 }
 
-// percent is a part of a whole, from 0 to 100.
+// percent returns a part of a whole in percent, from 0 to 100.
 func percent(part, whole int64) int64 {
 	if whole <= 0 {
 		return 0

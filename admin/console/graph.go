@@ -9,9 +9,10 @@ import (
 	"lockserver/internal/resp"
 )
 
-// The wait-for graph: owners and locks by turns, from those that hold and do not wait, on the left, to those
-// that wait and hold nothing, on the right. It is nearly always a forest, because only MLOCK waits for two
-// locks, and deadlock cycles are refused. So it is laid out as a forest, and other edges are drawn across.
+// The wait-for graph: owners and locks in turn. Owners that hold locks and do not wait are on the left,
+// owners that wait and hold nothing on the right. It is nearly always a forest, because only MLOCK waits for
+// two locks, and deadlock cycles are refused. So it is laid out as a forest, and other edges are drawn
+// across.
 
 // The limits and measures of the picture, which is in units of a pixel.
 const (
@@ -28,7 +29,7 @@ type graphPage struct {
 	DB            int
 	Databases     databaseNav
 	Waits         int
-	More          bool // there are more than are drawn
+	More          bool // there are more waits than are drawn
 	Width, Height int
 	Nodes         []*graphNode
 	Edges         []graphEdge
@@ -39,25 +40,25 @@ type graphPage struct {
 type graphNode struct {
 	Name   string
 	IsLock bool
-	Free   bool // a lock without holder
+	Free   bool // a lock without a holder
 	Link   string
 	X, Y   int
 	Waits  bool // an owner who waits
 	behind []*graphNode
 	placed bool
-	before int // how many nodes lead to it
+	before int // the number of nodes that lead to it
 }
 
-// graphEdge leads from who waits to a lock, or from a lock to its owner.
+// graphEdge leads from a waiting owner to a lock, or from a lock to its owner.
 type graphEdge struct {
 	X1, Y1, X2, Y2, Middle int
 	Held                   bool
 }
 
-// MiddleY is where text stands within a node.
+// MiddleY is the position of the text within a node.
 func (n *graphNode) MiddleY() int { return n.Y + nodeHeight/2 }
 
-// loadGraph is the page with the graph.
+// loadGraph loads the page with the graph.
 func (c *Console) loadGraph(s *session, r *http.Request) (any, error) {
 	p := &graphPage{DB: database(r)}
 	replies, err := s.conn.All([]string{"SELECT", strconv.Itoa(p.DB)}, []string{"LOCK.WAITERS", "COUNT", strconv.Itoa(mostDrawn + 1)})
@@ -91,7 +92,7 @@ func (p *graphPage) draw(waits []resp.Value) {
 		}
 		return n, !known
 	}
-	var pairs [][2]*graphNode // pairs of a node and the node behind it
+	var pairs [][2]*graphNode // pairs of a node and the next node
 	for _, w := range waits {
 		f := call.FieldsOf(w)
 		latch := f.Text("mode") == "latch"
@@ -122,7 +123,7 @@ func (p *graphPage) draw(waits []resp.Value) {
 	}
 }
 
-// waiterName is what a node with a waiter shows. A client that waits for a latch has no owner.
+// waiterName returns the text of a waiter's node. A client that waits for a latch has no owner.
 func waiterName(f call.Fields, latch bool) string {
 	if !latch {
 		return f.Text("owner")
@@ -136,8 +137,8 @@ func (n *graphNode) add(behind *graphNode) {
 	behind.before++
 }
 
-// place gives every node its place: a tree from each node that waits for nothing, then trees from the rest,
-// which would be an undetected cycle.
+// place sets the position of every node. First it places a tree from each node that waits for nothing, then
+// trees from the other nodes, which would be an undetected cycle.
 func (p *graphPage) place() {
 	row := 0
 	for _, n := range p.Nodes {
@@ -153,7 +154,7 @@ func (p *graphPage) place() {
 	p.Height = row*rowHeight - (rowHeight - nodeHeight) + 2*margin
 }
 
-// placeTree places a node and what is behind it, from a row on, and returns the next free row.
+// placeTree places a node and the nodes after it, from a row on, and returns the next free row.
 func (n *graphNode) placeTree(column, row int, p *graphPage) (next int) {
 	n.placed = true
 	n.X = margin + column*columnWidth

@@ -7,14 +7,14 @@ import (
 	"lockserver/internal/call"
 )
 
-// raftView is what the page of the server shows of the raft group that the server is a member of.
+// raftView is the part of the server's page about its raft group.
 type raftView struct {
 	Name, Self, Role, Leader, LeaderAddress string
 	Commit, Applied                         int64
 	LagMS, LagEntries                       int64 // LagEntries below 0: not known
 	Alarms                                  []string
 	Members                                 []groupMember
-	NoMembers                               string // why they are not listed
+	NoMembers                               string // why the members are not listed
 }
 
 // groupMember is a row of the list of members.
@@ -23,7 +23,7 @@ type groupMember struct {
 	Self                   bool
 	Applied, Lag           int64
 	LagMS                  int64
-	HeardMS                int64 // how long ago this member has heard of it; below 0: never
+	HeardMS                int64 // the time since this member has last heard of it; below 0: never
 	Version                string
 	DiskFree               int64 // in bytes; below 0: not known
 	Problem                string

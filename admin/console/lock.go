@@ -12,10 +12,10 @@ type lockDetail struct {
 	Key      string
 	DB       int
 	Lock     *lockView // nil: the lock is free
-	Timeline *timeline // nil: the server keeps no events, or the user may not see them
+	Timeline *timeline // nil: the server stores no events, or the user may not see them
 	MayForce bool
 	Problem  string
-	Done     bool // it has just been released from here
+	Done     bool // this page has just released the lock
 }
 
 func lockLink(db int, key string) string { return "/lock?" + lockQuery(db, key) }
@@ -24,7 +24,8 @@ func lockQuery(db int, key string) string {
 	return url.Values{"db": {strconv.Itoa(db)}, "key": {key}}.Encode()
 }
 
-// ReleaseLink names the lock in an address, which can hold any bytes, as a field of a form cannot.
+// ReleaseLink returns the address of the form. The lock is named in the address, which can contain any bytes;
+// a field of a form cannot.
 func (d *lockDetail) ReleaseLink() string { return "/lock/release?" + lockQuery(d.DB, d.Key) }
 
 // loadLock is the page of a lock.
@@ -47,7 +48,7 @@ func (c *Console) loadLock(s *session, r *http.Request) (any, error) {
 	return d, nil
 }
 
-// releaseProblems are why a lock was not released, by the words that stand in addresses.
+// releaseProblems returns why a lock was not released, by the word in the address.
 func releaseProblems(word string) string {
 	switch word {
 	case "name":
@@ -60,8 +61,8 @@ func releaseProblems(word string) string {
 	return ""
 }
 
-// takeRelease releases a lock by force: the one with the typed name, if its holder is still the one shown on
-// the page.
+// takeRelease releases a lock by force. The typed name must be the name of the lock, and its holder must
+// still be the holder that the page shows.
 func (c *Console) takeRelease(w http.ResponseWriter, r *http.Request, s *session) {
 	key, db := r.URL.Query().Get("key"), database(r)
 	outcome := release(s, db, key, r.PostFormValue("lock"), r.PostFormValue("name"))
@@ -76,13 +77,13 @@ func (c *Console) takeRelease(w http.ResponseWriter, r *http.Request, s *session
 	http.Redirect(w, r, lockLink(db, key)+"&problem="+outcome, http.StatusSeeOther)
 }
 
-// release does so, and says why not.
+// release releases a lock by force, and returns why it could not.
 func release(s *session, db int, key, token, typed string) (problem string) {
 	if typed != shown(key) {
 		return "name"
 	}
 	commands := [][]string{{"SELECT", strconv.Itoa(db)}, {"LOCK.FORCE", key}}
-	if number(token) > 0 { // what only Redisson's scripts took has none
+	if number(token) > 0 { // a lock of a script of Redisson has no token
 		commands[1] = []string{"GUARD", key, token, "LOCK.FORCE", key}
 	}
 	replies, err := s.conn.All(commands...)

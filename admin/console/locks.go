@@ -15,7 +15,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// What a page of locks shows, and how far one search looks before it lets the reader decide.
+// The sizes of a page of locks, and of one search.
 const (
 	locksAPage    = 50
 	searchPiece   = 1000 // locks that the server looks at in one go, which takes less than a millisecond
@@ -46,7 +46,7 @@ type lockView struct {
 	Waiters    []waiterView
 }
 
-// clientView is who acquired a lock, or waits.
+// clientView is the client that acquired a lock, or waits.
 type clientView struct {
 	ID            int64
 	Name, Address string
@@ -59,10 +59,10 @@ type waiterView struct {
 	Client              clientView
 	SinceMS, DeadlineMS int64
 	Permits             int64 // of a semaphore; 0: it waits for a lock
-	Notify              bool  // it blocks no connection
+	Notify              bool  // it waits without a blocked connection
 }
 
-// Shown is how a list names the waiter: by its owner, or by its client if it waits for a latch.
+// Shown is the name of the waiter in a list: its owner, or its client if it waits for a latch.
 func (w *waiterView) Shown() string { return cmp.Or(w.Owner, w.Client.Name, w.Client.Address) }
 
 // lockPage is the list of locks.
@@ -70,9 +70,9 @@ type lockPage struct {
 	DB        int
 	Databases databaseNav
 	Query     string
-	By        string // key or owner: what Query is looked for in
+	By        string // key or owner: where Query is searched
 	Locks     []lockView
-	Next      string // the cursor of what follows; empty: there is no more
+	Next      string // the cursor of the next page; empty: there is no next page
 	First     bool
 	Looked    int   // locks that were looked at
 	Held      int64 // holders of locks and permits in the database; 0: none, or the user may not know
@@ -86,7 +86,7 @@ type cycleView struct {
 	Links  []cycleLink
 }
 
-// cycleLink is an owner of a cycle, and the lock it waits for.
+// cycleLink is an owner of a cycle, and the lock that it waits for.
 type cycleLink struct{ Owner, Lock string }
 
 // PageLink is the address of the page that begins at a cursor.
@@ -102,8 +102,8 @@ func (p *lockPage) PageLink(cursor string) string {
 	return "/locks?" + q.Encode()
 }
 
-// loadLocks is the page of locks: the latest, and on the first page those with the longest queues. Locks with
-// more waiters come first.
+// loadLocks loads the page of locks: the latest locks, and on the first page also the locks with the longest
+// queues. Locks with more waiters come first.
 func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	p := &lockPage{DB: database(r), Query: strings.TrimSpace(q.Get("q")), By: q.Get("by"), First: q.Get("cursor") == ""}
@@ -134,7 +134,8 @@ func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 	return p, err
 }
 
-// addContended adds the locks with the longest queues, among the clients that have waited longest.
+// addContended adds the locks with the longest queues, as seen in the queues of the clients that have waited
+// longest.
 func addContended(c *call.Conn, db int, keys []string) ([]string, error) {
 	replies, err := c.All([]string{"SELECT", strconv.Itoa(db)}, []string{"LOCK.WAITERS", "COUNT", strconv.Itoa(waitersSeen)})
 	if err == nil {
@@ -160,8 +161,7 @@ func addContended(c *call.Conn, db int, keys []string) ([]string, error) {
 	return keys, nil
 }
 
-// search returns the keys of the locks to be shown. A lock of exactly the name that is looked for comes
-// first, wherever it stands.
+// search returns the keys of the locks to show. A lock with exactly the name in Query comes first.
 func (p *lockPage) search(c *call.Conn, cursor string) (keys []string, err error) {
 	words := []string{"COUNT", strconv.Itoa(locksAPage)}
 	pieces := 1
@@ -189,7 +189,7 @@ func (p *lockPage) search(c *call.Conn, cursor string) (keys []string, err error
 		cursor = replies[1].Elems[0].Str
 		for _, lock := range replies[1].Elems[1].Elems {
 			if key := call.FieldsOf(lock).Text("key"); (p.Query == "" || p.By == "owner" || key != p.Query) &&
-				(len(keys) == 0 || keys[len(keys)-1] != key) { // a shared lock is listed once a holder
+				(len(keys) == 0 || keys[len(keys)-1] != key) { // a shared lock is listed once for each holder
 				keys = append(keys, key)
 			}
 		}
@@ -201,7 +201,7 @@ func (p *lockPage) search(c *call.Conn, cursor string) (keys []string, err error
 	return keys, nil
 }
 
-// pattern is what is looked for anywhere in a name, unless it says itself where.
+// pattern returns a pattern that finds the query anywhere in a name, unless the query is a pattern itself.
 func pattern(query string) string {
 	if strings.ContainsAny(query, "*?[") {
 		return query
@@ -209,8 +209,7 @@ func pattern(query string) string {
 	return "*" + strings.ReplaceAll(query, `\`, `\\`) + "*"
 }
 
-// readLocks asks for locks. Those that have gone meanwhile are left out, as are those that the user may not
-// read.
+// readLocks reads locks. It leaves out locks that are gone, and locks that the user may not read.
 func readLocks(c *call.Conn, db int, keys []string, waiters int) (locks []lockView, err error) {
 	commands := [][]string{{"SELECT", strconv.Itoa(db)}}
 	for _, key := range keys {
@@ -236,7 +235,7 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 	l := lockView{Key: key, DB: db, Owner: f.Text("owner"), Client: newClientView(f["client"]), Holds: f.Int("holds"), Limit: f.Int("limit"), Token: f.Int("token"),
 		SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Waiting: f.Int("waiting"), Trace: traceOf(f)}
 	if ttl := f.Int("ttl"); ttl >= 0 {
-		// To a twentieth of a second: what takes its way at each look is no news.
+		// Rounded to a twentieth of a second: otherwise the delays of each request would look like changes.
 		l.EndsMS = (nowMS + ttl + 25) / 50 * 50
 	}
 	var sharers []string
@@ -259,7 +258,7 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 	return l
 }
 
-// traceOf is the identifier of the trace in a traceparent, by which viewers find it.
+// traceOf returns the trace id in a traceparent, by which viewers find the trace.
 func traceOf(f call.Fields) string {
 	if parts := strings.Split(f.Text("trace"), "-"); len(parts) == 4 {
 		return parts[1]
@@ -267,7 +266,7 @@ func traceOf(f call.Fields) string {
 	return ""
 }
 
-// named names the first of those who share a lock, and says how many more of all there are.
+// named returns the name of the first shared holder, and the number of the other holders.
 func named(owners []string, all int) string {
 	const most = 3
 	first := owners[:min(len(owners), most)]
@@ -283,7 +282,7 @@ func newClientView(v resp.Value) clientView {
 	return clientView{ID: f.Int("id"), Name: f.Text("name"), Address: f.Text("address")}
 }
 
-// readCycles reads the deadlock cycles that were refused lately.
+// readCycles reads the latest deadlock cycles that were refused.
 func readCycles(c *call.Conn, most int) (cycles []cycleView, err error) {
 	v, err := c.Do("LOCK.DEADLOCKS", "COUNT", strconv.Itoa(most))
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"lockserver/internal/call"
 )
 
-// The limits of logins: so many may fail within loginWindow, from one address and from all.
+// The limits of logins: the number of failures within loginWindow, from one address and from all addresses.
 const (
 	failuresEach = 5
 	failuresAll  = 50
 	loginWindow  = time.Minute
 )
 
-// attempts counts logins that failed, and those that are not decided yet: many at the same time are no more
-// guesses than one after the other.
+// attempts counts logins that have failed, and logins that are not decided yet. So a client gets no more
+// guesses by many logins at the same time.
 type attempts struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -31,7 +31,7 @@ type attempts struct {
 	from  map[netip.Addr]int // failuresAll at most
 }
 
-// reserve counts an attempt from an address before its password is looked at. If the address has no attempt
+// reserve counts an attempt from an address before its password is checked. If the address has no attempt
 // left, takeBack is nil. The caller calls takeBack if the login has not failed.
 func (a *attempts) reserve(from netip.Addr) (takeBack func()) {
 	a.mu.Lock()
@@ -58,10 +58,10 @@ func (a *attempts) reserve(from netip.Addr) (takeBack func()) {
 	}
 }
 
-// loginCookie has the token of the form by which one logs in: there is no session yet that could have it.
+// loginCookie has the token of the login form, because there is no session yet that could have it.
 const loginCookie = "lockserver_login"
 
-// loginForm is what the page of the login shows.
+// loginForm is the content of the login page.
 type loginForm struct {
 	Token, User, Problem, Next string
 }
@@ -129,11 +129,11 @@ func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, ownPath(form.Next), http.StatusSeeOther)
 }
 
-// errProtected is what a request reads that may not be the user default without a password.
+// errProtected is the reply to a request that may not log in as the user default without a password.
 const errProtected call.Error = "the user default has no password, and may log in only on the server's own machine, with console-auto-login"
 
-// authenticate logs in. The user default without a password is only for requests that are logged in by
-// themselves, as in protected mode.
+// authenticate logs in. The user default without a password is only for requests that AutoLogin accepts, as
+// in protected mode.
 func (c *Console) authenticate(r *http.Request, user, password string) (*call.Conn, error) {
 	if user == "default" && !c.logsInByItself(r) {
 		open, err := logIn(c.backend, "", "")

@@ -33,17 +33,17 @@ type saleView struct {
 	Stream                              string
 	StreamLength                        int64
 	Groups                              []groupView
-	Problem                             string // why nothing is known of it
+	Problem                             string // why the sale cannot be shown
 }
 
-// groupView is who reads the orders.
+// groupView is a consumer group that reads the orders.
 type groupView struct {
 	Name         string
 	Pending, Lag int64
 	LagKnown     bool
 }
 
-// NextLink is the address of what follows.
+// NextLink is the address of the next page.
 func (p *salePage) NextLink() string {
 	return "/sales?" + url.Values{"db": {strconv.Itoa(p.DB)}, "cursor": {p.Next}, "q": {p.Query}}.Encode()
 }
@@ -106,7 +106,8 @@ func newSaleView(db int, voucher string, v resp.Value) saleView {
 	return s
 }
 
-// salePoints are what the charts of sales get each second: the time, stock, sold, held and confirmed.
+// salePoints returns the values for the charts of sales at each second: the time, stock, sold, held and
+// confirmed.
 func salePoints(body any) map[string][]float64 {
 	now := float64(time.Now().UnixMilli()) / 1000
 	points := make(map[string][]float64)

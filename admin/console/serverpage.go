@@ -11,8 +11,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// What the page of the server shows at most. The list of clients is made in one go, so it is not asked for
-// when there are very many.
+// The largest sizes of lists on the server's page. The server builds the list of clients at once, so it is
+// not requested if there are very many clients.
 const (
 	commandsShown  = 12
 	slowShown      = 12
@@ -34,12 +34,12 @@ type serverPage struct {
 	Group       *raftView // nil: the server is in no raft group
 }
 
-// commandView is what one command has taken so far.
+// commandView is the total time of one command.
 type commandView struct {
 	Name          string
 	Calls, Failed int64
 	EachUS        float64
-	Share         int // of the time of the one that took most, in percent
+	Share         int // of the time of the command with the largest time, in percent
 	usec          int64
 }
 
@@ -81,7 +81,7 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// busiest are the commands that took most time.
+// busiest returns the commands with the largest total times.
 func busiest(info map[string]string) (list []commandView) {
 	for field, value := range info {
 		name, ok := strings.CutPrefix(field, "cmdstat_")
@@ -102,7 +102,7 @@ func busiest(info map[string]string) (list []commandView) {
 	return list
 }
 
-// readClients asks who is connected.
+// readClients reads the list of clients.
 func (p *serverPage) readClients(c *Console, s *session) {
 	n := number(p.Info["connected_clients"])
 	switch {
@@ -134,7 +134,7 @@ func (p *serverPage) readClients(c *Console, s *session) {
 	}
 }
 
-// readSlow asks for the slow log.
+// readSlow reads the slow log.
 func (p *serverPage) readSlow(c *Console, s *session) {
 	if !c.backend.Permits(s.user, "SLOWLOG", "GET", strconv.Itoa(slowShown)) {
 		p.NoSlow = "The ACL does not let " + s.user + " run SLOWLOG GET."
@@ -154,7 +154,7 @@ func (p *serverPage) readSlow(c *Console, s *session) {
 	}
 }
 
-// line is a command on one line.
+// line returns a command on one line.
 func line(words []resp.Value) string {
 	const most = 160
 	var b strings.Builder
@@ -176,7 +176,7 @@ const (
 	MemorySeries = "memory" // bytes: of the data, and of the process
 )
 
-// serverPoints are what the charts of the server get each second.
+// serverPoints returns the values for the charts of the server at each second.
 func serverPoints(body any) map[string][]float64 {
 	info := body.(*serverPage).Info
 	now := float64(time.Now().UnixMilli()) / 1000

@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/call"
 )
 
-// The limits of sessions. Beyond mostSessions a new session replaces the one that was unused for longest.
+// The limits of sessions. Above mostSessions a new session replaces the session that was unused for longest.
 const (
 	mostSessions = 64
 	mostStreams  = 8 // of a session at a time
@@ -26,7 +26,7 @@ const sessionCookie = "lockserver_console"
 
 // session is one browser that is logged in.
 type session struct {
-	id, token string // of the cookie, and of forms
+	id, token string // for the cookie, and for forms
 	user      string
 	asked     bool // the user logged in, and may log out
 	conn      *call.Conn
@@ -36,19 +36,19 @@ type session struct {
 	streams int
 }
 
-// ownsToken says whether a form that was posted is the session's own.
+// ownsToken reports whether a posted form belongs to the session.
 func (s *session) ownsToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 }
 
-// sessions are all of a console.
+// sessions are all sessions of a console.
 type sessions struct {
 	now func() time.Time
 	mu  sync.Mutex
 	of  map[string]*session // by their ids
 }
 
-// begin makes a session of a connection that is logged in.
+// begin makes a session for a connection that is logged in.
 func (ss *sessions) begin(c *call.Conn, user string, asked bool) *session {
 	now := ss.now()
 	s := &session{id: rand.Text(), token: rand.Text(), user: user, asked: asked, conn: c, begun: now, used: now}
@@ -89,7 +89,7 @@ func (ss *sessions) end(s *session) {
 	ss.drop(s)
 }
 
-// find returns the session of a request, nil if there is none.
+// find returns the session of a request, nil if there is no session.
 func (ss *sessions) find(r *http.Request) *session {
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil {
@@ -105,8 +105,8 @@ func (ss *sessions) find(r *http.Request) *session {
 	return s
 }
 
-// stream counts a stream of a session until the function that it returns is called; false: there are too
-// many.
+// stream counts a stream of a session until the returned function is called; false if there are too many
+// streams.
 func (ss *sessions) stream(s *session) (end func(), ok bool) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -121,7 +121,7 @@ func (ss *sessions) stream(s *session) (end func(), ok bool) {
 	}, true
 }
 
-// alive reports whether a session has not ended, and counts as a use of it.
+// alive reports whether a session has not ended. It counts as a use of the session.
 func (ss *sessions) alive(s *session) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -131,8 +131,8 @@ func (ss *sessions) alive(s *session) bool {
 	return ss.of[s.id] == s
 }
 
-// logIn logs a connection in. Who gives no name is the user default as a client is that has not logged in,
-// which works if that user needs no password.
+// logIn logs a connection in. Without a name it is the user default, as for a client that has not logged in.
+// That works if this user needs no password.
 func logIn(b Backend, name, password string) (*call.Conn, error) {
 	c, err := connect(b)
 	if err != nil {
@@ -153,10 +153,10 @@ func logIn(b Backend, name, password string) (*call.Conn, error) {
 	return c, nil
 }
 
-// isLocal says whether a request comes from this machine, and from a page of its own. Another host name would
-// mean that a foreign page has led the browser here, and a proxy header that another machine is behind it. A
-// proxy on this machine that adds no header and names the port by its address is not recognized: AutoLogin
-// is off for such.
+// isLocal reports whether a request comes from this machine, and from a page of the console. Another host
+// name means that a foreign page has led the browser here. A proxy header means that the request comes from
+// another machine. A proxy on this machine that adds no header and names the port by its address is not
+// detected: AutoLogin is off for such a setup.
 func isLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {
@@ -172,8 +172,8 @@ func isLocal(r *http.Request) bool {
 	return name == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
-// HostName is the name or the address by which a request asks for the server, without a port. It is the name
-// in the address of the page, whichever machine that name leads to.
+// HostName returns the host of a request, a name or an address, without the port. It is the name in the
+// address of the page, whichever machine that name leads to.
 func HostName(r *http.Request) string {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -182,11 +182,11 @@ func HostName(r *http.Request) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// logsInByItself says whether a request needs no login while the user default has no password.
+// logsInByItself reports whether a request needs no login if the user default has no password.
 func (c *Console) logsInByItself(r *http.Request) bool { return c.AutoLogin && isLocal(r) }
 
-// current returns the session of a request. Who comes from this machine and has none gets one as the user
-// default, if that has no password, as redis-cli does. nil: a login is needed.
+// current returns the session of a request. A request of this machine without a session gets a session as the
+// user default, if that user has no password, as redis-cli does. nil: a login is needed.
 func (c *Console) current(w http.ResponseWriter, r *http.Request) (*session, error) {
 	if s := c.sessions.find(r); s != nil {
 		return s, nil

@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// view is a page: how it is loaded, and what shows it.
+// view is a page: the function that loads it, and the template that shows it.
 type view struct {
 	path, title, template string
-	needs                 []string // the command without which the page is not offered
-	eachDB                bool     // shows one database
+	needs                 []string // the command that a user must be allowed to run to see the page
+	eachDB                bool     // the page shows one database
 	every                 time.Duration
 	load                  func(s *session, r *http.Request) (any, error)
-	// points are the values that its charts get each time; nil: it has none.
+	// points returns the values for its charts each time; nil: it has no charts.
 	points func(body any) map[string][]float64
 }
 
-// stream sends the part of a page that changes, whenever it has, until the browser goes or the session ends.
+// stream sends the changing part of a page after each change, until the browser disconnects or the session
+// ends.
 func (c *Console) stream(v view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := c.sessions.find(r)
@@ -43,7 +44,7 @@ func (c *Console) stream(v view) http.HandlerFunc {
 			_ = out.SetWriteDeadline(time.Now().Add(replyTimeout))
 			body, err := v.load(s, r)
 			if err != nil {
-				return // the browser comes again, and the page says what is wrong
+				return // the browser connects again, and the page shows the problem
 			}
 			f := frame{Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Body: body}
 			part, err := c.execute(v.template+":live", &f)
@@ -76,7 +77,7 @@ func (c *Console) stream(v view) http.HandlerFunc {
 	}
 }
 
-// pastOf is what the charts of a page showed before it was opened, as far as the user sees them at all.
+// pastOf returns the former values of a page's charts, if the user may see them.
 func (c *Console) pastOf(points map[string][]float64) map[string][][]float64 {
 	past := make(map[string][][]float64)
 	for name := range points {

@@ -38,7 +38,7 @@ type timeline struct {
 	ToMS    int64
 	Rows    []timelineRow
 	Ticks   []timelineTick
-	Left    int // owners that are not drawn
+	Left    int // the number of owners that are not drawn
 	KnownMS int64
 	Why     string
 }
@@ -61,10 +61,10 @@ type timelineTick struct {
 	X, Y int
 	MS   int64
 	Text string
-	Last bool // it ends at the border of the picture
+	Last bool // it is at the right border of the picture
 }
 
-// readTimeline asks for the events of a lock; nil if the server keeps none.
+// readTimeline reads the events of a lock; nil if the server stores no events.
 func readTimeline(c *call.Conn, db int, key string) (*timeline, error) {
 	replies, err := c.All([]string{"SELECT", strconv.Itoa(db)}, []string{"LOCK.HISTORY", "KEY", key, "COUNT", strconv.Itoa(eventsRead)})
 	if err == nil {
@@ -127,7 +127,7 @@ func drawTimeline(h *checkhistory.History, nowMS int64) *timeline {
 	return t
 }
 
-// x is where a time is drawn.
+// x returns the position of a time.
 func (t *timeline) x(ms int64) int {
 	ms = min(max(ms, t.FromMS), t.ToMS)
 	return nameWidth + int((ms-t.FromMS)*lineInner/(t.ToMS-t.FromMS))

@@ -1,7 +1,8 @@
-// Package history keeps the figures of the last ten minutes, so that a chart has a line when it is opened.
+// Package history stores the figures of the last ten minutes, so that a chart has a line when it is opened.
 //
-// It owns how long they are kept, and how. It must not know what is measured, who measures, or who may see
-// it: a series is a name with numbers. To add a chart, add its figures in Port.remember, and nothing here.
+// It owns the duration and the form of the storage. It must not know the meaning of the figures, or the users
+// that may see them: a series is a name with numbers. To add a chart, add its figures in Port.remember, and
+// nothing here.
 package history
 
 import (
@@ -10,9 +11,9 @@ import (
 )
 
 const (
-	// Every is how often figures are to be added.
+	// Every is the interval at which figures are to be added.
 	Every = 2 * time.Second
-	// Kept is for how long they stay.
+	// Kept is how long points are stored.
 	Kept = 10 * time.Minute
 )
 
@@ -24,11 +25,11 @@ type Book struct {
 
 // series is the points of one name, oldest first.
 type series struct {
-	width int       // numbers a point: its time in seconds since 1970, and the values
+	width int       // numbers for each point: its time in seconds since 1970, and the values
 	flat  []float64 // all points, one behind the other
 }
 
-// Add records the values that a series has at a time. They are always the same number.
+// Add records the values of a series at a time. Their number is always the same.
 func (b *Book) Add(name string, at time.Time, values ...float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,7 +49,7 @@ func (b *Book) Add(name string, at time.Time, values ...float64) {
 	s.flat = append(append(s.flat, float64(at.Unix())), values...)
 }
 
-// Forget removes the series to which nothing has been added for as long as points are kept.
+// Forget removes the series without a new point for the time Kept.
 func (b *Book) Forget(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +60,8 @@ func (b *Book) Forget(now time.Time) {
 	}
 }
 
-// Of returns the points of a series in columns: the times, and each of the values; nil: there are none.
+// Of returns the points of a series in columns: the times, and each of the values; nil if there are no
+// points.
 func (b *Book) Of(name string) (columns [][]float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
