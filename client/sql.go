@@ -41,9 +41,9 @@ var sqlName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_
 // is read. Then a holder that was paused past its lease cannot overwrite data that a later holder has read.
 // It does not commit.
 //
-// It fails with [ErrStaleFence] if a later holder has used the row, with sql.ErrNoRows if there is no such row, and
-// with [ErrValue] if several rows have this ID. It fails with a [*LostError] if the lock is lost, and with
-// [ErrReleased] after Unlock. The lock must be one of one key.
+// It fails with [ErrStaleFence] if a later holder has used the row, with sql.ErrNoRows if there is no such
+// row, and with [ErrValue] if several rows have this ID. It fails with a [*LostError] if the lock is lost,
+// and with [ErrReleased] after Unlock. The lock must have one key.
 func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
 	key, column := cmp.Or(row.Key, "id"), cmp.Or(row.Column, "fence")
 	for _, name := range []string{row.Table, key, column} {
