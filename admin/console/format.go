@@ -79,7 +79,7 @@ func shown(name string) string {
 // Korean are.
 const wideFrom = 0x1100
 
-// shorten cuts the end of a name that is wider than most Latin letters.
+// shorten cuts the end of a text that is wider than the given number of Latin letters.
 func shorten(text string, most int) string {
 	text = shown(text)
 	width, cut := 0, 0 // cut: where the end is cut, if necessary

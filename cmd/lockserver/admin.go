@@ -9,8 +9,8 @@ import (
 	"lockserver/server"
 )
 
-// openAdmin opens the admin port, if there is to be one. It is open from before the data is loaded until the
-// server has ended, so that who asks hears of both.
+// openAdmin opens the admin port, if the configuration has one. It is open before the data is loaded and
+// until the server has ended, so that it can report both.
 func (p *process) openAdmin(srv *server.Server) (closePort func(), err error) {
 	c := p.config
 	if c.AdminPort == 0 {

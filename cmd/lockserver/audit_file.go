@@ -10,8 +10,8 @@ import (
 	"lockserver/internal/config"
 )
 
-// rotated is a file that is renamed when it is full: to name.1, and what had that name to name.2, and so on.
-// keep is how many such files there are.
+// rotated is a file that is renamed when it is full. It becomes name.1, the former name.1 becomes name.2, and
+// so on. keep is the largest number of such files.
 type rotated struct {
 	mu   sync.Mutex
 	path string
@@ -23,7 +23,7 @@ type rotated struct {
 
 const auditMode = 0o600
 
-// openRotated opens the file, or makes it.
+// openRotated opens the file, and makes it if necessary.
 func openRotated(path string, most int64, keep int) (*rotated, error) {
 	r := &rotated{path: path, most: most, keep: keep}
 	return r, r.open()
@@ -74,7 +74,7 @@ func (r *rotated) turn() error {
 		err = os.Remove(r.path)
 	} else {
 		for i := r.keep - 1; i > 0; i-- {
-			_ = os.Rename(name(i), name(i+1)) // it need not exist
+			_ = os.Rename(name(i), name(i+1)) // the file may be missing
 		}
 		err = os.Rename(r.path, name(1))
 	}
@@ -84,7 +84,7 @@ func (r *rotated) turn() error {
 	return r.open()
 }
 
-// openAudit opens the log of what operators do; nil if the configuration asks for none.
+// openAudit opens the log of operators' actions; nil if the configuration asks for no such log.
 func openAudit(c *config.Config) (*slog.Logger, error) {
 	if c.AuditLog == "" {
 		return nil, nil

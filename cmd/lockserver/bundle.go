@@ -28,15 +28,15 @@ import (
 	"lockserver/internal/resp"
 )
 
-// A bundle is what a person who helps from afar asks for first, of all members of a group, in one file. What
-// cannot be fetched is in it as NAME.missing.txt, with the reason.
+// A bundle is one file with the facts about all members of a group that a remote helper needs first. If a
+// fact cannot be fetched, the bundle has NAME.missing.txt with the reason.
 
 const (
-	// bundlePatience is how long a member may take for one answer, beside the time of a profile.
+	// bundlePatience is the largest time for one answer of a member, in addition to the time of a profile.
 	bundlePatience = 10 * time.Second
-	// mostBundled bounds one answer by HTTP, in bytes.
+	// mostBundled bounds the size of one HTTP answer in bytes.
 	mostBundled = 64 << 20
-	// hiddenValue stands for the value of a directive that may hold a secret.
+	// hiddenValue replaces the value of a directive that may hold a secret.
 	hiddenValue = "(hidden)"
 )
 
@@ -69,7 +69,7 @@ type bundler struct {
 	files map[string][]byte
 }
 
-// bundle is `lockserver debug bundle`. The file is written when all was asked for.
+// bundle is `lockserver debug bundle`. The file is written after all questions.
 func bundle(args []string, stdout io.Writer) error {
 	var r remote
 	b := bundler{files: map[string][]byte{}}
@@ -108,7 +108,7 @@ func bundle(args []string, stdout io.Writer) error {
 	return nil
 }
 
-// collect asks all members of the group, or the only server. The error says that none answers.
+// collect asks all members of the group, or the only server. The error says that no server answers.
 func (b *bundler) collect(ctx context.Context) error {
 	addrs := strings.Split(b.options.Addr, ",")
 	g, err := inspect.LookAtGroup(ctx, b.options, addrs)
@@ -118,7 +118,7 @@ func (b *bundler) collect(ctx context.Context) error {
 		for i := range g.Members {
 			servers[g.Members[i].ID] = g.Members[i].Client
 		}
-	} else { // no group, or its members know of none
+	} else { // no group, or its members do not know it
 		b.miss("status.txt", err)
 		for i, addr := range addrs {
 			servers[fmt.Sprintf("server%d", i)] = addr
@@ -153,7 +153,7 @@ func (b *bundler) state(g *inspect.Group) {
 	}
 }
 
-// server adds all about one server, in a directory of its own, and reports whether it answers.
+// server adds all facts about one server, in a directory of its own. It reports whether the server answers.
 func (b *bundler) server(ctx context.Context, dir, addr string) bool {
 	o := b.options
 	o.Addr = addr
@@ -169,7 +169,7 @@ func (b *bundler) server(ctx context.Context, dir, addr string) bool {
 	return err == nil
 }
 
-// commands adds the answers to commands, and returns the directives.
+// commands adds the replies to commands, and returns the directives.
 func (b *bundler) commands(c *call.Conn, broken error, dir string) (values map[string]string) {
 	for _, q := range []struct {
 		name  string
@@ -201,7 +201,7 @@ func (b *bundler) commands(c *call.Conn, broken error, dir string) (values map[s
 	return values
 }
 
-// pages adds what the admin port shows.
+// pages adds the pages of the admin port.
 func (b *bundler) pages(ctx context.Context, dir, base string, why error) {
 	var all sync.WaitGroup
 	for name, page := range map[string]string{
@@ -250,7 +250,7 @@ func fetchPage(ctx context.Context, from string, within time.Duration) ([]byte, 
 	return text, nil
 }
 
-// adminAddress is where the admin port of a server is reached, by its directives.
+// adminAddress returns the address of a server's admin port, by its directives.
 func adminAddress(addr string, values map[string]string) (base string, err error) {
 	port, bind := values["admin-port"], values["admin-bind"]
 	if port == "" || port == "0" {
@@ -281,7 +281,8 @@ func isHere(host string) bool {
 	}))
 }
 
-// withoutSecrets are the directives as lines, without values that may hold a secret, and as a map.
+// withoutSecrets returns the directives as lines and as a map, with hidden values where a value may be a
+// secret.
 func withoutSecrets(elems []resp.Value) (text []byte, values map[string]string) {
 	values = map[string]string{}
 	for i := 0; i+1 < len(elems); i += 2 {
@@ -295,8 +296,8 @@ func withoutSecrets(elems []resp.Value) (text []byte, values map[string]string) 
 	return text, values
 }
 
-// maybeSecret reports whether the value of a directive may hold a secret. A newer server may have directives
-// that this version does not know: those are judged by their names.
+// maybeSecret reports whether the value of a directive may be a secret. A newer server may have directives
+// that this version does not know. For these the name decides.
 func maybeSecret(name string) bool {
 	if config.IsKnown(name) || strings.HasSuffix(name, "-file") {
 		return config.IsSecret(name)
@@ -304,7 +305,7 @@ func maybeSecret(name string) bool {
 	return slices.ContainsFunc([]string{"pass", "auth", "user", "secret", "token", "key", "endpoint"}, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// linesOf are elements of a reply, one a line.
+// linesOf returns the elements of a reply, one a line.
 func linesOf(elems []resp.Value) (lines []string) {
 	for _, e := range elems {
 		lines = append(lines, e.String())
@@ -312,10 +313,10 @@ func linesOf(elems []resp.Value) (lines []string) {
 	return lines
 }
 
-// missingSuffix ends the name of a file that says why another one is missing.
+// missingSuffix ends the name of a file with the reason why another file is missing.
 const missingSuffix = ".missing.txt"
 
-// miss adds why a file is missing.
+// miss adds the reason why a file is missing.
 func (b *bundler) miss(name string, why error) { b.add(name+missingSuffix, []byte(why.Error()+"\n")) }
 
 // add adds a file.
@@ -325,7 +326,7 @@ func (b *bundler) add(name string, text []byte) {
 	b.files[name] = text
 }
 
-// safeName is an id as the name of a directory.
+// safeName returns an id in a form that can name a directory.
 func safeName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r < ' ' || r == '.' {
@@ -335,7 +336,7 @@ func safeName(id string) string {
 	}, id)
 }
 
-// bundleMode lets only the owner read a bundle: it may have names and values of data.
+// bundleMode lets only the owner read a bundle, which may contain names and values of data.
 const bundleMode = 0o600
 
 // write writes the bundle: one directory, in a tar.gz.

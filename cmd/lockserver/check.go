@@ -37,7 +37,8 @@ func runCheck(paths []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// checkPath verifies the directory of a member of a raft group, or whatever else a server can start on.
+// checkPath verifies the directory of a member of a raft group, or any other data with which a server can
+// start.
 func checkPath(path string, stdout io.Writer) error {
 	for _, dir := range []string{path, filepath.Join(path, "raft")} {
 		member, err := engine.MemberOf(dir)
@@ -51,7 +52,7 @@ func checkPath(path string, stdout io.Writer) error {
 	return server.Check(path, stdout)
 }
 
-// runCheckSystem is `lockserver check --system`, with the directory behind it if there is one.
+// runCheckSystem is `lockserver check --system`, with the directory after it if there is one.
 func runCheckSystem(dirs []string, stdout, stderr io.Writer) int {
 	if len(dirs) > 1 {
 		fmt.Fprint(stderr, checkUsage)

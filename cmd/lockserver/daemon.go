@@ -12,14 +12,14 @@ import (
 // Going into the background (daemonize yes): Go programs cannot fork, so the command starts itself again in a
 // new session. It ends when clients can connect to the new process, or with the error of that process.
 
-// daemonEnv is the variable that tells a process that it is the one in the background. Its descriptor 3 is a
-// pipe: a byte says that clients can connect, anything longer is what went wrong.
+// daemonEnv is a variable that is set in the background process. Its descriptor 3 is a pipe to the command. A
+// single byte says that clients can connect; any longer text is an error message.
 const daemonEnv = "LOCKSERVER_DAEMON"
 
-// isDaemon reports whether this is the process in the background.
+// isDaemon reports whether this is the background process.
 func isDaemon() bool { return os.Getenv(daemonEnv) != "" }
 
-// runInBackground starts the process in the background and waits until it serves. input is what was on
+// runInBackground starts the background process and waits until it serves clients. input is the text from
 // standard input, if it was read.
 func runInBackground(args []string, input []byte, stderr io.Writer) (code int) {
 	fail := func(err error) int {
@@ -61,21 +61,21 @@ func runInBackground(args []string, input []byte, stderr io.Writer) (code int) {
 	return 1
 }
 
-// daemonListens is what the pipe says when clients can connect.
+// daemonListens is the message on the pipe when clients can connect.
 const daemonListens = "+"
 
-// launcher is the command that waits for the process in the background. The zero value means that there is
-// none.
+// launcher is the command that waits for the background process. The zero value means that there is no such
+// command.
 type launcher struct{ pipe *os.File }
 
 // openLauncher returns the command that has started this process in the background. Child processes do not
-// inherit it.
+// inherit its pipe.
 func openLauncher() launcher {
 	_ = os.Unsetenv(daemonEnv)
 	return launcher{os.NewFile(3, "launcher")}
 }
 
-// Write implements io.Writer: what went wrong.
+// Write implements io.Writer: it sends an error message.
 func (l *launcher) Write(text []byte) (int, error) {
 	if l.pipe == nil {
 		return len(text), nil
@@ -83,7 +83,7 @@ func (l *launcher) Write(text []byte) (int, error) {
 	return l.pipe.Write(text)
 }
 
-// release lets the command end: clients can connect.
+// release lets the command end, because clients can connect.
 func (l *launcher) release() {
 	if l.pipe != nil {
 		_, _ = l.pipe.WriteString(daemonListens)

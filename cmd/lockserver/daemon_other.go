@@ -9,8 +9,8 @@ import (
 
 var errNotHere = errors.New("not on this system")
 
-// ownSession cannot be had where there are no sessions.
+// ownSession fails on systems without sessions.
 func ownSession() (*syscall.SysProcAttr, error) { return nil, errNotHere }
 
-// stopMyself is not there either.
+// stopMyself fails on such systems, too.
 func stopMyself() error { return errNotHere }

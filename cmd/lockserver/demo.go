@@ -22,11 +22,11 @@ import (
 // demoCommand is the command line of `lockserver demo`.
 type demoCommand struct {
 	demo.Options
-	addr string // of a server that runs already; empty: one is started for the demo
+	addr string // the address of a running server; empty: a server is started for the demo
 }
 
 // runDemo is `lockserver demo` from its arguments, without that word, to its exit code. The code is 0 if
-// every check holds, 1 if one does not or the demo could not be played.
+// every check holds. It is 1 if a check fails or the demo could not run.
 func runDemo(args []string, stdout, stderr io.Writer) int {
 	cmd, err := parseDemo(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -53,7 +53,7 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// parseDemo reads the flags. The error is flag.ErrHelp if they ask for help.
+// parseDemo reads the flags. The error is flag.ErrHelp if the flags ask for help.
 func parseDemo(args []string) (demoCommand, error) {
 	cmd := demoCommand{Options: demo.Defaults()}
 	f := flag.NewFlagSet("demo", flag.ContinueOnError)
@@ -83,12 +83,12 @@ func parseDemo(args []string) (demoCommand, error) {
 			return cmd, fmt.Errorf("--addr is host:port: %w", err)
 		}
 	} else {
-		cmd.Password = "" // the one in the environment is for another server
+		cmd.Password = "" // the password in the environment is for another server
 	}
 	return cmd, cmd.Validate()
 }
 
-// play runs the demo against the server that is named, or one of its own.
+// play runs the demo against the named server, or against a server of its own.
 func (cmd demoCommand) play(ctx context.Context) (*demo.Result, error) {
 	addr := cmd.addr
 	cmd.Server = addr
@@ -122,7 +122,7 @@ func processors() string {
 	return "one processor"
 }
 
-// isTerminal says whether a line that was written can be written over.
+// isTerminal reports whether a written line can be overwritten.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {

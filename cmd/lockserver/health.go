@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// healthTimeout is how long a server has to answer that it is well.
+	// healthTimeout is the largest time for the server's answer.
 	healthTimeout = 3 * time.Second
-	// healthFlags is the variable of the environment with more flags. A health check of a container image has
-	// fixed words.
+	// healthFlags is a variable of the environment with more flags. The health check of a container image
+	// cannot change its words.
 	healthFlags = "LOCKSERVER_HEALTH"
 )
 
-// probe is what a health check asks.
+// probe is the question of a health check.
 type probe struct {
 	remote
 	live, ready bool
-	maxLag      time.Duration // that a member of a raft group may be behind
-	alarms      string        // what an operator has to look at in a raft group
+	maxLag      time.Duration // the largest lag of a member of a raft group
+	alarms      string        // problems of a raft group for an operator
 }
 
 // runHealth is `lockserver health` from its arguments, without that word, to its exit code: 0 if the server
@@ -83,8 +83,8 @@ func (p *probe) ask() error {
 	return p.isReady(c, &o)
 }
 
-// lives returns nil if the process answers, be it with an error: it loads its data, wants a password, or has
-// no leader.
+// lives returns nil if the process answers, even with an error because it loads its data, requires a
+// password, or has no leader.
 func lives(c *call.Conn) error {
 	_, err := c.Do("PING")
 	if errors.As(err, new(call.Error)) {
@@ -93,8 +93,8 @@ func lives(c *call.Conn) error {
 	return err
 }
 
-// isReady returns nil if the server answers PING and serves clients. One that wants a password which was not
-// given serves those that have it, and is well.
+// isReady returns nil if the server answers PING and serves clients. A server that requires a password which
+// was not given is ready as well.
 func (p *probe) isReady(c *call.Conn, o *inspect.Options) error {
 	if o.Password != "" {
 		words := []string{"AUTH", o.User, o.Password}
@@ -117,9 +117,9 @@ func (p *probe) isReady(c *call.Conn, o *inspect.Options) error {
 	return p.servesData(c)
 }
 
-// servesData returns nil if the server answers a command on data, or redirects it to the one that does (with
-// READONLY if clients find the leader by Sentinels). A member of a group without a leader answers PING and
-// serves no client. A user without rights is answered.
+// servesData returns nil if the server answers a command on data, or redirects it to the server that does
+// (with READONLY if clients find the leader by Sentinels). A member of a group without a leader answers PING
+// and serves no client. A user without rights gets an answer, too.
 func (p *probe) servesData(c *call.Conn) error {
 	_, err := c.Do("EXISTS", "lockserver-health")
 	switch {
@@ -131,9 +131,9 @@ func (p *probe) servesData(c *call.Conn) error {
 	return err
 }
 
-// keepsUp returns nil if a member of a group has what was committed a while ago. It also learns of alarms,
-// which are no reason to send clients elsewhere or to restart a process. A user that may not ask for that is
-// believed. A server in no group has no such fields.
+// keepsUp returns nil if the lag of a group's member is small. It also stores alarms, which are no reason to
+// send clients elsewhere or to restart a process. If the user may not ask for the lag, keepsUp returns nil. A
+// server outside a group has no such fields.
 func (p *probe) keepsUp(c *call.Conn) error {
 	info, err := c.Do("INFO", "raft")
 	if err != nil {

@@ -19,17 +19,17 @@ import (
 	"lockserver/internal/inspect"
 )
 
-// inspection is one of the commands that look into a running server: top, locks, why and history.
+// inspection is a command that inspects a running server: top, locks, why or history.
 type inspection struct {
 	name, usage string
-	// flags adds those that only it has.
+	// flags adds the flags that only this command has.
 	flags func(f *flag.FlagSet)
-	// arguments is how many words it takes behind the flags.
+	// arguments is the number of words after the flags.
 	arguments int
 	run       func(ctx context.Context, s *inspect.Server, words []string, stdout io.Writer) error
 }
 
-// inspections are all of them, with the flags of one command line.
+// inspections returns all such commands, with the flags of one command line.
 func inspections() []inspection {
 	var by inspect.Filter
 	var asJSON, once bool
@@ -112,7 +112,7 @@ func historyInspection() inspection {
 		}}
 }
 
-// moment is a flag with a time. An empty one is no time: it comes from a variable that was not set.
+// moment is a flag with a time. An empty value is no time: it comes from a variable that was not set.
 type moment struct {
 	text  string
 	given bool
@@ -125,7 +125,7 @@ func (m *moment) Set(text string) error {
 	return nil
 }
 
-// time is the one that is given; zero: none is.
+// time returns the given time; zero if there is none.
 func (m *moment) time() (time.Time, error) {
 	if !m.given {
 		return time.Time{}, nil
@@ -136,7 +136,7 @@ func (m *moment) time() (time.Time, error) {
 // fastClock is how far the server's clock may be ahead of this machine's.
 const fastClock = time.Minute
 
-// printThen prints how a lock was held at a time in the past.
+// printThen prints the holders of a lock at a time in the past.
 func printThen(s *inspect.Server, key string, at moment, asJSON bool, stdout io.Writer) error {
 	when, err := at.time()
 	if err != nil {
@@ -156,7 +156,7 @@ func printThen(s *inspect.Server, key string, at moment, asJSON bool, stdout io.
 	return nil
 }
 
-// findInspection returns the one that a command line asks for.
+// findInspection returns the inspection of a command line.
 func findInspection(args []string) (i inspection, ok bool) {
 	for _, i := range inspections() {
 		if len(args) > 0 && args[0] == i.name {
@@ -166,7 +166,7 @@ func findInspection(args []string) (i inspection, ok bool) {
 	return i, false
 }
 
-// start is the command from its arguments, without its name, to its exit code.
+// start runs the command from its arguments, without its name, to its exit code.
 func (i inspection) start(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -210,8 +210,8 @@ func (i inspection) connectAndRun(ctx context.Context, args []string, stdout io.
 	return i.run(ctx, s, words, stdout)
 }
 
-// parseMixed parses flags before, between and behind other words, which it returns. Behind "--" there are
-// only words.
+// parseMixed parses flags before, between and after other words, which it returns. After "--" there are only
+// words.
 func parseMixed(f *flag.FlagSet, args []string) (words []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
@@ -228,7 +228,7 @@ func parseMixed(f *flag.FlagSet, args []string) (words []string, err error) {
 	}
 }
 
-// remote is what a command line says of the server that it is about, in the words of redis-cli.
+// remote holds the options for the connection to a server, with the names of redis-cli.
 type remote struct {
 	inspect.Options
 	tls, insecure          bool

@@ -14,17 +14,17 @@ import (
 	"lockserver/internal/config"
 )
 
-// lineLog writes a log in redis-server's line format, so that what reads its logs reads these:
+// lineLog writes a log in redis-server's line format, so that programs which read its logs can read this log:
 //
 //	4711:M 21 Nov 2026 01:10:33.632 * message key=value
 //
-// The character before the message is the severity: '.' debug, '-' verbose, '*'
-// notice, '#' warning and above.
+// The character before the message is the severity: '.' debug, '-' verbose, '*' notice, '#' warning and
+// above.
 type lineLog struct {
 	out    *lockedWriter
 	level  slog.Leveler
 	prefix string // the attributes of With, rendered, with a blank before each
-	group  string // the names of WithGroup, with a dot behind each
+	group  string // the names of WithGroup, with a dot after each
 	stamp  config.LogTimestamp
 }
 
@@ -108,7 +108,7 @@ func appendAttr(b *bytes.Buffer, group string, a slog.Attr) {
 		return
 	}
 	text := v.String()
-	// A stack is read by people: its lines stay lines.
+	// People read a stack: its line breaks are kept.
 	if a.Key == "stack" {
 		fmt.Fprintf(b, "\n%s", strings.TrimRight(text, "\n"))
 		return
@@ -119,7 +119,7 @@ func appendAttr(b *bytes.Buffer, group string, a slog.Attr) {
 	fmt.Fprintf(b, " %s%s=%s", group, a.Key, text)
 }
 
-// oneLine keeps what clients and files put into messages from making lines of their own.
+// oneLine replaces line breaks, so that text of clients and files cannot make lines of its own.
 func oneLine(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
 		return s
@@ -128,8 +128,8 @@ func oneLine(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// reopened is a log file that is opened anew for each line, so that a log rotation that moves it away needs
-// no signal; redis-server does the same.
+// reopened is a log file that is opened anew for each line, as in redis-server. So a log rotation that moves
+// the file needs no signal.
 type reopened string
 
 func (name reopened) open() (*os.File, error) {

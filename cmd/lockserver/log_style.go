@@ -17,7 +17,7 @@ import (
 
 // Formats of the log for programs (log-format). Each event is one line.
 
-// place is which server of a group writes a line. The role changes while the process runs.
+// place is the server of a group that writes a line. The role changes while the process runs.
 type place struct {
 	role   atomic.Pointer[string] // nil: not known yet
 	member string                 // raft-id; empty: the server is in no group
@@ -40,7 +40,7 @@ type styledLog struct {
 	stamp  config.LogTimestamp
 	place  *place
 	attrs  []slog.Attr // of With, flat
-	group  string      // the names of WithGroup, with a dot behind each
+	group  string      // the names of WithGroup, with a dot after each
 }
 
 // newLog returns the handler of the log in the format that the configuration asks for.
@@ -64,7 +64,7 @@ func stampText(t time.Time, stamp config.LogTimestamp, legacy string) string {
 
 const legacyStamp = "02 Jan 2006 15:04:05.000"
 
-// levelName is the name of a severity, as the directive loglevel has it.
+// levelName returns the name of a severity, as in the directive loglevel.
 func levelName(level slog.Level) string {
 	switch mark(level) {
 	case '.':
@@ -124,7 +124,7 @@ func (l *styledLog) WithGroup(name string) slog.Handler {
 	return &n
 }
 
-// eachAttr visits an attribute, or those of a group, with their whole names.
+// eachAttr visits an attribute, or the attributes of a group, with their whole names.
 func eachAttr(group string, a slog.Attr, visit func(name string, value any)) {
 	v := a.Value.Resolve()
 	switch {
@@ -144,14 +144,14 @@ func eachAttr(group string, a slog.Attr, visit func(name string, value any)) {
 type logLine struct {
 	format config.LogFormat
 	b      bytes.Buffer
-	seen   map[string]bool // names, for no object has one twice
+	seen   map[string]bool // names: an object has no name twice
 }
 
 func newLine(format config.LogFormat) *logLine {
 	return &logLine{format: format, seen: make(map[string]bool)}
 }
 
-// add adds a field. One with the name of another gets a number.
+// add adds a field. If the name exists already it gets a number.
 func (l *logLine) add(name string, value any) {
 	for base, i := name, 2; l.seen[name]; i++ {
 		name = base + "_" + strconv.Itoa(i)
@@ -224,7 +224,7 @@ func (l *logLine) end() []byte {
 	return l.b.Bytes()
 }
 
-// both is two handlers as one.
+// both combines two handlers.
 type both struct{ first, second slog.Handler }
 
 // Enabled implements slog.Handler.

@@ -10,7 +10,7 @@ import (
 // logTailBytes bounds how much of the log is kept in memory for admin-debug.
 const logTailBytes = 256 << 10
 
-// logTail writes a log on, and keeps its last lines.
+// logTail passes a log to another writer, and stores its last lines.
 type logTail struct {
 	to   io.Writer
 	most int
@@ -24,7 +24,7 @@ func (t *logTail) Write(line []byte) (int, error) {
 	t.mu.Lock()
 	t.last = append(t.last, line...)
 	if over := len(t.last) - t.most; over > 0 {
-		cut := len(t.last) // a longer line than all that is kept
+		cut := len(t.last) // the line may be longer than all that is stored
 		if end := bytes.IndexByte(t.last[over-1:], '\n'); end >= 0 {
 			cut = over + end
 		}
@@ -34,7 +34,7 @@ func (t *logTail) Write(line []byte) (int, error) {
 	return t.to.Write(line)
 }
 
-// Lines are the last lines.
+// Lines returns the last lines.
 func (t *logTail) Lines() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,9 +24,8 @@ func main() {
 	os.Exit(profiled(func() int { return run(os.Args[1:], os.Stdout, os.Stderr) }))
 }
 
-// run is the program from its arguments to its exit code. The log goes to stdout unless a
-// logfile is configured, as redis-server's does; what keeps the server from starting, or
-// makes it take long, goes to stderr.
+// run is the program from its arguments to its exit code. As in redis-server the log goes to stdout unless a
+// logfile is configured. Messages about a failed or slow start go to stderr.
 func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
 		if program := programOf(args[0]); program != nil {
@@ -78,8 +77,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return p.serve(stderr, len(args) == 0)
 }
 
-// programOf is what the first word of a command line runs in place of a server; nil: nothing. A configuration
-// file of that name is ./demo.
+// programOf returns the program for the first word of a command line; nil if the word names no program. A
+// configuration file with the name of a program can be given as ./demo.
 func programOf(word string) func(args []string, stdout, stderr io.Writer) int {
 	switch word {
 	case "demo":
@@ -106,7 +105,7 @@ func programOf(word string) func(args []string, stdout, stderr io.Writer) int {
 	return nil
 }
 
-// refuse says why the configuration cannot be used.
+// refuse prints why the configuration cannot be used.
 func refuse(stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "\n*** FATAL CONFIG FILE ERROR (lockserver %s) ***\n%s\n", version, err)
 	var line *config.LineError
@@ -116,8 +115,8 @@ func refuse(stderr io.Writer, err error) int {
 	return 1
 }
 
-// checkSystem looks at what the system gives to a server with the default configuration, as --check-system of
-// redis-server does; the result is the exit code.
+// checkSystem checks the system's settings for a server with the default configuration, as --check-system of
+// redis-server does. It returns the exit code.
 func checkSystem(stdout io.Writer) int {
 	c := config.Default()
 	_, warning, err := server.FitMaxClients(c.MaxClients, c.IOThreads)

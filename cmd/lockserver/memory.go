@@ -12,28 +12,29 @@ import (
 )
 
 const (
-	// idleCheck is how often it is looked whether nothing is to be done, and idleShare the processor time
-	// that a process may take for that, of one processor.
+	// idleCheck is the interval of the checks whether the process is idle. idleShare is the share of one
+	// processor that an idle process may use.
 	idleCheck = time.Second
 	idleShare = 0.02
-	// idleGarbage is how much of the headroom has to be used up for a collection when nothing is to be done.
+	// idleGarbage is the part of the headroom that must be used up for a collection when the process is idle.
 	idleGarbage = 0.25
-	// idleLooks is how many idle checks in a row are needed before memory is returned to the system: a load
-	// in bursts would need it again. idleSpareBytes, and idleSpareShare of the live memory, are always kept.
+	// idleLooks is the number of idle checks in a row before memory is returned to the system: a load in
+	// bursts would need it again. idleSpareBytes, and idleSpareShare of the live memory, are always kept.
 	idleLooks      = 4
 	idleSpareBytes = 4 << 20
 	idleSpareShare = 0.02
 	// gcHeadroomBytes is the minimum garbage before a collection. With the default of 100 % a server with
 	// little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20
-	// waitHeadroomBytes is so much more for each wait with NOTIFY: its end allocates about 800 bytes. All may
-	// end at once, and a collection in the middle of it made others wait for 20 ms. All together are bounded
-	// by mostHeadroomBytes, by a part of what the process may use, and by a third of maxmemory.
+	// waitHeadroomBytes is the additional headroom for each wait with NOTIFY: its end allocates about 800
+	// bytes. All may end at once, and a collection at that time made others wait for 20 ms. The sum is
+	// bounded by mostHeadroomBytes, by a part of the memory that the process may use, and by a third of
+	// maxmemory.
 	waitHeadroomBytes = 1 << 10
 	mostHeadroomBytes = 256 << 20
 	headroomShare     = 64
-	// gcPercentLarge is the headroom of a large heap, in percent of what lives: memory is what a store is
-	// made of, and twice the data would be too much.
+	// gcPercentLarge is the headroom of a large heap, in percent of the live memory. A store needs much
+	// memory, and twice the data would be too much.
 	gcPercentLarge = 33
 	// gcPercentMost bounds the headroom of a very small heap.
 	gcPercentMost = 2000
@@ -66,7 +67,7 @@ func (p *gcPace) set() {
 	}
 }
 
-// learn is called when the server's memory has been looked at.
+// learn is called when the server's memory has been measured.
 func (p *gcPace) learn(now server.Footprint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +75,7 @@ func (p *gcPace) learn(now server.Footprint) {
 	p.set()
 }
 
-// tuneCollector sets the collector's pace anew after every collection, by how much lives then.
+// tuneCollector sets the collector's pace after every collection, by the live memory.
 func tuneCollector() *gcPace {
 	p := &gcPace{bound: boundBytes()}
 	var onCollected func()
@@ -90,8 +91,9 @@ func tuneCollector() *gcPace {
 }
 
 // collectIdle collects garbage when the process is idle, until stop is closed. A collection delays requests
-// by some milliseconds, and one done now is not due in the middle of a save. Free memory is then returned to
-// the system, once, and so are the program's own pages from the start. look looks at the server's memory.
+// by some milliseconds, and a collection now is not due later in the middle of a save. Free memory is then
+// returned to the system, once, and so are the program's own pages from the start. look measures the server's
+// memory.
 func collectIdle(stop <-chan struct{}, pace *gcPace, look func() server.Footprint) {
 	used := processorTime()
 	if used == 0 {
@@ -124,13 +126,14 @@ func collectIdle(stop <-chan struct{}, pace *gcPace, look func() server.Footprin
 	}
 }
 
-// processorTime is what the process has used of its processors so far; 0 if the system does not tell.
+// processorTime returns the processor time that the process has used so far; 0 if the system does not report
+// it.
 func processorTime() time.Duration {
 	user, sys := rusage.CPU()
 	return time.Duration((user + sys) * float64(time.Second))
 }
 
-// idleWork is what is done about memory while there is nothing else to do.
+// idleWork is the work on memory while the process is idle.
 type idleWork int
 
 const (
@@ -144,10 +147,10 @@ const (
 // returned.
 type idleCollector struct {
 	used  time.Duration // the processor time of the process at the last look
-	looks int           // how many in a row found nothing to be done
+	looks int           // the number of idle checks in a row
 	left  bool          // the program's pages have been given back since something was done
-	// inUse is what the data took at the last look, most the most that it took since the last collection,
-	// and cycles how many collections there have been.
+	// inUse is the size of the data at the last check, and most the largest since the last collection. cycles
+	// is the number of collections so far.
 	inUse, most int
 	cycles      uint64
 	heap        []metrics.Sample
@@ -158,8 +161,7 @@ func newIdleCollector(used time.Duration) *idleCollector {
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}}
 }
 
-// due is called once every idleCheck with the processor time that the process has used, and with what the
-// data takes.
+// due is called once every idleCheck with the processor time of the process, and with the size of the data.
 func (c *idleCollector) due(used time.Duration, inUse int) idleWork {
 	took := used - c.used
 	c.used = used
@@ -187,22 +189,21 @@ func (c *idleCollector) due(used time.Duration, inUse int) idleWork {
 	return nothing
 }
 
-// worthGivingBack tells whether the heap holds much more than what lived after the last collection, in
-// objects that may be garbage by now and in free pages. now is what it holds, and what of the data has gone
-// since.
+// worthGivingBack reports whether the heap holds much more than the live memory after the last collection, in
+// objects that may be garbage now and in free pages. now is the size of the heap and of the removed data.
 func worthGivingBack(live, now, free uint64) bool {
 	garbage := max(now, live) - live
 	return float64(garbage+free) > max(idleSpareBytes, idleSpareShare*float64(live))
 }
 
-// worthCollecting tells whether enough garbage has gathered since the last collection, which left live
-// bytes; the next is due when there are goal bytes.
+// worthCollecting reports whether enough garbage has gathered since the last collection, which left live
+// bytes; the next is due at goal bytes.
 func worthCollecting(live, goal, now uint64) bool {
 	return goal > live && now > live && float64(now-live) > idleGarbage*float64(goal-live)
 }
 
-// gcPercent returns the headroom for a heap with live bytes in use, in percent of them. It is so many bytes,
-// or more.
+// gcPercent returns the headroom for a heap with live bytes in use, in percent of them. It is at least
+// headroom bytes.
 func gcPercent(live, headroom uint64) int {
 	percent := min(int(headroom*100/max(live, 1)), gcPercentMost)
 	if percent <= gcPercentLarge {

@@ -10,8 +10,8 @@ import (
 	"lockserver/internal/rusage"
 )
 
-// boundBytes returns the memory that the process may use: that of its control groups, or of the machine if
-// that is less; 0 where the system does not tell.
+// boundBytes returns the memory that the process may use: the limit of its control groups, or the memory of
+// the machine if that is less. It is 0 if the system does not report it.
 func boundBytes() uint64 { return boundIn(os.DirFS("/"), rusage.MachineBytes()) }
 
 // boundIn is boundBytes on a system with these files, and so many bytes.

@@ -50,7 +50,8 @@ func cleanSpans(smaps io.Reader, path string) (list []span) {
 }
 
 // leaveProgram tells the system that the pages of the program are not needed for now: most of them have been
-// read at the start and never again. What is run comes back at once from the system's copy of the file.
+// read at the start and never again. A page that is needed again comes at once from the system's copy of the
+// file.
 func leaveProgram(spans []span) {
 	for _, s := range spans {
 		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, s.from, s.to-s.from, syscall.MADV_DONTNEED)

@@ -10,14 +10,14 @@ import (
 
 // parent is the process that has started this one, as a test does.
 type parent struct {
-	out   io.Writer // that it reads
-	input io.Reader // that ends with it
+	out   io.Writer // the parent reads it
+	input io.Reader // it ends when the parent ends
 }
 
-// ready tells it where the server is: the only line on standard output.
+// ready sends the server's address to the parent: the only line on standard output.
 func (p *parent) ready(addr net.Addr) {
 	if addr != nil {
-		_, _ = fmt.Fprintln(p.out, "ready", addr) // it may have stopped reading
+		_, _ = fmt.Fprintln(p.out, "ready", addr) // the parent may have stopped reading
 	}
 }
 

@@ -29,17 +29,16 @@ type process struct {
 	configFile string // absolute; empty if there is none
 	level      *slog.LevelVar
 	log        *slog.Logger
-	audit      *slog.Logger // of what operators do; nil: there is none
-	debug      *admin.Debug // what admin-debug shows; nil: nothing
+	audit      *slog.Logger // of operators' actions; nil: no audit log
+	debug      *admin.Debug // the content of admin-debug; nil: no admin-debug
 	place      place        // of the server, for the log
 	launcher   *launcher
 	supervisor supervisor
-	pidFile    string // the one that was written; empty: none
+	pidFile    string // the file that was written; empty: no file
 	parent     parent
 }
 
-// newProcess changes into the configured directory and opens the log. The error says
-// which directive it is about.
+// newProcess changes into the configured directory and opens the log. The error names the directive.
 func newProcess(cmd config.Command, stdout io.Writer) (*process, error) {
 	p := &process{config: cmd.Config, level: new(slog.LevelVar)}
 	p.level.Set(cmd.Config.LogLevel.SlogLevel())
@@ -66,7 +65,7 @@ func newProcess(cmd config.Command, stdout io.Writer) (*process, error) {
 		if err != nil {
 			return nil, fmt.Errorf("logfile '%s': %w", name, reason(err))
 		}
-		// What the runtime writes when the process crashes goes there too.
+		// The runtime's message of a crash goes to the same file.
 		err = errors.Join(debug.SetCrashOutput(f, debug.CrashOptions{}), f.Close())
 		if err != nil {
 			return nil, fmt.Errorf("logfile '%s': %w", name, err)
@@ -92,7 +91,7 @@ func newProcess(cmd config.Command, stdout io.Writer) (*process, error) {
 	return p, err
 }
 
-// reason is a file error without the call and the path, which the message has already.
+// reason returns a file error without the call and the path, which the message has already.
 func reason(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -101,8 +100,8 @@ func reason(err error) error {
 	return err
 }
 
-// serve runs a server until a signal or the SHUTDOWN command ends it, and returns the exit code. bare says
-// that nothing at all was configured.
+// serve runs a server until a signal or the SHUTDOWN command ends it, and returns the exit code. bare: the
+// command line has no configuration at all.
 func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -199,7 +198,7 @@ func (p *process) refuse(err error, stderr io.Writer) int {
 	return 1
 }
 
-// fitDescriptors sees to it that there is a descriptor for every client.
+// fitDescriptors raises the limit of descriptors so that every client can have one.
 func (p *process) fitDescriptors() error {
 	fits, warning, err := server.FitMaxClients(p.config.MaxClients, p.config.IOThreads)
 	if err != nil {
@@ -263,8 +262,8 @@ func shownFile(path string) string {
 	return path
 }
 
-// ready logs the lines that scripts wait for. addr is the first address, with the port that was picked,
-// secure the first at which connections are encrypted.
+// ready logs the lines that scripts wait for. addr is the first address, with the actual port. secure is the
+// first address with encryption.
 func (p *process) ready(addr, secure net.Addr) {
 	if secure != nil {
 		p.log.Info("Ready to accept connections tls", "addr", secure.String())
@@ -299,13 +298,13 @@ func (p *process) wait(srv *server.Server, signals <-chan os.Signal) int {
 	}
 }
 
-// insistence is how long after the first signal a second SIGINT begins to mean "at once". timeout(1) and
-// some supervisors signal the process and its group, so that one request arrives twice within a
-// millisecond; that must not cost the snapshot.
+// insistence is the time after the first signal until a second SIGINT means "at once". timeout(1) and some
+// supervisors signal the process and its group, so that one request arrives twice within a millisecond; that
+// must not cost the snapshot.
 const insistence = 200 * time.Millisecond
 
-// waitShutdown waits for a shutdown that a signal began at begun; done is false when it
-// failed and the server goes on.
+// waitShutdown waits for a shutdown that a signal began at begun. done is false if the shutdown failed and
+// the server continues.
 func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, begun time.Time) (code int, done bool) {
 	for {
 		select {
@@ -324,7 +323,7 @@ func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, beg
 	}
 }
 
-// shutdownOptions are what shutdown-on-sigint or -sigterm asks for.
+// shutdownOptions returns the options of shutdown-on-sigint or shutdown-on-sigterm.
 func (p *process) shutdownOptions(srv *server.Server, sig os.Signal) server.ShutdownOptions {
 	c, now := p.config.Clone(), srv.Directives()
 	maps.DeleteFunc(now, func(name, _ string) bool { return strings.HasSuffix(name, "-file") }) // passwords may be gone
@@ -345,8 +344,7 @@ func signalName(sig os.Signal) string {
 	return "SIGTERM"
 }
 
-// defaultPIDFile is where a process in the background writes its number, as in Redis, if pidfile does not
-// say.
+// defaultPIDFile is the file for the number of a background process if pidfile is not set, as in Redis.
 const defaultPIDFile = "/var/run/redis.pid"
 
 // writePIDFile fails with a warning only: the server itself does not need the file.

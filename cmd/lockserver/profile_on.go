@@ -9,8 +9,8 @@ import (
 	"runtime/pprof"
 )
 
-// profiled runs the program, and writes where its processor time went into a file of the directory that the
-// environment names (LOCKSERVER_PROFILES). `make profile` builds the program so.
+// profiled runs the program, and writes a processor profile into a file of the directory in the environment
+// variable LOCKSERVER_PROFILES. `make profile` builds the program so.
 func profiled(run func() int) int {
 	file, err := os.Create(filepath.Join(os.Getenv("LOCKSERVER_PROFILES"), fmt.Sprintf("%d.cpu", os.Getpid())))
 	if err == nil {

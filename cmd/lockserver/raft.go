@@ -24,8 +24,8 @@ import (
 	"lockserver/server/topology"
 )
 
-// joinGroup makes the server that o is for a member of a raft group, if the configuration says so. leave
-// lets go of what that keeps, when the server has ended.
+// joinGroup prepares o for a member of a raft group, if the configuration has one. leave releases its
+// resources after the server has ended.
 func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	c := &p.config.Raft
 	if c.ID == "" {
@@ -74,8 +74,8 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	}, nil
 }
 
-// whoIs finds the member among those that form the group. One that is added later is not among them, and
-// says itself where it is reached. port is the port of clients; 0: there is none.
+// whoIs finds this member among the members that form the group. A member that is added later is not among
+// them, and gives its own address. port is the port of clients; 0: there is none.
 func whoIs(c *config.Raft, port int) (self raft.Peer, peers []raft.Peer, err error) {
 	if c.Group == "" || strings.ContainsAny(c.Group, " \t\r\n") {
 		return self, nil, fmt.Errorf("raft-group '%s': a name without spaces", c.Group)
@@ -108,8 +108,8 @@ func whoIs(c *config.Raft, port int) (self raft.Peer, peers []raft.Peer, err err
 	return self, peers, nil
 }
 
-// elsewhere reports whether a server that listens at an address cannot be reached at another one without a
-// mapping of ports, as far as the words say. A name and an address may be the same machine.
+// elsewhere reports whether a server that listens at one address is not reached at another address without a
+// mapping of ports. It compares only the texts. A name and an address may be the same machine.
 func elsewhere(listen, address string) bool {
 	at, port, err := net.SplitHostPort(listen)
 	host, known, err2 := net.SplitHostPort(address)
@@ -129,7 +129,7 @@ func elsewhere(listen, address string) bool {
 	return a == nil && b == nil && !strings.EqualFold(strings.TrimSuffix(at, "."), strings.TrimSuffix(host, "."))
 }
 
-// refuseOldData keeps a group from being formed beside data that it would not have.
+// refuseOldData refuses to form a group in a directory with other data, which the group would not have.
 func refuseOldData(c *config.Config, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -145,7 +145,8 @@ func refuseOldData(c *config.Config, dir string) error {
 	return nil
 }
 
-// refuseMembersData keeps a server that is in no group from beginning with nothing where a member's data is.
+// refuseMembersData refuses to start a server outside a group without data in a directory with a member's
+// data.
 func refuseMembersData(c *config.Config) error {
 	dir := filepath.Join(c.Dir, "raft")
 	member, err := engine.MemberOf(dir)
@@ -156,9 +157,9 @@ func refuseMembersData(c *config.Config) error {
 		"give it its raft-id, or move the directory away", dir, member)
 }
 
-// encrypt makes the connections between members encrypted ones, if raft-tls says so. at is where the others
-// reach this member. ends is when the first certificate for them ends; nil: there is none. The error says
-// that raft-tls has to be stated for an address that other machines reach.
+// encrypt makes the connections between members encrypted connections, if raft-tls says so. at is the address
+// of this member for the others. ends returns when the first certificate for them ends; nil if there is none.
+// The error says that raft-tls has to be stated for an address that other machines reach.
 func (p *process) encrypt(n *engine.Network, at string) (ends func() time.Time, err error) {
 	if how := p.config.Raft.TLS; how != "yes" {
 		switch {
@@ -195,8 +196,8 @@ func (p *process) encrypt(n *engine.Network, at string) (ends func() time.Time, 
 	return t.source.Ends, nil
 }
 
-// memberTLS has the certificates for other members. Files that have changed are read again, so that a
-// certificate can be replaced without a restart.
+// memberTLS holds the certificates for other members. Changed files are read again, so that a certificate can
+// be replaced without a restart.
 type memberTLS struct {
 	config config.TLS
 	log    *slog.Logger
@@ -210,10 +211,10 @@ type memberTLS struct {
 	saidEnded time.Time
 }
 
-// sayEndedEvery is how often it is logged that a certificate has ended.
+// sayEndedEvery is the interval of log lines about a certificate that has ended.
 const sayEndedEvery = 10 * time.Minute
 
-// load reads the files. After an error everything is as it was.
+// load reads the files. After an error nothing has changed.
 func (t *memberTLS) load() error {
 	dial, err := tlsconf.Dialling(&t.config)
 	if err != nil {
@@ -229,7 +230,7 @@ func (t *memberTLS) load() error {
 	return nil
 }
 
-// current is what the next connection is encrypted by, of a caller and to another member.
+// current returns the configurations for the next connection: for accepting and for dialing.
 func (t *memberTLS) current() (accept, dial *tls.Config) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -244,8 +245,8 @@ func (t *memberTLS) current() (accept, dial *tls.Config) {
 	return t.source.Config(), t.dial
 }
 
-// onLoopback reports whether only processes of this machine reach an address. Of a name other than localhost
-// that is not known.
+// onLoopback reports whether only processes of this machine reach an address. For a name other than localhost
+// this is not known.
 func onLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)

@@ -37,7 +37,7 @@ func runRecover(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// recoverMember tells what a member has, and makes it a group of one if the loss is accepted.
+// recoverMember prints the state of a member, and makes it a group of one if the loss is accepted.
 func recoverMember(dir string, accepted bool, stdout io.Writer) error {
 	r, err := engine.Recover(dir, slog.New(slog.DiscardHandler), !accepted)
 	if err != nil {
@@ -65,7 +65,7 @@ func recoverMember(dir string, accepted bool, stdout io.Writer) error {
 	return nil
 }
 
-// at is a time behind what happened then.
+// at returns a text with a time.
 func at(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -22,11 +22,11 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// snapshotPatience is how long a server may take for a snapshot of its data, or for a piece of it.
+// snapshotPatience is the largest time for a snapshot of a server's data, or for a piece of it.
 const snapshotPatience = 10 * time.Minute
 
-// runSnapshot is `lockserver snapshot` from its arguments, without that word, to its exit code: 0 if what was
-// asked for was done and verified, 1 if not.
+// runSnapshot is `lockserver snapshot` from its arguments, without that word, to its exit code: 0 if the work
+// was done and verified, 1 if not.
 func runSnapshot(args []string, stdout, stderr io.Writer) int {
 	var err error
 	switch {
@@ -52,7 +52,7 @@ func runSnapshot(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// parseFile parses flags before and behind the name of a file, which it returns.
+// parseFile parses flags before and after the name of a file, which it returns.
 func parseFile(f *flag.FlagSet, args []string) (path string, err error) {
 	f.SetOutput(io.Discard)
 	words, err := parseMixed(f, args)
@@ -65,8 +65,8 @@ func parseFile(f *flag.FlagSet, args []string) (path string, err error) {
 	return words[0], nil
 }
 
-// saveSnapshot has a member make a snapshot, and writes it to a file. The file is replaced only when all of
-// it has arrived and was verified.
+// saveSnapshot requests a snapshot from a member, and writes it to a file. The file is replaced only when the
+// whole snapshot has arrived and was verified.
 func saveSnapshot(args []string, stdout io.Writer) error {
 	var r remote
 	f := flag.NewFlagSet("snapshot save", flag.ContinueOnError)
@@ -162,7 +162,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// snapshotStatus tells what a file holds.
+// snapshotStatus prints the content of a file.
 func snapshotStatus(args []string, stdout io.Writer) error {
 	path, err := parseFile(flag.NewFlagSet("snapshot status", flag.ContinueOnError), args)
 	if err != nil {
@@ -176,7 +176,7 @@ func snapshotStatus(args []string, stdout io.Writer) error {
 	return nil
 }
 
-// printBackup tells what a file holds.
+// printBackup prints the content of a file.
 func printBackup(w io.Writer, path string, b *engine.BackupFile) {
 	fmt.Fprintf(w, "file:         %s\n", path)
 	if b.IsBackup {

@@ -26,19 +26,20 @@ import (
 )
 
 const (
-	// mostSpansQueued is how many waits can be between the server and the collector. More are dropped.
+	// mostSpansQueued is the largest number of waits between the server and the collector. More are dropped.
 	mostSpansQueued = 4096
-	// spansAtOnce is how many spans a request has at most, and spansEvery how long a span waits for others.
+	// spansAtOnce is the largest number of spans in a request, and spansEvery the time that a span waits for
+	// others.
 	spansAtOnce, spansEvery = 512, time.Second
 	// spansEnd is how long the end of the process may wait for the collector.
 	spansEnd = 3 * time.Second
-	// spansComplain is the time between two lines of the log about a collector that takes nothing.
+	// spansComplain is the time between two log lines about a collector that accepts nothing.
 	spansComplain = time.Minute
 )
 
 // spanExporter sends waits to a collector of OpenTelemetry as spans. It implements server.SpanExporter: the
-// server never waits for it. What does not fit into its queue is dropped, and so is what the collector does
-// not take.
+// server never waits for it. Waits that do not fit into its queue are dropped, and so are spans that the
+// collector does not accept.
 type spanExporter struct {
 	queue              chan *server.WaitSpan
 	provider           *sdktrace.TracerProvider
@@ -47,7 +48,7 @@ type spanExporter struct {
 	delivered, dropped atomic.Int64
 }
 
-// countedSink counts what a collector takes.
+// countedSink counts the spans that a collector accepts.
 type countedSink struct {
 	sdktrace.SpanExporter
 	of       *spanExporter
@@ -70,8 +71,8 @@ func (s *countedSink) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnly
 	return nil // it is counted and logged
 }
 
-// openSpans returns an exporter for the collector of the configuration; nil if that names none. The variables
-// of the environment that OpenTelemetry defines have an effect as well: OTEL_EXPORTER_OTLP_HEADERS,
+// openSpans returns an exporter for the collector of the configuration; nil if there is no collector. The
+// variables of the environment that OpenTelemetry defines have an effect as well: OTEL_EXPORTER_OTLP_HEADERS,
 // OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME, and so on.
 func openSpans(c *config.Config, log *slog.Logger) (*spanExporter, error) {
 	if c.OTLPEndpoint == "" {
@@ -102,7 +103,7 @@ func newSpans(to sdktrace.SpanExporter, of *resource.Resource, log *slog.Logger)
 	e := &spanExporter{queue: make(chan *server.WaitSpan, mostSpansQueued), stop: make(chan struct{}), stopped: make(chan struct{})}
 	e.sink = &countedSink{SpanExporter: to, of: e, log: log}
 	e.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(of),
-		// The queue that drops is ours, which counts. This one waits.
+		// Our own queue drops waits and counts them. This one waits.
 		sdktrace.WithBatcher(e.sink, sdktrace.WithBlocking(), sdktrace.WithMaxExportBatchSize(spansAtOnce), sdktrace.WithBatchTimeout(spansEvery)))
 	go e.run()
 	return e
@@ -138,7 +139,7 @@ func (e *spanExporter) Counts() (delivered, dropped int64) {
 	return e.delivered.Load(), e.dropped.Load()
 }
 
-// run makes spans until close is called, and of what is in the queue by then.
+// run makes spans of waits until close is called, and then of the waits that are still in the queue.
 func (e *spanExporter) run() {
 	defer close(e.stopped)
 	tracer := e.provider.Tracer("lockserver")
@@ -155,7 +156,7 @@ func (e *spanExporter) run() {
 	}
 }
 
-// close sends what is left, for as long as it may take.
+// close sends the remaining spans, within spansEnd.
 func (e *spanExporter) close() {
 	if e == nil {
 		return
@@ -210,5 +211,5 @@ func spanContext(c *tracecontext.Context) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: c.Trace, SpanID: c.Span, TraceFlags: trace.TraceFlags(c.Flags), Remote: true})
 }
 
-// valid returns a text as OTLP can carry it: names of keys and owners may have any bytes.
+// valid returns a text that OTLP accepts: names of keys and owners may have any bytes.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

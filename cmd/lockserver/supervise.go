@@ -9,20 +9,21 @@ import (
 	"lockserver/server"
 )
 
-// supervisor is who has started the process and wants to know how it is, as the directive supervised says.
+// supervisor is the program that has started the process and gets reports about its state, by the directive
+// supervised.
 type supervisor struct {
 	socket string // of systemd; empty: no notification
 	name   string // name of the supervisor; empty: there is none
 	log    *slog.Logger
 }
 
-// The variables by which a supervisor says that it is there.
+// The variables that a supervisor sets.
 const (
 	notifySocket = "NOTIFY_SOCKET"
 	upstartJob   = "UPSTART_JOB"
 )
 
-// detectSupervisor resolves "auto": who has left a word in the environment.
+// detectSupervisor resolves "auto" by the variables of the environment.
 func detectSupervisor(mode string) string {
 	switch {
 	case mode != "auto":
@@ -46,8 +47,8 @@ func isSupervised(mode string) bool {
 	return false
 }
 
-// begin tells the supervisor that the process has begun. One that was asked for and is not there is a
-// warning.
+// begin reports to the supervisor that the process has begun. If the configured supervisor is missing, it
+// logs a warning.
 func (s *supervisor) begin(mode string) {
 	mode = detectSupervisor(mode)
 	switch {
@@ -74,13 +75,13 @@ func (s *supervisor) begin(mode string) {
 	}
 }
 
-// ready says that clients are served.
+// ready reports that clients are served.
 func (s *supervisor) ready() {
 	s.tell("STATUS=Ready to accept connections\n")
 	s.tell("READY=1\n")
 }
 
-// enter tells of a step of the server.
+// enter reports a step of the server.
 func (s *supervisor) enter(p server.Phase) {
 	switch p {
 	case server.PhaseEnding:
@@ -92,8 +93,8 @@ func (s *supervisor) enter(p server.Phase) {
 	}
 }
 
-// tell sends systemd a message by the protocol of sd_notify(3): a datagram to its socket. False: it has not
-// got it.
+// tell sends systemd a message by the protocol of sd_notify(3): a datagram to its socket. False: the message
+// was not sent.
 func (s *supervisor) tell(message string) bool {
 	if s.socket == "" {
 		return false

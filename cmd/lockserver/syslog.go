@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// severities are what a system log does with a line, by severity.
+// severities are the functions of a system log, by severity.
 type severities interface {
 	Debug(line string) error
 	Info(line string) error
@@ -14,8 +14,8 @@ type severities interface {
 	Warning(line string) error
 }
 
-// systemLog is a handler that sends lines to the system's log (syslog-enabled). It has the time and the
-// process there.
+// systemLog is a handler that sends lines to the system's log (syslog-enabled). That log adds the time and
+// the process.
 type systemLog struct {
 	to     severities
 	level  slog.Leveler

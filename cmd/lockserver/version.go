@@ -9,12 +9,12 @@ import (
 	"lockserver/server"
 )
 
-// What this build is. They are variables only because the linker writes them (`-X main.commit=...`, as make
-// release does); nothing else does.
+// The version of this build. They are variables only because the linker writes them (`-X main.commit=...`, as
+// make release does); nothing else does.
 var (
 	version = "0.1.0" // as --version, INFO and HELLO have it
-	commit  string    // empty: what the toolchain knows of the checkout
-	date    string    // of the commit; empty, too
+	commit  string    // empty: the commit that the toolchain has recorded
+	date    string    // of the commit; may be empty, too
 )
 
 // versionLines returns the answer to --version. The first line has the form of redis-server's, for programs
