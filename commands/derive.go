@@ -51,8 +51,15 @@ func derive(r *Row) {
 	r.keys = k.specs
 	r.legacy = legacyOf(r.keys)
 	r.words = optionWords(nil, r.Args)
-	if r.legacy.first > 0 && r.keys[0].Flags&NotKey == 0 { // not the channels of SUNSUBSCRIBE
+	switch {
+	case len(r.keys) == 0 || r.keys[0].Flags&NotKey != 0: // such as the channels of SUNSUBSCRIBE
+	case r.legacy.first > 0:
 		r.first = r.legacy.first
+	case r.keys[0].KeyNum && r.keys[0].Keyword == "":
+		first := r.keys[0].Index + r.keys[0].FirstKey
+		if first < max(r.arity, -r.arity) { // the shortest call of a script has no key
+			r.first = first
+		}
 	}
 	r.member = memberOf(r)
 	r.removes = len(r.keys) > 0 && r.keys[0].Flags&Delete != 0

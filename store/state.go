@@ -21,20 +21,22 @@ func (db *DB) FindState(key []byte) (slot int, r Ref) {
 }
 
 // PutState makes key a string with a copy of text and the deadline atMS, milliseconds since 1970, which must
-// not have passed. slot is the result of FindState; nothing has changed since.
-func (db *DB) PutState(slot int, key, text []byte, atMS int64) {
+// not have passed. slot is the result of FindState; no key was added, removed or moved since. PutState returns
+// true if it may have done so itself: the slots of other keys are not valid any more.
+func (db *DB) PutState(slot int, key, text []byte, atMS int64) (moved bool) {
 	if slot >= 0 && db.overwrite(slot, text, atMS) {
 		if db.store.effects != nil {
 			db.recordSet(key, text, TTL(atMS))
 		}
 		db.changed(key)
-		return
+		return false
 	}
 	if slot = db.setCopy(key, text, TTL(atMS), false); slot >= 0 && len(text) >= leastState {
 		if v := db.space.keys.Mut(slot); v.tag() == String {
 			v.retag(state)
 		}
 	}
+	return true
 }
 
 // overwrite is PutState for a key with a state of the same length and no later deadline. If it returns false,
