@@ -54,6 +54,8 @@ type Ctx struct {
 	// rate is the rate of the last call on a limiter, and terms are the words it was made from: see rateOf.
 	rate  gcra.Rate
 	terms [3]int64
+	// limits is the memory of calls that name several limiters.
+	limits *[mostLimits]oneLimit
 }
 
 // mostKeptEntry is the largest size in bytes of a buffer that Ctx.entry keeps.

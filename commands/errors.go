@@ -687,6 +687,8 @@ const (
 	ErrLimitLong      Error = "ERR the burst would take more than a hundred years to come back"
 	ErrLimitCost      Error = "ERR COST must be an integer that is 0 or more"
 	ErrLimitCostBurst Error = "ERR COST is above the burst, it could never be taken"
+	ErrLimitTwice     Error = "ERR a key is named twice: a limiter has one state"
+	ErrLimitsMany     Error = "ERR one call can name at most 64 limiters"
 	ErrLimitState     Error = "ERR the key does not hold the state of a limiter"
 	ErrLimitClock     Error = "ERR the clock shows a time that a limiter cannot hold: only 1970 to 2162"
 

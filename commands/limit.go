@@ -13,12 +13,17 @@ import (
 
 // takeCall is one call of LIMIT.TAKE.
 type takeCall struct {
-	key    []byte
-	rate   *gcra.Rate
+	key  []byte
+	rate *gcra.Rate
+	takeOptions
+}
+
+// takeOptions are the words behind the rates of LIMIT.TAKE and LIMIT.MTAKE.
+type takeOptions struct {
 	cost   int64
 	waits  bool
 	waitMS int64 // 0: without limit
-	// owner waits without blocking its client (NOTIFY); nil: none does.
+	// owner waits without blocking its client (NOTIFY); nil: the client is blocked.
 	owner []byte
 }
 
@@ -27,9 +32,9 @@ func (l *takeCall) read(c *Ctx) error {
 		return nil
 	}
 	a := c.Args()
-	l.key, l.cost = a.Key(), 1
+	l.key = a.Key()
 	l.rate = readRate(c, a)
-	l.readOptions(a)
+	l.takeOptions.read(a)
 	if a.Err() == nil && l.cost > l.rate.Burst() {
 		a.Fail(ErrLimitCostBurst)
 	}
@@ -54,9 +59,10 @@ func (l *takeCall) readPlain(c *Ctx) bool {
 	return ok
 }
 
-// readOptions reads what follows the rate.
-func (l *takeCall) readOptions(a *Scanner) {
+// read reads the options. The cost is 1 if the call does not say it.
+func (l *takeOptions) read(a *Scanner) {
 	cost := false
+	l.cost = 1
 	for a.More() {
 		switch a.Option() {
 		case "COST":
@@ -64,9 +70,7 @@ func (l *takeCall) readOptions(a *Scanner) {
 				a.Syntax()
 			}
 			cost = true
-			if l.cost = a.IntOr(ErrLimitCost); l.cost < 0 {
-				a.Fail(ErrLimitCost)
-			}
+			l.cost = readCost(a)
 		case "WAIT":
 			if l.waits {
 				a.Syntax()
@@ -87,8 +91,17 @@ func (l *takeCall) readOptions(a *Scanner) {
 	}
 }
 
+// readCost reads how many units a call takes or gives.
+func readCost(a *Scanner) int64 {
+	cost := a.IntOr(ErrLimitCost)
+	if cost < 0 {
+		a.Fail(ErrLimitCost)
+	}
+	return cost
+}
+
 // readOwner reads the name of the owner that waits.
-func (l *takeCall) readOwner(a *Scanner) {
+func (l *takeOptions) readOwner(a *Scanner) {
 	l.owner = a.Bytes()
 	if a.Err() == nil {
 		if err := CheckOwner(l.owner); err != nil {
@@ -97,12 +110,18 @@ func (l *takeCall) readOwner(a *Scanner) {
 	}
 }
 
-// readRate reads a burst, a count and a period in milliseconds.
-func readRate(c *Ctx, a *Scanner) *gcra.Rate {
-	burst, count, periodMS := a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate)
+// readTerms reads a burst, a count and a period in milliseconds.
+func readTerms(a *Scanner) (burst, count, periodMS int64) {
+	burst, count, periodMS = a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate)
 	if burst < 1 || count < 1 || periodMS < 1 {
 		a.Fail(ErrLimitRate)
 	}
+	return burst, count, periodMS
+}
+
+// readRate reads the terms of a limiter.
+func readRate(c *Ctx, a *Scanner) *gcra.Rate {
+	burst, count, periodMS := readTerms(a)
 	r, ok := c.rateOf(burst, count, periodMS)
 	if !ok {
 		a.Fail(ErrLimitLong)
@@ -137,15 +156,21 @@ func limitTake(c *Ctx) error {
 		l.reply(c, a)
 		return nil
 	}
-	w := Wait{Keys: [][]byte{l.key}, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Try: tryTake, TimedOut: refuseTake}
-	if l.owner != nil {
-		w.Notify, w.Owner, w.Units, w.Permits, w.Lock = true, l.owner, 1, true, waitingUnits()
-	}
-	err = c.Block(w)
+	err = l.wait(c, Wait{Keys: [][]byte{l.key}, Try: tryTake, TimedOut: refuseTake}, false)
 	if err == nil {
 		l.tryAgain(c, a)
 	}
 	return err
+}
+
+// wait makes the client, or the owner of a call with NOTIFY, wait for its turn at the keys of w. many:
+// it is a LIMIT.MTAKE.
+func (l *takeOptions) wait(c *Ctx, w Wait, many bool) error {
+	w.DeadlineMS, w.Queue = c.WaitEndMS(l.waitMS), true
+	if l.owner != nil {
+		w.Notify, w.Owner, w.Units, w.Permits, w.Lock = true, l.owner, 1, true, waitingUnits(many, len(w.Keys))
+	}
+	return c.Block(w)
 }
 
 // take takes the cost, unless the rate or another waiter is in the way.
@@ -160,12 +185,17 @@ func (l *takeCall) take(c *Ctx) (gcra.Answer, error) {
 // refused is the answer to a call that takes nothing and changes nothing, whatever the limiter has.
 func (l *takeCall) refused(c *Ctx) (gcra.Answer, error) {
 	_, s, nowNS, err := findLimiter(c, l.key)
-	a, retryNS := l.rate.Take(s, nowNS, 0), int64(1_000_000) // at least: how long the others wait is not known
-	if would := l.rate.Take(s, nowNS, l.cost); !would.Allowed {
+	return behindOthers(l.rate, s, nowNS, l.cost), err
+}
+
+// behindOthers is the answer to a call that comes after waiters, whatever the limiter has.
+func behindOthers(rate *gcra.Rate, s gcra.State, nowNS, cost int64) gcra.Answer {
+	a, retryNS := rate.Take(s, nowNS, 0), int64(1_000_000) // at least: how long the others wait is not known
+	if would := rate.Take(s, nowNS, cost); !would.Allowed {
 		retryNS = would.RetryNS + a.ResetNS - would.ResetNS // it stays as far from full as it is
 	}
 	a.Allowed, a.RetryNS = false, retryNS
-	return a, err
+	return a
 }
 
 // tryAgain lets the queue of the limiter have its turn when this call could take its cost.
@@ -229,7 +259,7 @@ func clThrottle(c *Ctx) error {
 	if !ok {
 		return ErrLimitLong
 	}
-	l := takeCall{key: key, rate: rate, cost: cost}
+	l := takeCall{key: key, rate: rate, takeOptions: takeOptions{cost: cost}}
 	answer, err := l.take(c)
 	if err != nil {
 		return err
@@ -259,17 +289,60 @@ func takeFrom(c *Ctx, key []byte, rate *gcra.Rate, cost int64) (gcra.Answer, err
 	}
 	a := rate.Take(s, nowNS, cost)
 	if (a.Allowed || a.Emptied) && cost > 0 {
-		var text [64]byte
-		endMS := a.State.EndMS()
-		// plant:limit-write
-		c.DB.PutState(slot, key, a.State.AppendTo(text[:0]), endMS)
-		if c.Settings.Events != 0 {
-			c.Notify(keyevent.Generic, "limit.take", key)
-			c.Notify(keyevent.String, "set", key)
-			c.Notify(keyevent.Generic, "expire", key)
-		}
+		putLimiter(c, slot, key, &a.State, "limit.take")
 	}
 	return a, nil
+}
+
+// putLimiter writes the state of a limiter that is not full. slot is that of findLimiter. moved reports
+// whether the slots of other keys count no more.
+func putLimiter(c *Ctx, slot int, key []byte, s *gcra.State, event string) (moved bool) {
+	var text [64]byte
+	endMS := s.EndMS()
+	// plant:limit-write
+	moved = c.DB.PutState(slot, key, s.AppendTo(text[:0]), endMS)
+	if c.Settings.Events != 0 {
+		c.Notify(keyevent.Generic, event, key)
+		c.Notify(keyevent.String, "set", key)
+		c.Notify(keyevent.Generic, "expire", key)
+	}
+	return moved
+}
+
+// limitGive gives units back that were taken and not used. The waiters of the limiter get them.
+func limitGive(c *Ctx) error {
+	a := c.Args()
+	key, cost := a.Key(), int64(1)
+	rate := readRate(c, a)
+	if a.More() {
+		a.Option()
+		cost = readCost(a)
+	}
+	if a.More() {
+		a.Syntax()
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if cost > rate.Burst() {
+		return ErrLimitCostBurst
+	}
+	slot, s, nowNS, err := findLimiter(c, key)
+	if err != nil {
+		return err
+	}
+	answer := rate.Give(s, nowNS, cost)
+	switch {
+	case slot < 0 || cost == 0:
+	case answer.ResetNS > 0:
+		putLimiter(c, slot, key, &answer.State, "limit.give")
+	case c.DB.Delete(key):
+		c.Notify(keyevent.Generic, "limit.give", key)
+		c.Notify(keyevent.Generic, "del", key)
+	}
+	l := takeCall{rate: rate}
+	l.reply(c, answer)
+	return nil
 }
 
 // findLimiter reads the state at a key, and the time of this unit. slot is for PutState.

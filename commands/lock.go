@@ -47,7 +47,8 @@ const (
 	waitsForLocks
 	waitsForShares
 	waitsForPermits
-	waitsForUnits // of a limiter
+	waitsForUnits     // of a limiter
+	waitsForManyUnits // of several limiters
 )
 
 // kindOf is what a call of LOCK or MLOCK waits for.
@@ -63,14 +64,19 @@ func kindOf(shared, many bool) waitKind {
 	return waitsForLock
 }
 
-// waitingUnits is a call that waits for units of a limiter.
-func waitingUnits() WaitingLock { return WaitingLock{kind: waitsForUnits} }
+// waitingUnits is a call that waits for units of a limiter, or of several.
+func waitingUnits(many bool, limiters int) WaitingLock {
+	if many {
+		return WaitingLock{kind: waitsForManyUnits, number: int32(limiters)}
+	}
+	return WaitingLock{kind: waitsForUnits}
+}
 
 // Semaphore reports whether the call waits for permits of a semaphore.
 func (w *WaitingLock) Semaphore() bool { return w.kind == waitsForPermits }
 
-// Limiter reports whether the call waits for units of a limiter.
-func (w *WaitingLock) Limiter() bool { return w.kind == waitsForUnits }
+// Limiter reports whether the call waits for units of a limiter, or of several.
+func (w *WaitingLock) Limiter() bool { return w.kind >= waitsForUnits }
 
 // lockGrant is what a call was given of one key.
 type lockGrant struct {
@@ -337,8 +343,10 @@ func (w *WaitingLock) Mode() lockhistory.Mode {
 	return lockhistory.Exclusive
 }
 
-// Many reports whether the call is an MLOCK.
-func (w *WaitingLock) Many() bool { return w.kind == waitsForLocks || w.kind == waitsForShares }
+// Many reports whether the call is an MLOCK, or a LIMIT.MTAKE.
+func (w *WaitingLock) Many() bool {
+	return w.kind == waitsForLocks || w.kind == waitsForShares || w.kind == waitsForManyUnits
+}
 
 // Renews makes the call ask for the lease that a later one asks for.
 func (w *WaitingLock) Renews(later *WaitingLock) {
@@ -368,6 +376,13 @@ func (w *WaitingLock) Keys() int {
 
 // KeysIn are the keys among the words of the call's command.
 func (w *WaitingLock) KeysIn(argv [][]byte) [][]byte {
+	if w.kind == waitsForManyUnits {
+		keys := make([][]byte, w.number)
+		for i := range keys {
+			keys[i] = argv[2+4*i] // its terms are behind it
+		}
+		return keys
+	}
 	if w.Many() {
 		return argv[2 : 2+w.number] // behind numkeys
 	}
@@ -407,6 +422,8 @@ func (w *WaitingLock) Try(c *Ctx) (bool, error) {
 		return w.trySemaphore(c)
 	case waitsForUnits:
 		return tryTake(c)
+	case waitsForManyUnits:
+		return tryManyTake(c)
 	}
 	l := w.call(c)
 	if _, err := l.lease.endMS(c); err != nil {
@@ -426,8 +443,12 @@ func (w *WaitingLock) Try(c *Ctx) (bool, error) {
 
 // TimedOut implements Waiting.
 func (w *WaitingLock) TimedOut(c *Ctx) {
-	if w.kind == waitsForUnits {
+	switch w.kind {
+	case waitsForUnits:
 		refuseTake(c)
+		return
+	case waitsForManyUnits:
+		refuseManyTake(c)
 		return
 	}
 	l := lockCall{many: w.Many()}

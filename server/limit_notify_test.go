@@ -130,6 +130,44 @@ var limitNotifyScripts = []struct{ name, text string }{
 		A LIMIT.TAKE l 1 1 60000 WAIT 0 NOTIFY a -> -LOCKLIMIT this connection has 2 waits already (lock-max-waits-per-client)
 		D LIMIT.TAKE k 1 1 60000 WAIT 0 NOTIFY d -> -LOCKLIMIT lock 'k' has 2 waiters already (lock-max-waiters)
 		parked 2`},
+	{"several limiters are taken in one moment", `
+		A LIMIT.MTAKE 2 k 1 1 1000 l 5 1 300 WAIT 0 NOTIFY a -> [1 0 0 0 1000]
+		A LIMIT.MTAKE 2 k 1 1 1000 l 5 1 300 WAIT 0 NOTIFY b -> +QUEUED
+		A LIMIT.MTAKE 2 l 5 1 300 m 1 1 2000 WAIT 1200 NOTIFY c -> +QUEUED
+		D LIMIT.TAKE l 5 1 300 -> [0 5 4 1 300]
+		D LIMIT.MTAKE 2 m 1 1 2000 l 5 1 300 -> [0 1 1 1 300]
+		D LIMIT.TAKE m 1 1 2000 COST 0 -> [1 1 1 0 0]
+		parked 2
+		+999ms
+		A PING -> +PONG
+		+1ms
+		A <- >["limit-granted" ["k" "l"] [1 0 0 0 1000] "b"]
+		A <- >["limit-granted" ["l" "m"] [1 0 0 0 2000] "c"]
+		A LIMIT.MTAKE 2 m 1 1 2000 k 1 1 1000 WAIT 100 NOTIFY d -> +QUEUED
+		+100ms
+		A <- >["limit-refused" ["m" "k"] "timeout" "d"]
+		parked 0`},
+	{"a wait for several limiters is cancelled at any of them, and refused if one is no limiter", `
+		C LIMIT.TAKE k 1 1 60000 -> [1 1 0 0 60000]
+		A LIMIT.MTAKE 2 k 1 1 60000 l 1 1 60000 WAIT 0 NOTIFY a -> +QUEUED
+		C LOCK.CANCEL l a -> 1
+		A <- >["limit-refused" ["k" "l"] "cancelled" "a"]
+		A LIMIT.MTAKE 2 k 1 1 60000 l 1 1 60000 WAIT 0 NOTIFY a -> +QUEUED
+		C RPUSH l x -> 1
+		A <- >["limit-refused" ["k" "l"] "wrongtype" "a"]
+		parked 0`},
+	{"units that are given back go to the waiter", `
+		C LIMIT.TAKE k 3 1 60000 COST 3 -> [1 3 0 0 180000]
+		A LIMIT.TAKE k 3 1 60000 COST 2 WAIT 0 NOTIFY a -> +QUEUED
+		C LIMIT.GIVE k 3 1 60000 -> [1 3 1 0 120000]
+		C LIMIT.GIVE k 3 1 60000 -> [1 3 2 0 60000]
+		A <- >["limit-granted" "k" [1 3 0 0 180000] "a"]
+		B SUBSCRIBE __lock__:b -> ["subscribe" "__lock__:b" 1]
+		A LIMIT.MTAKE 2 l 1 1 1000 k 3 1 60000 WAIT 0 NOTIFY b -> +QUEUED
+		C LIMIT.GIVE k 3 1 60000 COST 3 -> [1 3 3 0 0]
+		B <- ["message" "__lock__:b" "limit-granted l 1,0,0,0,60000 b"]
+		B <- ["message" "__lock__:b" "limit-granted k 1,0,0,0,60000 b"]
+		A <- >["limit-granted" ["l" "k"] [1 0 0 0 60000] "b"]`},
 	{"words that make no sense", `
 		A LIMIT.TAKE k 1 1 1000 NOTIFY a -> -ERR syntax error
 		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY -> -ERR syntax error

@@ -148,6 +148,27 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 	return a
 }
 
+// Give is the answer after cost units (0 or more; 0 only looks) were given back at a time of NowNS. The
+// limiter is never more than full. A limiter that is further from full than the burst is worth is empty
+// before, as for Take. The State of a limiter that is full is the zero State. Allowed is always true.
+func (r *Rate) Give(s State, nowNS, cost int64) (a Answer) {
+	if cost == 0 {
+		return r.Take(s, nowNS, 0)
+	}
+	now := moment{ns: uint64(nowNS)}
+	tat := s.at(r)
+	if most := r.add(now, r.span); most.less(tat) {
+		tat = most
+	}
+	given, _ := r.of(min(uint64(cost), r.burst)) // at most the span
+	full := r.add(now, given)                    // the TAT from which it becomes full now
+	if !full.less(tat) {
+		return Answer{Allowed: true, Remaining: r.Burst()}
+	}
+	// plant:gcra-give
+	return r.Take(r.state(r.add(now, r.minus(tat, full))), nowNS, 0)
+}
+
 // state returns the state of a limiter that is full at the time tat.
 func (r *Rate) state(tat moment) State {
 	s := State{ns: int64(tat.ns), part: tat.part}

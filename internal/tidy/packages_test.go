@@ -20,7 +20,7 @@ func TestLocksAndSalesAreSeparate(t *testing.T) {
 	const lock, sale, rest = "lock", "sale", "rest"
 	// What sales share with strings and streams, and the scratch of Ctx that is theirs. And how a wait with
 	// NOTIFY for a limiter goes on, which is a WaitingLock.
-	exceptions := []string{"findString", "streamToWrite", "nextStreamID", "names", "tryTake", "refuseTake"}
+	exceptions := []string{"findString", "streamToWrite", "nextStreamID", "names", "tryTake", "refuseTake", "tryManyTake", "refuseManyTake"}
 	// In addition to the tables: what scripts of Redisson's read-write lock read of a hash and a deadline
 	// (D143); and the state of a waiter for a lock, which Wait holds by value, so that a waiter needs no
 	// separate allocation.

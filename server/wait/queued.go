@@ -295,7 +295,11 @@ func (ws *Waits) grantQueued(w *queuedWait, keys [][]byte) {
 // takenQueued is the end of a wait that got its units. There is nothing to confirm: they are taken.
 func (ws *Waits) takenQueued(w *queuedWait, keys [][]byte) {
 	ws.leaveQueues(w, true)
-	ws.tellOutcome(w, attach.Outcome{Owner: w.Owner(), Keys: []string{string(keys[0])}, Limiter: true, Reply: slices.Clone(ws.queuedOut.Buf)})
+	o := attach.Outcome{Owner: w.Owner(), Many: w.lock.Many(), Limiter: true, Reply: slices.Clone(ws.queuedOut.Buf)}
+	for _, key := range keys {
+		o.Keys = append(o.Keys, string(key))
+	}
+	ws.tellOutcome(w, o)
 	w.Party.Queued.unlink(w)
 }
 

@@ -6,7 +6,12 @@ import "fmt"
 type terms struct{ burst, count, periodMS int64 }
 
 func (t terms) args(key string, cost int64) []string {
-	return []string{"LIMIT.TAKE", key, fmt.Sprint(t.burst), fmt.Sprint(t.count), fmt.Sprint(t.periodMS), "COST", fmt.Sprint(cost)}
+	return append(append([]string{"LIMIT.TAKE"}, t.words(key)...), "COST", fmt.Sprint(cost))
+}
+
+// words are the key and the terms as a call has them.
+func (t terms) words(key string) []string {
+	return []string{key, fmt.Sprint(t.burst), fmt.Sprint(t.count), fmt.Sprint(t.periodMS)}
 }
 
 // throttle is the same limiter for redis-cell's command. Its periods are seconds.

@@ -40,7 +40,7 @@ func TestLimiters(t *testing.T) {
 		require.NoError(t, tryLimiters(seed, counts))
 	}
 	t.Log(counts)
-	for _, what := range []string{"allowed", "refused", "granted", "granted by push", "timed out", "steps back", "restarts", "failovers",
+	for _, what := range []string{"allowed", "refused", "granted", "granted by push", "allowed by two", "granted by two", "given back", "timed out", "steps back", "restarts", "failovers",
 		"orders", "too fast"} {
 		require.True(t, counts[what] > 0 || *onlySeed != 0, what)
 	}

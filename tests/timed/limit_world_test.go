@@ -25,11 +25,11 @@ type limiter struct {
 
 // waiter is a connection that waits for a limiter, or that gets the outcome by a push (NOTIFY).
 type waiter struct {
-	client  *testkit.Client
-	id      string
-	owner   string // of a wait with NOTIFY; "": the connection is blocked
-	limiter *limiter
-	cost    int64
+	client *testkit.Client
+	id     string
+	owner  string     // of a wait with NOTIFY; "": the connection is blocked
+	of     []*limiter // two of a LIMIT.MTAKE
+	cost   int64
 }
 
 // limitWorld is one server with its limiters.
@@ -74,7 +74,9 @@ func (w *limitWorld) live() error {
 		step := w.take
 		switch n := w.random.IntN(100); {
 		case n < 35:
-		case n < 45:
+		case n < 40:
+			step = w.give
+		case n < 47:
 			step = w.order
 		case n < 60:
 			step = w.wait
@@ -94,12 +96,35 @@ func (w *limitWorld) live() error {
 	return w.finish()
 }
 
+// some chooses a limiter, or two of them, and a cost that each can give at once.
+func (w *limitWorld) some() (of []*limiter, cost int64) {
+	for _, i := range w.random.Perm(len(w.limiters))[:1+w.random.IntN(2)] {
+		of = append(of, w.limiters[i])
+	}
+	most := of[0].terms.burst
+	for _, l := range of {
+		most = min(most, l.terms.burst)
+	}
+	return of, w.random.Int64N(most + 1)
+}
+
+// takes is a call that takes a cost from limiters.
+func takes(of []*limiter, cost int64) []string {
+	if len(of) == 1 {
+		return of[0].terms.args(of[0].key, cost)
+	}
+	args := []string{"LIMIT.MTAKE", fmt.Sprint(len(of))}
+	for _, l := range of {
+		args = append(args, l.terms.words(l.key)...)
+	}
+	return append(args, "COST", fmt.Sprint(cost))
+}
+
 func (w *limitWorld) take() error {
-	l := w.limiters[w.random.IntN(len(w.limiters))]
-	cost := w.random.Int64N(l.terms.burst + 1)
-	args, allowed := l.terms.args(l.key, cost), int64(1)
-	if l.terms.periodMS == 1000 && w.random.IntN(2) == 0 {
-		args, allowed = l.terms.throttle(l.key, cost), 0
+	of, cost := w.some()
+	args, allowed := takes(of, cost), int64(1)
+	if len(of) == 1 && of[0].terms.periodMS == 1000 && w.random.IntN(2) == 0 {
+		args, allowed = of[0].terms.throttle(of[0].key, cost), 0
 	}
 	v, err := w.admin.Call(args...)
 	if err != nil || v.IsError() {
@@ -110,20 +135,44 @@ func (w *limitWorld) take() error {
 		return nil
 	}
 	w.counts["allowed"]++
+	if len(of) > 1 {
+		w.counts["allowed by two"]++
+	}
 	if cost == 0 {
 		return nil
 	}
 	for _, waiting := range w.waiters {
-		if waiting.limiter == l {
-			return &violation{fmt.Sprintf("a take of %s passed a waiter", l.key)}
+		if slices.ContainsFunc(waiting.of, func(l *limiter) bool { return slices.Contains(of, l) }) {
+			return &violation{fmt.Sprintf("%q passed a waiter", args)}
 		}
 	}
-	return l.granted(w.elapsed, cost)
+	return granted(of, w.elapsed, cost)
 }
 
-func (l *limiter) granted(atUS, cost int64) error {
-	l.grants = append(l.grants, grant{atUS, cost})
-	return l.terms.check(l.grants)
+// give gives units back, and more than are missing if the limiter is nearly full.
+func (w *limitWorld) give() error {
+	l := w.limiters[w.random.IntN(len(w.limiters))]
+	cost := 1 + w.random.Int64N(l.terms.burst)
+	v, err := w.admin.Call(append(append([]string{"LIMIT.GIVE"}, l.terms.words(l.key)...), "COST", fmt.Sprint(cost))...)
+	if err != nil || v.IsError() {
+		return fmt.Errorf("LIMIT.GIVE: %s %w", v, err)
+	}
+	w.counts["given back"]++
+	if err := granted([]*limiter{l}, w.elapsed, -cost); err != nil {
+		return err
+	}
+	return w.collect()
+}
+
+// granted counts a cost that was taken from limiters, or, negative, given back.
+func granted(of []*limiter, atUS, cost int64) error {
+	for _, l := range of {
+		l.grants = append(l.grants, grant{atUS, cost})
+		if err := l.terms.check(l.grants); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wait lets a new client take, and wait for what is not there.
@@ -131,7 +180,7 @@ func (w *limitWorld) wait() error {
 	if len(w.waiters) >= 6 {
 		return nil
 	}
-	l := w.limiters[w.random.IntN(len(w.limiters))]
+	of, cost := w.some()
 	c, err := dial(w.srv)
 	if err != nil {
 		return err
@@ -140,8 +189,8 @@ func (w *limitWorld) wait() error {
 	if err != nil {
 		return err
 	}
-	waiting := &waiter{client: c, id: id.String(), limiter: l, cost: 1 + w.random.Int64N(l.terms.burst)}
-	args := append(l.terms.args(l.key, waiting.cost), "WAIT", fmt.Sprint(w.random.IntN(200)))
+	waiting := &waiter{client: c, id: id.String(), of: of, cost: max(cost, 1)}
+	args := append(takes(of, waiting.cost), "WAIT", fmt.Sprint(w.random.IntN(200)))
 	if w.random.IntN(2) == 0 {
 		return w.queue(waiting, args)
 	}
@@ -155,7 +204,7 @@ func (w *limitWorld) wait() error {
 		if err != nil {
 			return err
 		}
-		if strings.Contains(list.Str, "cmd=limit.take") {
+		if strings.Contains(list.Str, "cmd=limit.") {
 			return w.collect()
 		}
 		if time.Now().After(end) {
@@ -217,7 +266,9 @@ func (w *limitWorld) collect() error {
 	before := map[*limiter]bool{} // limiters with a waiter that came earlier
 	for _, waiting := range slices.Clone(w.waiters) {
 		if still[waiting] {
-			before[waiting.limiter] = true
+			for _, l := range waiting.of {
+				before[l] = true
+			}
 			continue
 		}
 		allowed, err := waiting.outcome()
@@ -226,8 +277,8 @@ func (w *limitWorld) collect() error {
 		}
 		waiting.client.Close()
 		w.waiters = slices.DeleteFunc(w.waiters, func(o *waiter) bool { return o == waiting })
-		if allowed && before[waiting.limiter] {
-			return &violation{fmt.Sprintf("a waiter of %s passed another one", waiting.limiter.key)}
+		if allowed && slices.ContainsFunc(waiting.of, func(l *limiter) bool { return before[l] }) {
+			return &violation{fmt.Sprintf("a waiter of %s passed another one", waiting.keys())}
 		}
 		if err := w.answered(waiting, allowed); err != nil {
 			return err
@@ -236,12 +287,20 @@ func (w *limitWorld) collect() error {
 	return nil
 }
 
+// keys names what the waiter waits for.
+func (waiting *waiter) keys() (keys []string) {
+	for _, l := range waiting.of {
+		keys = append(keys, l.key)
+	}
+	return keys
+}
+
 // outcome reads the reply, or the push, that ends a wait.
 func (waiting *waiter) outcome() (allowed bool, err error) {
 	v, err := waiting.client.Next()
 	switch {
 	case err != nil || v.IsError():
-		return false, fmt.Errorf("a waiter of %s: %s %w", waiting.limiter.key, v, err)
+		return false, fmt.Errorf("a waiter of %s: %s %w", waiting.keys(), v, err)
 	case waiting.owner == "":
 		return v.Elems[0].Int == 1, nil
 	case len(v.Elems) != 4 || v.Elems[3].Str != waiting.owner:
@@ -260,7 +319,10 @@ func (w *limitWorld) answered(waiting *waiter, allowed bool) error {
 		w.counts["granted by push"]++
 	}
 	w.counts["granted"]++
-	return waiting.limiter.granted(w.elapsed, waiting.cost)
+	if len(waiting.of) > 1 {
+		w.counts["granted by two"]++
+	}
+	return granted(waiting.of, w.elapsed, waiting.cost)
 }
 
 // pass lets time pass: by single milliseconds while there are waiters, so that it is known when they were

@@ -37,6 +37,9 @@ var faults = []plant.Fault{
 		state = gcra.State{}
 	}`)),
 	plant.New("a call passes the waiters", plant.And("limit-queue", "false")),
+	plant.New("a call for two limiters passes the waiters", plant.And("mtake-queue", "false")),
+	plant.New("two limiters, and one of them refuses", plant.And("mtake-all", "i > 0")),
+	plant.New("a unit that is given back fills the limiter", plant.Insert("gcra-give", "tat = full")),
 	plant.New("an entry is added twice after a restart", plant.Omit("zset-record-removal"), plant.Omit("hash-record-removal")),
 	plant.New("an entry is lost by MOVE", plant.Omit("delay-move")),
 	plant.New("an entry is added early", plant.And("delay-due", "e.dueMS > nowMS+1")),

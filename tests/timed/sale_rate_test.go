@@ -67,7 +67,7 @@ func (w *limitWorld) orderOnce(s *sale, user *limiter) error {
 	if s.all {
 		user = s.users[0]
 	}
-	return user.granted(w.elapsed, 1)
+	return granted([]*limiter{user}, w.elapsed, 1)
 }
 
 // keys are the names of everything that has a rate.

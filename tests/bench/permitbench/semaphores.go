@@ -221,7 +221,7 @@ func (b *bench) holders(ctx context.Context) error {
 // taken. Idle ones are full again after a millisecond, so that each unit makes a key, and the server removes
 // it. The floor is a command with as many words that finds no key and answers nil.
 func (b *bench) limits(ctx context.Context) error {
-	const ours, idle, incr, theirs, floor = "LIMIT.TAKE", "LIMIT.TAKE, idle", "INCR", "INCR, Redis", "LPOS without a key"
+	const ours, two, idle, incr, theirs, floor = "LIMIT.TAKE", "LIMIT.MTAKE of two", "LIMIT.TAKE, idle", "INCR", "INCR, Redis", "LPOS without a key"
 	words := func(name string, words ...string) func(b []byte, n int) []byte {
 		return func(b []byte, n int) []byte {
 			r := benchkit.Command(b, 2+len(words)).Arg(name).Numbered("limit:", n%100_000, "")
@@ -232,9 +232,14 @@ func (b *bench) limits(ctx context.Context) error {
 		}
 	}
 	const hour = "3600000"
+	ofTwo := func(b []byte, n int) []byte {
+		return benchkit.Command(b, 10).Arg("LIMIT.MTAKE").Arg("2").Numbered("limit:", n%100_000, "").Arg("1000").Arg("1000").Arg(hour).
+			Numbered("other:", n%100_000, "").Arg("2000").Arg("1000").Arg(hour)
+	}
 	ways := []*way{
 		{name: incr, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always(":"), Append: words("INCR")}},
 		{name: ours, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: words("LIMIT.TAKE", "1000", "1000", hour)}},
+		{name: two, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: ofTwo}},
 		{name: idle, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: words("LIMIT.TAKE", "1000", "1000", "1000")}},
 		{name: floor, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("$-1"), Append: words("LPOS", "1000", "RANK", "1000")}},
 		{name: theirs, product: b.redis, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always(":"), Append: words("INCR")}},
@@ -244,8 +249,8 @@ func (b *bench) limits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.Report.Text("## Limits\n\nProcessor time of a unit of one of 100,000 limiters, beside that of a counter, and of a command with as many words " +
+	b.Report.Text("## Limits\n\nProcessor time of a unit of one of 100,000 limiters, and of two at once, beside that of a counter, and of a command with as many words " +
 		"that finds nothing. A limiter in use keeps its key. An idle one is full again before the next unit, so each unit makes a key that expires.")
-	_, err = b.compare(ctx, ways, []target{{1, ours, incr, whole, 1.2}, {16, ours, incr, whole, 1.2}}, beneath{pings: map[string]string{ours: floor}})
+	_, err = b.compare(ctx, ways, []target{{1, ours, incr, whole, 1.2}, {16, ours, incr, whole, 1.2}, {1, two, ours, whole, 1.4}, {16, two, ours, whole, 1.4}}, beneath{pings: map[string]string{ours: floor}})
 	return err
 }

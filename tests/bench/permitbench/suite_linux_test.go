@@ -76,7 +76,7 @@ func TestSectionsRun(t *testing.T) {
 		"holders":   {"200 holders beside 2,000 holders at least, P=16, whole"},
 		"handoffs":  {"hand-offs a second, 1 permit(s)", "hand-offs a second, 4 permit(s)"},
 		"memory":    {"bytes of a holder of one semaphore beside a holder of one shared lock"},
-		"limits":    {"LIMIT.TAKE beside INCR, P=16, whole"},
+		"limits":    {"LIMIT.TAKE beside INCR, P=16, whole", "LIMIT.MTAKE of two beside LIMIT.TAKE, P=16, whole"},
 		"delay-add": {"DELAY.ADD beside XADD + ZADD, P=16, whole"},
 		"delays": {"bytes of a pending entry", "lateness of an entry, p99",
 			"lateness of an entry, p99, above that of a probe", "longest request while entries fall due",

@@ -1,0 +1,262 @@
+package commands
+
+import (
+	"bytes"
+
+	"lockserver/internal/decimal"
+	"lockserver/internal/gcra"
+)
+
+// LIMIT.MTAKE is LIMIT.TAKE of several limiters that give their units in one moment or not at all. While it
+// waits it has taken from none of them and has a place in the queue of each, as MLOCK has (lock_many.go): so
+// two of them cannot wait for each other.
+
+// mostLimits is how many limiters one call may name.
+const mostLimits = 64
+
+// manyCall is one call of LIMIT.MTAKE.
+type manyCall struct {
+	limits []oneLimit
+	takeOptions
+}
+
+// oneLimit is a limiter of a call that names several. Most calls have the terms of the call before, so their
+// rates are kept.
+type oneLimit struct {
+	key    []byte
+	terms  [3]int64 // burst, count, period in milliseconds
+	rate   gcra.Rate
+	slot   int // of the key, until something changes
+	state  gcra.State
+	answer gcra.Answer
+}
+
+// manyAnswer holds the outcome of a call. The figures are those of the limiter that has least, takes longest,
+// and is furthest from full.
+type manyAnswer struct {
+	gcra.Answer
+	refused int    // the place of the first limiter that refuses, from 1; 0: all allow it
+	slowest []byte // the key of the limiter with the longest RetryNS
+}
+
+// read reads the call. Its limiters are in memory of c, until done.
+func (m *manyCall) read(c *Ctx) error {
+	if m.readPlain(c) {
+		return nil
+	}
+	a := c.Args()
+	n := a.IntOr(ErrNumKeysZero)
+	switch {
+	case n < 1:
+		a.Fail(ErrNumKeysZero)
+	case n > int64(a.Left()/4):
+		a.Fail(ErrTooManyKeys)
+	case n > mostLimits:
+		a.Fail(ErrLimitsMany)
+	}
+	if a.Err() != nil {
+		return a.Err()
+	}
+	m.limits = c.manyLimits(int(n))
+	for i := range m.limits {
+		l := &m.limits[i]
+		l.key = a.Key()
+		burst, count, periodMS := readTerms(a)
+		if a.Err() == nil && !l.setTerms(burst, count, periodMS) {
+			a.Fail(ErrLimitLong)
+		}
+		if m.namedBefore(i) {
+			a.Fail(ErrLimitTwice)
+		}
+	}
+	m.takeOptions.read(a)
+	for i := range m.limits {
+		if a.Err() == nil && m.cost > m.limits[i].rate.Burst() {
+			a.Fail(ErrLimitCostBurst)
+		}
+	}
+	return a.Err()
+}
+
+// readPlain reads a call without options that makes sense, as most calls are. False: it is another call.
+func (m *manyCall) readPlain(c *Ctx) bool {
+	n := (len(c.Argv) - 2) / 4
+	if named, ok := decimal.ParseInt(c.Argv[1]); !ok || named != int64(n) || n < 1 || n > mostLimits || len(c.Argv) != 2+4*n {
+		return false
+	}
+	m.limits, m.cost = c.manyLimits(n), 1
+	for i := range m.limits {
+		l, words := &m.limits[i], c.Argv[2+4*i:]
+		l.key = words[0]
+		burst, ok1 := decimal.ParseInt(words[1])
+		count, ok2 := decimal.ParseInt(words[2])
+		periodMS, ok3 := decimal.ParseInt(words[3])
+		if !ok1 || !ok2 || !ok3 || !l.setTerms(burst, count, periodMS) || m.namedBefore(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// manyLimits returns n limiters, with the terms that they had in the last call.
+func (c *Ctx) manyLimits(n int) []oneLimit {
+	if c.limits == nil {
+		c.limits = new([mostLimits]oneLimit)
+	}
+	return c.limits[:n]
+}
+
+// setTerms makes the rate that of the terms; false: they are no rate, or its burst takes too long to come
+// back.
+func (l *oneLimit) setTerms(burst, count, periodMS int64) (ok bool) {
+	terms := [...]int64{burst, count, periodMS}
+	if terms == l.terms {
+		return true
+	}
+	l.terms = [3]int64{}
+	if l.rate, ok = gcra.NewRate(burst, count, periodMS); ok {
+		l.terms = terms
+	}
+	return ok
+}
+
+// namedBefore reports whether a limiter before the one at i has its key.
+func (m *manyCall) namedBefore(i int) bool {
+	for j := range i {
+		if bytes.Equal(m.limits[j].key, m.limits[i].key) {
+			return true
+		}
+	}
+	return false
+}
+
+// done lets go of the words of the call.
+func (m *manyCall) done() {
+	for i := range m.limits {
+		m.limits[i].key = nil
+	}
+}
+
+// limitManyTake takes the cost from all limiters, waits for that, or replies that it was not to be had.
+func limitManyTake(c *Ctx) error {
+	var m manyCall
+	defer m.done()
+	if err := m.read(c); err != nil {
+		return err
+	}
+	a, err := m.take(c)
+	if err != nil {
+		return err
+	}
+	if a.Allowed || !m.waits {
+		a.reply(c)
+		return nil
+	}
+	w := Wait{Try: tryManyTake, TimedOut: refuseManyTake}
+	for i := range m.limits {
+		w.Keys = append(w.Keys, m.limits[i].key)
+	}
+	err = m.wait(c, w, true)
+	if err == nil {
+		m.tryAgain(c, &a)
+	}
+	return err
+}
+
+// take takes the cost from each limiter, unless a rate or another waiter is in the way of one of them.
+func (m *manyCall) take(c *Ctx) (a manyAnswer, err error) {
+	if a, err = m.look(c, false); err != nil || m.cost == 0 {
+		return a, err
+	}
+	moved := false
+	for i := range m.limits {
+		l := &m.limits[i]
+		if a.Allowed || l.answer.Emptied { // an empty limiter has to be kept, though it refuses: see takeFrom
+			if moved {
+				l.slot, _ = c.DB.FindState(l.key)
+			}
+			moved = putLimiter(c, l.slot, l.key, &l.answer.State, "limit.take") || moved
+		}
+	}
+	return a, nil
+}
+
+// look asks all limiters, and changes nothing. refuse makes the answer that of a call that takes nothing,
+// whatever the limiters have.
+func (m *manyCall) look(c *Ctx, refuse bool) (a manyAnswer, err error) {
+	var nowNS int64
+	for i := range m.limits {
+		l := &m.limits[i]
+		if l.slot, l.state, nowNS, err = findLimiter(c, l.key); err != nil {
+			return a, err
+		}
+		// plant:mtake-queue
+		if refuse || m.cost > 0 && c.Queues.Awaited(c.DB.ID(), l.key) {
+			l.answer = behindOthers(&l.rate, l.state, nowNS, m.cost)
+		} else {
+			l.answer = l.rate.Take(l.state, nowNS, m.cost)
+		}
+		// plant:mtake-all
+		if !l.answer.Allowed && a.refused == 0 {
+			a.refused = i + 1
+		}
+	}
+	for i := range m.limits {
+		l := &m.limits[i]
+		if a.refused > 0 && l.answer.Allowed { // it would have allowed it, and keeps what it has
+			l.answer = l.rate.Take(l.state, nowNS, 0)
+		}
+		a.add(l, i == 0)
+	}
+	a.Allowed = a.refused == 0
+	return a, nil
+}
+
+// add counts a limiter in.
+func (a *manyAnswer) add(l *oneLimit, first bool) {
+	if first || l.answer.Remaining < a.Remaining {
+		a.Remaining = l.answer.Remaining
+	}
+	if first || l.answer.RetryNS > a.RetryNS {
+		a.RetryNS, a.slowest = l.answer.RetryNS, l.key
+	}
+	a.ResetNS = max(a.ResetNS, l.answer.ResetNS)
+}
+
+// tryAgain lets the queue of the slowest limiter have its turn when that limiter allows the cost.
+func (m *manyCall) tryAgain(c *Ctx, a *manyAnswer) {
+	nowNS, _ := gcra.NowNS(c.DB.Store().NowUS())
+	c.Host.TryAgainAt(c, a.slowest, gcra.CeilMS(nowNS+a.RetryNS))
+}
+
+// tryManyTake is Wait.Try of a call that is at the head of a queue.
+func tryManyTake(c *Ctx) (bool, error) {
+	var m manyCall
+	defer m.done()
+	if err := m.read(c); err != nil {
+		return false, err
+	}
+	a, err := m.take(c)
+	if err != nil {
+		return false, err
+	}
+	if !a.Allowed {
+		m.tryAgain(c, &a)
+		return false, nil
+	}
+	a.reply(c)
+	return true, nil
+}
+
+// refuseManyTake is Wait.TimedOut.
+func refuseManyTake(c *Ctx) {
+	var m manyCall
+	defer m.done()
+	_ = m.read(c)           // it was read before
+	a, _ := m.look(c, true) // a key that is no limiter any more ends the wait before: tryManyTake fails
+	a.reply(c)
+}
+
+func (a *manyAnswer) reply(c *Ctx) {
+	c.Out.Ints(int64(boolInt(a.Allowed)), int64(a.refused), a.Remaining, gcra.CeilMS(a.RetryNS), gcra.CeilMS(a.ResetNS))
+}
