@@ -21,8 +21,8 @@ func (db *DB) FindState(key []byte) (slot int, r Ref) {
 }
 
 // PutState makes key a string with a copy of text and the deadline atMS, milliseconds since 1970, which must
-// not have passed. slot is the result of FindState; no key was added, removed or moved since. PutState returns
-// true if it may have done so itself: the slots of other keys are not valid any more.
+// not have passed. slot is the result of FindState; no key was added, removed or moved since. PutState
+// returns true if it may have done so itself: the slots of other keys are not valid any more.
 func (db *DB) PutState(slot int, key, text []byte, atMS int64) (moved bool) {
 	if slot >= 0 && db.overwrite(slot, text, atMS) {
 		if db.store.effects != nil {
