@@ -105,7 +105,10 @@ func (s *session) bytes() int {
 		s.memory.rest = s.restBytes()
 	}
 	n := sessionBytes + s.memory.capacity + s.memory.backlog + s.outputHeld() + s.memory.rest
-	return n + s.WaitBytes()
+	if s.Waiter != nil || s.Queued != nil {
+		n += s.WaitBytes()
+	}
+	return n
 }
 
 // restBytes is what stays as it is while the session runs plain commands.
