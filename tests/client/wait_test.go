@@ -60,7 +60,7 @@ func lockLater(ctx context.Context, c *client.Client, key string, options ...cli
 // one to the next.
 func TestTenThousandWait(t *testing.T) {
 	const goroutines, keys = 10_000, 100
-	srv, n := start(t, time.Minute)
+	srv, n := start(t, time.Hour) // the lease is not the subject
 	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1, PoolTimeout: 5 * time.Minute})
 	t.Cleanup(func() { _ = rdb.Close() })
 	c, err := client.New(rdb, client.Timeout(5*time.Minute))
