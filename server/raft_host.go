@@ -95,6 +95,9 @@ func (h raftHost) AdvanceUndo() { h.store.AdvanceUndo() }
 // Undo implements raft.MemberServer.
 func (h raftHost) Undo(both bool) bool { return h.store.Undo(both) }
 
+// UndoHolds implements raft.MemberServer.
+func (h raftHost) UndoHolds() bool { return h.store.UndoHolds() }
+
 // EndUndo implements raft.MemberServer.
 func (h raftHost) EndUndo() { h.store.EndUndo() }
 

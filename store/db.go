@@ -279,10 +279,25 @@ func (db *DB) Flush() int {
 
 // drop empties the database without recording it.
 func (db *DB) drop() int {
-	db.store.cannotUndo()
 	db.endAllLocks(false)
+	n := db.space.keys.Len()
+	db.space.stopRenewals()
+	if s := db.store; s.undo != nil { // also of an empty one, which may have had keys when the period began
+		s.undoBy(db.undoDrop())
+		s.undo.periods[1].holds = s.undo.periods[1].holds || n > 0
+	}
+	db.unhook()
+	db.attach(db.store.newSpace())
+	if db.store.observer != nil {
+		db.store.observer.DatabaseChanged(db.id)
+	}
+	return n
+}
+
+// unhook takes the space of the database, which is about to get another one, out of the store's queues and
+// sums.
+func (db *DB) unhook() {
 	old := db.space
-	n := old.keys.Len()
 	old.stopRenewals()
 	old.charge(-old.used)
 	switch q := &db.store.fields; {
@@ -299,11 +314,6 @@ func (db *DB) drop() int {
 	}
 	old.forgetAllAlarms()
 	old.forgetOwn()
-	db.attach(db.store.newSpace())
-	if db.store.observer != nil {
-		db.store.observer.DatabaseChanged(db.id)
-	}
-	return n
 }
 
 // open makes key's value of kind k writable. v is nil if there is no such key; ok is false if the key has

@@ -96,10 +96,10 @@ func (s *Store) GiveBackEffects() {
 }
 
 // RecordFunctions records a change of the function libraries, which are stored outside the databases, as one
-// of the FUNCTION commands of the list. It counts as a change of the data.
-func (s *Store) RecordFunctions(args ...[]byte) {
+// of the FUNCTION commands of the list. It counts as a change of the data. undo takes it back.
+func (s *Store) RecordFunctions(undo func(), args ...[]byte) {
 	s.dirty++
-	s.cannotUndo()
+	s.undoBy(undo)
 	s.record(s.DB(0), "FUNCTION", args...)
 }
 

@@ -284,13 +284,13 @@ func (s *Store) SwapDB(a, b *DB) {
 	}
 	a.endAllLocks(true)
 	b.endAllLocks(true)
-	sa, sb := a.space, b.space
-	a.attach(sb)
-	b.attach(sa)
-	if s.undo != nil {
-		now := &s.undo.periods[1]
-		now.swaps = append(now.swaps, [2]*DB{a, b})
+	swap := func() {
+		sa, sb := a.space, b.space
+		a.attach(sb)
+		b.attach(sa)
 	}
+	swap()
+	s.undoBy(swap)
 	s.record(a, "SWAPDB", appendInt(nil, int64(a.id)), appendInt(nil, int64(b.id)))
 	if s.follower != nil {
 		s.follower.DatabasesSwapped(a.id, b.id)

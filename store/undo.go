@@ -10,6 +10,9 @@ package store
 // write to a container in a period clones it, and the recorded value keeps the former state. The earliest
 // record of a key in a period is therefore the key at the beginning of the period. Later records may have
 // values that were changed in place since.
+//
+// A database that is emptied gets another space, and the one before stays as it was for as long as it can be
+// undone.
 
 // preimage is a key before its change.
 type preimage struct {
@@ -25,9 +28,10 @@ type preimage struct {
 
 // period holds the changes since a moment.
 type period struct {
-	keys  []preimage
-	swaps [][2]*DB
-	lost  bool // something has changed that cannot be undone
+	keys   []preimage
+	larger []func() // each takes back one change of a whole database, or of something outside the databases
+	holds  bool     // a database that was emptied is kept for larger
+	lost   bool     // something has changed that cannot be undone
 }
 
 // mostPreimages is the largest number of changed keys in a period.
@@ -98,11 +102,8 @@ func (s *Store) Undo(both bool) bool {
 	s.effects = nil
 	defer func() { s.effects, s.dirty = effects, dirty }()
 	for i := len(undone) - 1; i >= 0; i-- {
-		for n := len(undone[i].swaps) - 1; n >= 0; n-- {
-			a, b := undone[i].swaps[n][0], undone[i].swaps[n][1]
-			sa, sb := a.space, b.space
-			a.attach(sb)
-			b.attach(sa)
+		for n := len(undone[i].larger) - 1; n >= 0; n-- {
+			undone[i].larger[n]()
 		}
 	}
 	type place struct {
@@ -114,6 +115,9 @@ func (s *Store) Undo(both bool) bool {
 	for i := range undone {
 		for n := range undone[i].keys {
 			p := &undone[i].keys[n]
+			if p.space.db.space != p.space { // of a database that took the place of one that was emptied
+				continue
+			}
 			if p.cloned {
 				cloned[p.v.bare()] = true
 			}
@@ -152,18 +156,7 @@ func (p *preimage) remove() {
 // put puts the key back. The key must be in no queue.
 func (p *preimage) put() {
 	sp, key := p.space, []byte(p.key)
-	switch p.v.tag() {
-	case Hash:
-		if h := p.v.hash(); h.Timed() > 0 || alarmOf(h) != nil || h.Quiet() {
-			h.SetAlarm(nil)
-			h.SetQuiet(false)
-			h.SetTally(nil)
-		}
-	case Stream:
-		if producers := p.v.stream().Producers(); producers != nil {
-			producers.SetAlarm((*deadline)(nil))
-		}
-	}
+	p.v.unqueued()
 	slot := sp.insert(sp.keys.HashString(p.key), key, p.v)
 	sp.markToken(slot)
 	if p.atMS != 0 {
@@ -171,6 +164,65 @@ func (p *preimage) put() {
 	}
 	sp.remember(slot)
 	sp.watchAlarm(key, &p.v)
+}
+
+// unqueued says that no queue has the value.
+func (v *value) unqueued() {
+	switch v.tag() {
+	case Hash:
+		if h := v.hash(); h.Timed() > 0 || alarmOf(h) != nil || h.Quiet() {
+			h.SetAlarm(nil)
+			h.SetQuiet(false)
+			h.SetTally(nil)
+		}
+	case Stream:
+		if producers := v.stream().Producers(); producers != nil {
+			producers.SetAlarm((*deadline)(nil))
+		}
+	}
+}
+
+// undoDrop returns a function that gives the database the space back that it has now, and is about to lose.
+// It looks through all keys if any of them stands in a queue of the store.
+func (db *DB) undoDrop() func() {
+	sp, used := db.space, db.space.used
+	queued := sp.timedHashes > 0 || sp.remembering > 0
+	for kind := range sp.alarms {
+		queued = queued || len(sp.alarms[kind]) > 0
+	}
+	return func() {
+		db.unhook()
+		db.attach(sp)
+		sp.charge(used)
+		s := db.store
+		s.soonestMS = min(s.soonestMS, sp.bounds.FirstMS())
+		s.eviction.pool = nil
+		if !queued {
+			return
+		}
+		sp.timedHashes, sp.queuedHashes, sp.sharers, sp.remembering = 0, 0, 0, 0
+		for slot := range sp.keys.Len() {
+			key, v := sp.keys.At(slot)
+			v.unqueued()
+			sp.remember(slot)
+			sp.watchAlarm([]byte(key), v)
+		}
+	}
+}
+
+// UndoHolds reports whether a database that was emptied is kept, so that this can be undone.
+func (s *Store) UndoHolds() bool {
+	return s.undo != nil && (s.undo.periods[0].holds || s.undo.periods[1].holds)
+}
+
+// undoBy says how to take back a change that is not one of keys.
+func (s *Store) undoBy(back func()) {
+	if s.undo == nil {
+		return
+	}
+	if now := &s.undo.periods[1]; !now.lost {
+		now.larger = append(now.larger, back)
+	}
 }
 
 // record appends a preimage to the present period.

@@ -227,7 +227,7 @@ func (a openedMember) Restore(r io.Reader) error {
 			return
 		case err != nil:
 			m.stop(fmt.Errorf("a snapshot cannot be loaded: %w", err))
-		case m.state == rebuilding:
+		case m.state == rebuilding && !m.anew.under:
 			m.become(following)
 		}
 		m.applied, m.db, m.input = place{at.ID, at.Offset}, max(0, at.DB), nil
@@ -250,7 +250,7 @@ func (a openedMember) Anew() {
 		}
 		if m.depose("the log is opened anew"); m.run == a.run {
 			m.host.Log().Info("raft: the log does not go on from a snapshot that the leader has sent: all data is built anew")
-			m.rebuild()
+			m.reopen()
 		}
 		m.host.EndUnit()
 	})

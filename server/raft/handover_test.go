@@ -35,6 +35,7 @@ func (s *plainServer) EndUnit()           {}
 func (s *plainServer) HoldWrites(on bool) { s.held = on }
 func (s *plainServer) HoldAll()           { s.held = true }
 func (s *plainServer) HasLeases() bool    { return true }
+func (s *plainServer) UndoHolds() bool    { return false }
 
 // slowTransfer is an engine that leads, and keeps a transfer going until the test ends it.
 type slowTransfer struct {

@@ -2,7 +2,6 @@ package raft
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +53,9 @@ type Member struct {
 	failed error // why it has stopped
 	// run counts the machines that the engine was opened with: what an old machine gets is ignored.
 	run int
+
+	anew   anew
+	taking sync.Mutex // held by the goroutine that begins to lead
 
 	// applied is the place that the log has come to with what the machine got. clockMS and token are the
 	// highest of its entries, and logBytes is the size of the log since the last snapshot. What follows is
@@ -169,23 +171,28 @@ func (m *Member) Start() error {
 	return m.open()
 }
 
-// open opens the engine with what it is to keep: nothing so far. Without the lock.
-func (m *Member) open() error {
-	run := 0
+// machine returns a machine that has nothing so far. What comes for the one before is ignored from now on. Without
+// the lock.
+func (m *Member) machine() (machine openedMember) {
 	m.host.Locked(func() {
 		m.run++
-		run = m.run
+		machine = openedMember{m, m.run}
 		m.applied, m.index, m.input, m.db, m.logBytes, m.partly, m.distance = place{}, 0, nil, 0, 0, false, newDistance()
 		m.users, m.usersIndex = groupUsers{}, 0
 	})
-	if err := m.engine.Open(openedMember{m, run}); err != nil {
+	return machine
+}
+
+// open opens the engine with a machine that has nothing so far. Without the lock.
+func (m *Member) open() error {
+	if err := m.engine.Open(m.machine()); err != nil {
 		return err
 	}
 	if m.ending() { // Close may have found nothing open yet
 		return m.engine.Close()
 	}
 	m.host.Locked(func() {
-		if m.state == rebuilding {
+		if m.state == rebuilding && !m.anew.under {
 			m.become(following)
 		}
 	})
@@ -386,27 +393,6 @@ func (m *Member) selected() int {
 		return db
 	}
 	return m.db
-}
-
-// rebuild throws the data away and builds it again. What comes for the old machine is ignored from now on.
-func (m *Member) rebuild() {
-	m.host.EndUndo()
-	m.distance = newDistance()
-	m.become(rebuilding)
-	m.run++
-	m.counts.rebuilds++
-	m.host.Background(func() {
-		err := m.engine.Close()
-		if err == nil && !m.ending() {
-			_, _, err = m.host.Replace(nil)
-		}
-		if err == nil && !m.ending() {
-			err = m.open()
-		}
-		if err != nil && !m.ending() {
-			m.host.Slice(func() { m.stop(fmt.Errorf("the data could not be built anew: %w", err)) })
-		}
-	})
 }
 
 // stop ends the member for good: it must not go on with other data than the group has. It ends the unit.

@@ -63,6 +63,11 @@ func (t *takeover) clockMS(end place, nowMS int64) int64 {
 // lead makes this member the leader, if it still is when it has all that was committed before. Without the
 // lock.
 func (m *Member) lead(run int) {
+	if m.underBuilding() {
+		m.host.Background(m.passOn)
+	}
+	m.taking.Lock()
+	defer m.taking.Unlock()
 	begun := time.Now()
 	var gap Gap
 	for {

@@ -53,8 +53,25 @@ func (u *undoing) keep(offset int64, bytes []byte) { u.kept = append(u.kept, kep
 // advanceUndo begins another period if the last one is long. It is called at the end of a slice.
 func (m *Member) advanceUndo() {
 	u := &m.undo
+	if u.rounds >= mostPeriodRounds || m.offset-u.begun[1].offset >= mostPeriodBytes {
+		m.nextPeriod()
+	}
+}
+
+// letGo begins another period if the store keeps a database that was emptied, for the memory's sake. It is
+// called about once a second, when no unit runs.
+func (m *Member) letGo() {
+	if m.state == leading && m.host.UndoHolds() {
+		m.host.HandOn()
+		m.nextPeriod()
+	}
+}
+
+// nextPeriod begins another period if all of the one before the last is committed.
+func (m *Member) nextPeriod() {
+	u := &m.undo
 	last := u.begun[1]
-	if u.rounds < mostPeriodRounds && m.offset-last.offset < mostPeriodBytes || m.applied.id != m.id || m.applied.offset < last.offset {
+	if m.applied.id != m.id || m.applied.offset < last.offset {
 		return
 	}
 	u.begun, u.two, u.rounds = [2]beginning{last, {m.offset, m.selected()}}, true, 0

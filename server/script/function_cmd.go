@@ -43,8 +43,16 @@ func functionRow(on binding) commands.Row {
 }
 
 // librariesChanged records a change of the libraries. It counts as a change of the data, and the log gets the
-// command that has the same result in Redis.
-func librariesChanged(c *commands.Ctx, args ...[]byte) { c.DB.Store().RecordFunctions(args...) }
+// command that has the same result in Redis. back puts them back as they were.
+func librariesChanged(c *commands.Ctx, back func(), args ...[]byte) {
+	c.DB.Store().RecordFunctions(back, args...)
+}
+
+// asTheyAre returns a function that puts the libraries back as they are now.
+func (e *Engine) asTheyAre() (back func()) {
+	are, machine := e.libraries.clone(), e.functions
+	return func() { e.libraries, e.functions = are, machine }
+}
 
 func (e *Engine) functionLoad(c *commands.Ctx) error {
 	a := c.Args()
@@ -55,12 +63,12 @@ func (e *Engine) functionLoad(c *commands.Ctx) error {
 		}
 		replace = true
 	}
-	source := a.Bytes()
+	source, back := a.Bytes(), e.asTheyAre()
 	l, err := e.loadLibrary(&e.libraries, source, replace, !e.host.Loading())
 	if err != nil {
 		return err
 	}
-	librariesChanged(c, []byte("LOAD"), []byte("REPLACE"), source)
+	librariesChanged(c, back, []byte("LOAD"), []byte("REPLACE"), source)
 	c.Out.BulkString(l.name)
 	return nil
 }
@@ -71,8 +79,9 @@ func (e *Engine) functionDelete(c *commands.Ctx) error {
 	if l == nil {
 		return commands.ErrNoLibrary
 	}
+	back := e.asTheyAre()
 	e.libraries.unlink(l)
-	librariesChanged(c, []byte("DELETE"), name)
+	librariesChanged(c, back, []byte("DELETE"), name)
 	c.Out.OK()
 	return nil
 }
@@ -88,8 +97,9 @@ func (e *Engine) functionFlush(c *commands.Ctx) error {
 	if async {
 		c.DB.Store().CountFreedTable(len(e.libraries.functions), 1) // the engine, too
 	}
+	back := e.asTheyAre()
 	e.DropLibraries()
-	librariesChanged(c, []byte("FLUSH"))
+	librariesChanged(c, back, []byte("FLUSH"))
 	c.Out.OK()
 	return nil
 }
@@ -128,8 +138,9 @@ func (e *Engine) functionRestore(c *commands.Ctx) error {
 	if err := joined.join(&fresh, policy == "REPLACE"); err != nil {
 		return err
 	}
+	back := e.asTheyAre()
 	e.libraries = joined
-	librariesChanged(c, []byte("RESTORE"), payload, []byte(policy))
+	librariesChanged(c, back, []byte("RESTORE"), payload, []byte(policy))
 	c.Out.OK()
 	return nil
 }

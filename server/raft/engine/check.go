@@ -208,7 +208,7 @@ func (y *Identity) decide(v raft.Verdict) error {
 var errOtherData = errors.New("the data of this member is not that of the group")
 
 // compare is the goroutine that compares checksums when there is a new one.
-func (r *running) compare(m raft.Machine) {
+func (r *running) compare() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r.watching.Go(func() {
@@ -218,7 +218,7 @@ func (r *running) compare(m raft.Machine) {
 	pause := compareEvery
 	for {
 		var again <-chan time.Time
-		if away, pending := r.compareOnce(ctx, m); away || pending {
+		if away, pending := r.compareOnce(ctx); away || pending {
 			again = time.After(pause)
 			if pause *= 2; pending {
 				pause = min(pause, moreCompareEvery)
@@ -237,7 +237,7 @@ func (r *running) compare(m raft.Machine) {
 
 // compareOnce asks the others for their checksums of the newest index with an own checksum, and judges. away:
 // some could not be reached; pending: some answer, and have none yet.
-func (r *running) compareOnce(ctx context.Context, m raft.Machine) (away, pending bool) {
+func (r *running) compareOnce(ctx context.Context) (away, pending bool) {
 	y := r.of.options.Identity
 	own, age := y.checks.newest()
 	all := r.members()
@@ -277,7 +277,7 @@ func (r *running) compareOnce(ctx context.Context, m raft.Machine) (away, pendin
 		r.of.options.Log.Error("raft: what comparing the members' data has found could not be kept", "cause", unkept)
 	}
 	if v.Finding != raft.Unchecked {
-		m.Judge(v)
+		r.fsm.machine().Judge(v)
 	}
 	return away, pending
 }

@@ -18,6 +18,7 @@
 //   - position.go asks the leader how far the history goes.
 //   - check.go compares data, handover.go transfers leadership.
 //   - survey.go asks the members how they are, clients.go looks at their addresses for clients.
+//   - replay.go gives a machine everything once more.
 //   - restore.go makes a member from a backup, recover.go a group from one member.
 //   - times.go counts how long things take, syncs.go measures a disk.
 //   - verify.go reads a directory, committed.go writes down what is committed.
@@ -133,6 +134,7 @@ type running struct {
 	interrupts *interrupts
 	waiting    waitingFor
 	fsm        *fsm
+	entries    hraft.LogStore
 	startedMS  int64 // when the engine was made, in milliseconds since 1970
 	surveying  surveying
 	clients    clientAddresses
@@ -208,15 +210,16 @@ func (e *Engine) Open(m raft.Machine) error {
 	}
 	w.times = &e.times
 	r := &running{of: e, self: hraft.ServerID(e.options.ID), ackTransport: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
-		interrupts: over, fsm: &fsm{of: m}, startedMS: e.startedMS}
+		interrupts: over, fsm: newFSM(m), startedMS: e.startedMS}
 	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault, damaged: r.distrust}, SnapshotStore: &verifying{e.options.Snapshots, r.verifySnapshots}, onLost: r.lost}
 	if r.raft, err = e.start(r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
 	log.raft.Store(r.raft)
+	r.entries = log.LogStore
 	w.standing = r.stands
 	r.watching.Go(func() { w.receive(log, r.members, r.ended) })
-	r.watching.Go(func() { r.watch(m) })
+	r.watching.Go(r.watch)
 	seen := make(chan hraft.Observation, 16)
 	r.raft.RegisterObserver(hraft.NewObserver(seen, false, func(o *hraft.Observation) bool {
 		switch data := o.Data.(type) {
@@ -234,7 +237,7 @@ func (e *Engine) Open(m raft.Machine) error {
 		for {
 			select {
 			case <-seen:
-				m.Changed()
+				r.fsm.machine().Changed()
 			case <-r.ended:
 				return
 			}
@@ -247,7 +250,7 @@ func (e *Engine) Open(m raft.Machine) error {
 	r.watching.Go(r.tend)
 	r.watching.Go(r.survey)
 	r.watching.Go(r.lookAtClientAddresses)
-	r.watching.Go(func() { r.compare(m) })
+	r.watching.Go(r.compare)
 	return nil
 }
 
@@ -318,7 +321,7 @@ func (r *running) members() []hraft.Server {
 }
 
 // watch tells the machine which member leads.
-func (r *running) watch(m raft.Machine) {
+func (r *running) watch() {
 	for {
 		select {
 		case on := <-r.notify:
@@ -327,9 +330,9 @@ func (r *running) watch(m raft.Machine) {
 				r.interrupts.tell()
 			}
 			r.learn(on)
-			m.Leads(on)
+			r.fsm.machine().Leads(on)
 		case <-r.lost:
-			m.Anew()
+			r.fsm.machine().Anew()
 		case <-r.ended:
 			return
 		}
@@ -406,7 +409,10 @@ func (e *Engine) Barrier() error {
 	if err != nil {
 		return err
 	}
-	return r.await(r.raft.Barrier(0))()
+	if err := r.await(r.raft.Barrier(0))(); err != nil {
+		return err
+	}
+	return r.awaitReplay()
 }
 
 // Prove implements raft.Engine.
@@ -483,30 +489,52 @@ func (e *Engine) Status() raft.Status {
 	return s
 }
 
-// fsm is a raft.Machine as the library sees it.
+// fsm is a raft.Machine as the library sees it. Make it with newFSM.
 type fsm struct {
-	of   raft.Machine
+	of   atomic.Pointer[raft.Machine]
 	last uint64 // the newest entry of the log when the engine was opened
 	// damage is why nothing is applied any more; nil: it is.
 	damage func() error
 	// done is the newest entry that the machine was given and is done with. busy says that it is at one.
 	done atomic.Uint64
 	busy atomic.Bool
+
+	// mu is held while the library gives the machine something.
+	mu    sync.Mutex
+	given uint64 // the newest entry that the library has handed on
+	// replay is under way; nil: none is. replayedFrom is the end of the snapshot that it began with, and only
+	// the replay reads that.
+	replay       *replay
+	replayedFrom uint64
 }
 
 var _ hraft.FSM = (*fsm)(nil)
+
+func newFSM(of raft.Machine) *fsm {
+	m := &fsm{}
+	m.of.Store(&of)
+	return m
+}
+
+// machine is the machine that gets what is committed.
+func (m *fsm) machine() raft.Machine { return *m.of.Load() }
 
 // Apply implements hraft.FSM.
 func (m *fsm) Apply(l *hraft.Log) any {
 	if err := m.damage(); err != nil {
 		return err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.given = l.Index; m.replay != nil {
+		return errReplaying
+	}
 	m.busy.Store(true)
 	defer func() {
 		m.done.Store(l.Index)
 		m.busy.Store(false)
 	}()
-	if err := m.of.Apply(l.Index, l.Data, l.Index <= m.last); err != nil {
+	if err := m.machine().Apply(l.Index, l.Data, l.Index <= m.last); err != nil {
 		return err
 	}
 	return nil
@@ -517,7 +545,12 @@ func (m *fsm) Snapshot() (hraft.FSMSnapshot, error) {
 	if err := m.damage(); err != nil {
 		return nil, err
 	}
-	cut, err := m.of.Cut()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.replay != nil {
+		return nil, errReplaying
+	}
+	cut, err := m.machine().Cut()
 	if err != nil {
 		return nil, err
 	}
@@ -527,7 +560,9 @@ func (m *fsm) Snapshot() (hraft.FSMSnapshot, error) {
 // Restore implements hraft.FSM.
 func (m *fsm) Restore(from io.ReadCloser) error {
 	defer func() { _ = from.Close() }()
-	return m.of.Restore(from)
+	m.directly()
+	defer m.mu.Unlock()
+	return m.machine().Restore(from)
 }
 
 // snapshot is a raft.Cut as the library sees it.

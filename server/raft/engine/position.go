@@ -58,7 +58,7 @@ func (e *Engine) Position() (p raft.Position, err error) {
 	if err != nil {
 		return p, err
 	}
-	return r.fsm.of.Position()
+	return r.fsm.machine().Position()
 }
 
 // AskPosition asks the leader at an address, for Options.Position.

@@ -188,7 +188,7 @@ func (r *running) hear(is *raft.Observation) {
 		return
 	}
 	if removed := !slices.Contains(is.Members, string(r.self)); r.removed.Swap(removed) != removed {
-		r.fsm.of.Changed()
+		r.fsm.machine().Changed()
 	}
 }
 
@@ -254,7 +254,7 @@ func (e *Engine) Survey() raft.Status {
 
 // report is how this member is.
 func (r *running) report() raft.Report {
-	is := r.fsm.of.Condition()
+	is := r.fsm.machine().Condition()
 	p := raft.Report{History: raft.HistoryVersion, Users: is.Users, Role: is.Role, SinceMS: is.SinceMS, Snapshot: is.Snapshot, StartedMS: r.startedMS, NowMS: r.of.options.nowMS(),
 		Last: r.raft.LastIndex(), Commit: r.raft.CommitIndex(), ContactMS: r.contactMS(), DiskFree: -1, DiskSize: -1}
 	p.Applied, _ = r.applied()
@@ -286,7 +286,7 @@ func (r *running) applied() (index, snapshot uint64) {
 	queued, stats := r.raft.AppliedIndex(), r.raft.Stats()
 	snapshot, _ = strconv.ParseUint(stats["last_snapshot_index"], 10, 64)
 	index = max(r.fsm.done.Load(), snapshot)
-	if queued > index && queued-index <= unreported && stats["fsm_pending"] == "0" && !r.fsm.busy.Load() {
+	if queued > index && queued-index <= unreported && stats["fsm_pending"] == "0" && !r.fsm.busy.Load() && !r.fsm.replaying() {
 		index = queued
 	}
 	return index, snapshot

@@ -82,7 +82,7 @@ func (r *running) stands() error {
 	if r.of.Verdict().Finding == raft.Differs {
 		return errOtherData
 	}
-	if r.fsm.of.Condition().Stopped() {
+	if r.fsm.machine().Condition().Stopped() {
 		return errHasStopped
 	}
 	s, _ := r.find(string(r.self))

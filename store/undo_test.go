@@ -1,0 +1,209 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/store/stream"
+)
+
+// undoWorld is a store that random changes are made to.
+type undoWorld struct {
+	s   *Store
+	rng *rand.Rand
+	did []string // the changes
+}
+
+// do makes a change, and writes down what it is.
+func (w *undoWorld) do(change func(), words ...any) {
+	w.did = append(w.did, fmt.Sprintf("%s", words))
+	change()
+}
+
+// beginMS is before all deadlines of the world, and laterMS after them.
+const beginMS, laterMS = 5_000, 1_000_000
+
+func (w *undoWorld) db() *DB { return w.s.DB(w.rng.IntN(w.s.Len())) }
+
+// key is one of a few keys of a kind.
+func (w *undoWorld) key(kind string) []byte {
+	if kind == "z" { // one with an alarm
+		return fmt.Appendf(nil, "%s%d", HoldsPrefix, w.rng.IntN(4))
+	}
+	return fmt.Appendf(nil, "%s%d", kind, w.rng.IntN(8))
+}
+
+func (w *undoWorld) moment() int64 { return 10_000 + w.rng.Int64N(laterMS/2) }
+
+// change makes one change. Whole databases change now and then.
+func (w *undoWorld) change() {
+	db, other, s := w.db(), w.db(), w.s
+	key := w.key([]string{"s", "h", "x", "z"}[w.rng.IntN(4)])
+	name := fmt.Sprint(db.ID(), " ", string(key))
+	switch n := w.rng.IntN(320); {
+	case n < 8:
+		w.do(func() { s.FlushAll() }, "flush all")
+	case n < 16:
+		w.do(func() { db.Flush() }, "flush", fmt.Sprint(db.ID()))
+	case n < 24:
+		w.do(func() { s.SwapDB(db, other) }, "swap", fmt.Sprint(db.ID()), fmt.Sprint(other.ID()))
+	case n < 30:
+		w.do(func() {
+			w.s.SetNow(w.moment() * 1000)
+			w.s.ExpireDue(w.rng.IntN(5))
+		}, "time passes")
+	case n < 60:
+		atMS := w.moment()
+		w.do(func() { db.Expire(key, atMS) }, "expire", name, fmt.Sprint(atMS))
+	case n < 100:
+		w.do(func() { db.Delete(key) }, "delete", name)
+	default:
+		w.do(func() { w.write(db, key) }, "write", name)
+	}
+}
+
+// write writes to a key as its kind is.
+func (w *undoWorld) write(db *DB, key []byte) {
+	switch key[0] {
+	case 'x':
+		w.append(db, key)
+	case 'h':
+		e := db.EditHash(key)
+		field := fmt.Appendf(nil, "field %d", w.rng.IntN(4))
+		e.Set(field, fmt.Appendf(nil, "%d", w.rng.IntN(100)))
+		if w.rng.IntN(2) == 0 {
+			e.ExpireField(field, w.moment())
+		}
+	case HoldsPrefix[0]:
+		if len(key) == 2 {
+			db.SetString(key, fmt.Appendf(nil, "value %d", w.rng.IntN(1000)), NoTTL)
+			return
+		}
+		e := db.EditZSet(key)
+		e.Set(fmt.Appendf(nil, "member %d", w.rng.IntN(4)), float64(w.moment()))
+	}
+}
+
+// append adds an entry to a stream that remembers it for a while.
+func (w *undoWorld) append(db *DB, key []byte) {
+	e := db.EditStream(key)
+	if e.Stream() == nil {
+		e.Create()
+	}
+	id := stream.ID{MS: e.Stream().LastID().MS + 1}
+	e.Add(id, [][]byte{[]byte("a"), []byte("1")})
+	e.Remember([]byte("producer"), fmt.Appendf(nil, "message %d", id.MS), id, w.rng.Int64N(laterMS/2))
+}
+
+// shown is all that can be seen of the store: its data, its sums, and what falls due when.
+func (w *undoWorld) shown() (lines []string) {
+	s := w.s
+	for id := range s.Len() {
+		db := s.DB(id)
+		lines = append(lines, fmt.Sprint("db ", id, ": ", db.Len(), " keys, ", db.Timed(), " timed, mean ", db.MeanTTL(), ", ", db.TimedHashes(), " timed hashes, alarms ",
+			db.AlarmSets(HoldAlarm)))
+		snap := s.Cut()
+		snap.Each(id, func(key string, r Ref) bool {
+			text := fmt.Sprint("key ", id, " ", key, " until ", r.DeadlineMS(), ": ")
+			switch r.Kind() {
+			case String:
+				text += string(r.Bytes())
+			case Hash:
+				r.Hash().Each(func(field, val []byte) bool {
+					text += fmt.Sprint(string(field), "=", string(val), " until ", r.Hash().Deadline(field), " ")
+					return true
+				})
+			case ZSet:
+				for i := range r.ZSet().Len() {
+					member, score := r.ZSet().At(i, nil)
+					text += fmt.Sprint(string(member), "=", score, " ")
+				}
+			case Stream:
+				text += fmt.Sprint(r.Stream().Len(), " ", r.Stream().LastID())
+				if p := r.Stream().Producers(); p != nil {
+					endMS, ok := p.FirstEndMS()
+					text += fmt.Sprint(", forgets at ", endMS, ok)
+				}
+			}
+			lines = append(lines, text)
+			return true
+		})
+		snap.Release()
+	}
+	lines = append(lines, fmt.Sprint("used ", s.Used()))
+	slices.Sort(lines)
+	return lines
+}
+
+// dies is what is left at some times, while everything falls due.
+func (w *undoWorld) dies() (lines []string) {
+	for atMS := int64(0); atMS <= laterMS; atMS += laterMS / 20 {
+		w.s.SetNow(atMS * 1000)
+		for w.s.ExpireDue(100) {
+		}
+		lines = append(lines, w.shown()...)
+	}
+	return lines
+}
+
+// TestUndoOfWholeDatabases: random changes, of keys and of whole databases, are undone. The store is then as
+// it was when the period began, down to its sums and to what falls due.
+func TestUndoOfWholeDatabases(t *testing.T) {
+	seed := testkit.Seed(t)
+	for round := range testkit.Steps(150, 5000) {
+		made := func() *undoWorld {
+			w := &undoWorld{s: New(3, Limits{}), rng: rand.New(rand.NewPCG(seed, uint64(round)))}
+			w.s.SetNow(beginMS * 1000)
+			for range w.rng.IntN(100) {
+				w.change()
+			}
+			w.s.SetNow(beginMS * 1000)
+			return w
+		}
+		w, twin := made(), made()
+		want := twin.shown()
+		require.Equal(t, want, w.shown())
+		began := len(w.did)
+		w.s.BeginUndo()
+		both := w.rng.IntN(2) == 0
+		advance := w.rng.IntN(40)
+		for n := range 40 {
+			if n == advance && both {
+				w.do(w.s.AdvanceUndo, "advance")
+			}
+			w.change()
+		}
+		require.True(t, w.s.Undo(both))
+		w.s.SetNow(beginMS * 1000)
+		if diff := w.shown(); !slices.Equal(want, diff) {
+			require.Equal(t, want, diff, "round %d: %s", round, strings.Join(w.did[began:], "\n"))
+		}
+		if want, got := twin.dies(), w.dies(); !slices.Equal(want, got) {
+			require.Equal(t, want, got, "round %d", round)
+		}
+	}
+}
+
+// TestUndoHoldsAnEmptiedDatabase: it is kept for two periods, and no longer.
+func TestUndoHoldsAnEmptiedDatabase(t *testing.T) {
+	s := New(1, Limits{})
+	s.DB(0).SetString([]byte("a"), []byte("1"), NoTTL)
+	s.FlushAll()
+	require.False(t, s.UndoHolds(), "nothing is to be undone")
+	s.BeginUndo()
+	s.FlushAll()
+	require.False(t, s.UndoHolds(), "it was empty")
+	s.DB(0).SetString([]byte("a"), []byte("1"), NoTTL)
+	s.FlushAll()
+	require.True(t, s.UndoHolds())
+	s.AdvanceUndo()
+	require.True(t, s.UndoHolds())
+	s.AdvanceUndo()
+	require.False(t, s.UndoHolds())
+}
