@@ -35,6 +35,8 @@ type Source interface {
 	DialAudited() (net.Conn, error)
 	// Permits reports whether a user of the ACL may run a command.
 	Permits(user string, command ...string) bool
+	// NowMS is the time of the server's data, in milliseconds since 1970.
+	NowMS() int64
 }
 
 // Options say where a port listens.

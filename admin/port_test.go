@@ -31,6 +31,7 @@ func (f *fakeSource) Figures() server.Figures                        { return se
 func (f *fakeSource) EachSale(func(int, *commands.SaleFigures) bool) {}
 func (f *fakeSource) DialAudited() (net.Conn, error)                 { return nil, errors.New("no server") }
 func (f *fakeSource) Permits(string, ...string) bool                 { return false }
+func (f *fakeSource) NowMS() int64                                   { return 0 }
 
 func open(t *testing.T, source Source) *Port {
 	t.Helper()

@@ -233,6 +233,9 @@ func (srv *instance) Dial() (net.Conn, error) {
 	return conn, nil
 }
 
+// NowMS is Server.NowMS.
+func (srv *instance) NowMS() int64 { return srv.executor.clock.NowUS() / 1000 }
+
 // DialAudited is Server.DialAudited.
 func (srv *instance) DialAudited() (net.Conn, error) {
 	conn, err := srv.endpoint.DialAudited()

@@ -55,6 +55,7 @@ type running interface {
 	Footprint() Footprint
 	Alarms() []raft.Alarm
 	Permits(user string, command ...string) bool
+	NowMS() int64
 	Faults() *testmode.Faults
 	Chaos() *testmode.Chaos
 	TestClock() *clock.Adjustable
@@ -132,6 +133,10 @@ func (srv *Server) Alarms() []raft.Alarm { return srv.in.Alarms() }
 func (srv *Server) Permits(user string, command ...string) bool {
 	return srv.in.Permits(user, command...)
 }
+
+// NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that. It is
+// not the machine's clock in a raft group and in test mode.
+func (srv *Server) NowMS() int64 { return srv.in.NowMS() }
 
 // Faults are what goes wrong on purpose on the server's connections; nil unless it is in test mode.
 func (srv *Server) Faults() *testmode.Faults { return srv.in.Faults() }

@@ -33,6 +33,8 @@ type Backend interface {
 	DialAudited() (net.Conn, error)
 	// Permits reports whether a user of the ACL may run a command.
 	Permits(user string, command ...string) bool
+	// NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that.
+	NowMS() int64
 }
 
 // Console is the handler of all pages of the console. It runs no goroutine of its own: the next request
@@ -173,7 +175,7 @@ func (c *Console) page(v view) http.HandlerFunc {
 			return
 		}
 		f := frame{Title: v.title, Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Pages: c.navigation(s, v.path, database(r)),
-			Live: v.path + "/live?" + r.URL.RawQuery, NowMS: time.Now().UnixMilli()}
+			Live: v.path + "/live?" + r.URL.RawQuery, NowMS: c.backend.NowMS()}
 		if !c.backend.Permits(s.user, v.needs...) {
 			f.Body = problem{"Not for " + s.user, "The ACL does not let this user run " + strings.Join(v.needs, " ") + "."}
 			c.render(w, http.StatusForbidden, "problem.html", f)

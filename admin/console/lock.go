@@ -32,7 +32,7 @@ func (d *lockDetail) ReleaseLink() string { return "/lock/release?" + lockQuery(
 func (c *Console) loadLock(s *session, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	d := &lockDetail{Key: q.Get("key"), DB: database(r), Done: q.Get("released") == "1", Problem: releaseProblems(q.Get("problem"))}
-	locks, err := readLocks(s.conn, d.DB, []string{d.Key}, waitersOfLock)
+	locks, err := c.readLocks(s.conn, d.DB, []string{d.Key}, waitersOfLock)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (c *Console) loadLock(s *session, r *http.Request) (any, error) {
 		d.Lock = &locks[0]
 	}
 	if c.backend.Permits(s.user, "LOCK.HISTORY") {
-		if d.Timeline, err = readTimeline(s.conn, d.DB, d.Key); err != nil {
+		if d.Timeline, err = c.readTimeline(s.conn, d.DB, d.Key); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"lockserver/internal/call"
 	"lockserver/internal/resp"
@@ -117,7 +116,7 @@ func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Locks, err = readLocks(s.conn, p.DB, keys, waitersARow); err != nil {
+	if p.Locks, err = c.readLocks(s.conn, p.DB, keys, waitersARow); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(p.Locks, func(a, b lockView) int { return cmp.Compare(b.Waiting, a.Waiting) })
@@ -210,19 +209,19 @@ func pattern(query string) string {
 }
 
 // readLocks reads locks. It leaves out locks that are gone, and locks that the user may not read.
-func readLocks(c *call.Conn, db int, keys []string, waiters int) (locks []lockView, err error) {
+func (c *Console) readLocks(conn *call.Conn, db int, keys []string, waiters int) (locks []lockView, err error) {
 	commands := [][]string{{"SELECT", strconv.Itoa(db)}}
 	for _, key := range keys {
 		commands = append(commands, []string{"LOCK.INFO", key, "COUNT", strconv.Itoa(waiters)})
 	}
-	replies, err := c.All(commands...)
+	replies, err := conn.All(commands...)
 	if err != nil {
 		return nil, err
 	}
 	if err := call.Failure(replies[0]); err != nil {
 		return nil, err
 	}
-	nowMS := time.Now().UnixMilli()
+	nowMS := c.backend.NowMS()
 	for i, v := range replies[1:] {
 		if v.Kind == resp.Map {
 			locks = append(locks, newLockView(keys[i], db, call.FieldsOf(v), nowMS))
