@@ -73,7 +73,7 @@ func parts(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{
+	made := map[string]string{
 		"docs/commands.md":                      string(page(server.FullTable().Rows())),
 		configuration:                           text,
 		figures:                                 withMetrics,
@@ -83,5 +83,21 @@ func parts(root string) (map[string]string, error) {
 		"packaging/completions/lockserver.bash": bashCompletion(program, ref),
 		"packaging/completions/_lockserver":     zshCompletion(program, ref),
 		"packaging/completions/lockserver.fish": fishCompletion(program, ref),
-	}, nil
+	}
+	for to, from := range ofChart {
+		text, err := os.ReadFile(filepath.Join(root, from))
+		if err != nil {
+			return nil, err
+		}
+		made[to] = string(text)
+	}
+	return made, nil
+}
+
+// ofChart are files of the Helm chart, which can only read what is in its directory, by what they are copies
+// of.
+var ofChart = map[string]string{
+	"packaging/chart/lockserver/files/alerts.yml":     "docs/grafana/alerts.yml",
+	"packaging/chart/lockserver/files/dashboard.json": "docs/grafana/lockserver.json",
+	"packaging/chart/lockserver/files/RUNBOOK.md":     "docs/RUNBOOK.md",
 }

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,6 +96,15 @@ func set(values map[string]any, path string, value any) {
 	values[names[len(names)-1]] = value
 }
 
+// chartFiles are the files of the chart, as templates see them.
+type chartFiles struct{}
+
+// Get returns a file's text. As with Helm it is empty if there is none.
+func (chartFiles) Get(name string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, name))
+	return string(text)
+}
+
 // render makes the manifests of a release with the name locks in the namespace shop.
 func render(t *testing.T, changes map[string]any) (map[string]object, error) {
 	t.Helper()
@@ -113,7 +123,7 @@ func render(t *testing.T, changes map[string]any) (map[string]object, error) {
 	for path, value := range changes {
 		set(values, path, value)
 	}
-	data := map[string]any{"Values": values, "Release": map[string]any{"Name": "locks", "Namespace": "shop", "Service": "Helm"},
+	data := map[string]any{"Values": values, "Files": chartFiles{}, "Release": map[string]any{"Name": "locks", "Namespace": "shop", "Service": "Helm"},
 		"Chart": map[string]any{"Name": meta["name"], "Version": meta["version"], "AppVersion": meta["appVersion"]}}
 	objects := make(map[string]object)
 	for _, path := range files {
@@ -289,11 +299,48 @@ func TestAdminPort(t *testing.T) {
 	require.NotContains(t, made(t, password)["StatefulSet locks-lockserver"].words("spec", "template", "spec", "containers", 0, "args"), "--admin-port")
 }
 
+// TestMonitoring: the chart has the alerts, the runbook and the dashboard. Each alert links to a section that
+// the runbook has, on the page that the values name.
+func TestMonitoring(t *testing.T) {
+	for copied, from := range map[string]string{"alerts.yml": "grafana/alerts.yml", "dashboard.json": "grafana/lockserver.json", "RUNBOOK.md": "RUNBOOK.md"} {
+		want, err := os.ReadFile(filepath.Join("..", "..", "docs", from))
+		require.NoError(t, err)
+		require.Equal(t, string(want), chartFiles{}.Get("files/"+copied), "run 'make docs'")
+	}
+	for page, linked := range map[string]string{"": "file:///usr/share/doc/lockserver/RUNBOOK.md", "https://wiki.example.com/lockserver": "https://wiki.example.com/lockserver"} {
+		objects := made(t, with(map[string]any{"admin.enabled": true, "admin.prometheusRule": true, "admin.dashboard": true, "admin.runbookURL": page}))
+		sections := map[string]bool{}
+		for line := range strings.Lines(objects["ConfigMap locks-lockserver-runbook"].text("data", "RUNBOOK.md")) {
+			if title, ok := strings.CutPrefix(line, "#"); ok {
+				sections[strings.ReplaceAll(strings.ToLower(strings.Trim(title, "# \n")), " ", "-")] = true
+			}
+		}
+		rule := objects["PrometheusRule locks-lockserver"]
+		rules, _ := rule.at("spec", "groups", 0, "rules").([]any)
+		require.NotEmpty(t, rules)
+		for i := range rules {
+			at, section, _ := strings.Cut(rule.text("spec", "groups", 0, "rules", i, "annotations", "runbook_url"), "#")
+			require.Equal(t, linked, at)
+			require.True(t, sections[section], section)
+			require.NotContains(t, rule.text("spec", "groups", 0, "rules", i, "annotations", "summary"), "<no value>")
+		}
+		dashboard := objects["ConfigMap locks-lockserver-dashboard"]
+		require.Equal(t, "1", dashboard.text("metadata", "labels", "grafana_dashboard"))
+		var read map[string]any
+		require.NoError(t, json.Unmarshal([]byte(dashboard.text("data", "lockserver.json")), &read))
+		require.NotEmpty(t, read["panels"])
+	}
+	for name := range made(t, with(map[string]any{"admin.enabled": true})) {
+		require.NotRegexp(t, "PrometheusRule|ConfigMap", name)
+	}
+}
+
 // refused are values that are wrong, by what the error says.
 var refused = map[string]map[string]any{
 	"members: 3 or 5":           with(map[string]any{"members": 4}),
 	"auth.existingSecret":       {},
 	"tls.existingSecret":        with(map[string]any{"tls.enabled": true}),
+	"admin.enabled":             with(map[string]any{"admin.prometheusRule": true}),
 	"antiAffinity: hard, soft":  with(map[string]any{"antiAffinity": "yes"}),
 	"config.requirepass":        with(map[string]any{"config": map[string]any{"requirepass": "x"}}),
 	"config.raft-id: the chart": with(map[string]any{"config": map[string]any{"raft-id": "a"}}),

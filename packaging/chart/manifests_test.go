@@ -25,6 +25,24 @@ type serviceMonitor struct {
 	} `json:"spec"`
 }
 
+// prometheusRule is the same for its rules.
+type prometheusRule struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Groups []struct {
+			Name  string `json:"name"`
+			Rules []struct {
+				Alert       string            `json:"alert"`
+				Expr        string            `json:"expr"`
+				For         string            `json:"for"`
+				Labels      map[string]string `json:"labels"`
+				Annotations map[string]string `json:"annotations"`
+			} `json:"rules"`
+		} `json:"groups"`
+	} `json:"spec"`
+}
+
 // kubernetes returns the type of Kubernetes that a manifest is decoded into; nil: there is none.
 func kubernetes(version, kind string) any {
 	switch version + " " + kind {
@@ -40,6 +58,10 @@ func kubernetes(version, kind string) any {
 		return &networkingv1.NetworkPolicy{}
 	case "monitoring.coreos.com/v1 ServiceMonitor":
 		return &serviceMonitor{}
+	case "monitoring.coreos.com/v1 PrometheusRule":
+		return &prometheusRule{}
+	case "v1 ConfigMap":
+		return &corev1.ConfigMap{}
 	}
 	return nil
 }
@@ -57,7 +79,7 @@ func decodes(o object) error {
 // settings are values with which the chart is checked: each part of the templates is in one of them.
 var settings = map[string]map[string]any{
 	"as it comes": password,
-	"all": with(map[string]any{"members": 5, "tls.enabled": true, "tls.existingSecret": "locks-tls", "admin.enabled": true, "admin.serviceMonitor": true,
+	"all": with(map[string]any{"members": 5, "tls.enabled": true, "tls.existingSecret": "locks-tls", "admin.enabled": true, "admin.serviceMonitor": true, "admin.prometheusRule": true, "admin.dashboard": true, "admin.runbookURL": "https://wiki.example.com/lockserver",
 		"config": map[string]any{"maxmemory": "2gb", "lock-watchdog-timeout": 3000000.0, "appendonly": false}, "podLabels": map[string]any{"team": "shop"},
 		"podAnnotations": map[string]any{"note": "x"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}}, "priorityClassName": "high",
 		"nodeSelector": map[string]any{"disk": "fast"}, "tolerations": []any{map[string]any{"key": "locks", "operator": "Exists", "effect": "NoSchedule"}},

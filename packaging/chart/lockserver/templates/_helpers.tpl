@@ -75,6 +75,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.tls.enabled (not .Values.tls.existingSecret) -}}
 {{- fail "tls.existingSecret: name the secret that has tls.crt, tls.key and ca.crt" -}}
 {{- end -}}
+{{- if and (or .Values.admin.serviceMonitor .Values.admin.prometheusRule) (not .Values.admin.enabled) -}}
+{{- fail "admin.enabled: serviceMonitor and prometheusRule need it" -}}
+{{- end -}}
 {{- if not (has .Values.antiAffinity (list "hard" "soft" "none")) -}}
 {{- fail "antiAffinity: hard, soft or none" -}}
 {{- end -}}
