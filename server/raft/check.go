@@ -29,7 +29,7 @@ import (
 // be compared.
 type Checksum struct {
 	Index uint64 // 0: there is none
-	Sum   string // the version, a hyphen, and the digest in hexadecimal digits
+	Sum   string // the version, a hyphen, and the digest in hexadecimal digits: see usersSum
 }
 
 // Comparable reports whether two checksums are of one entry and one version.
@@ -209,6 +209,7 @@ func (m *Member) cutAt(at place) bool {
 		return false
 	}
 	cut := m.host.Cut(persistence.History{ID: at.id, Offset: at.offset}, "")
+	version, users := m.users.usersSum()
 	m.check.at, m.check.index, m.check.sum, m.check.running = at, 0, "", true
 	m.check.cut++
 	m.host.Background(func() {
@@ -217,7 +218,7 @@ func (m *Member) cutAt(at place) bool {
 			cut.Release()
 			m.check.running = false
 			if ok && m.check.at == at {
-				m.check.sum = fmt.Sprintf("%d-%x", digest.ExactVersion, d)
+				m.check.sum = fmt.Sprintf("%d%s-%x%s", digest.ExactVersion, version, d, users)
 				m.tellSum()
 			}
 			m.host.EndUnit()

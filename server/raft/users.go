@@ -1,6 +1,8 @@
 package raft
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,6 +53,17 @@ func parseUsers(text string) (u groupUsers, err error) {
 	}
 	u.lines = linesOf(rest)
 	return u, nil
+}
+
+// usersSum returns what a checksum has of the users: a part of its version, and hexadecimal digits behind the
+// digest of the data. Both are empty for the zero value. The version has the number of changes, because a
+// member of an older version may have missed some, and hears of them later.
+func (u *groupUsers) usersSum() (version, sum string) {
+	if u.changes == 0 {
+		return "", ""
+	}
+	of := sha256.Sum256([]byte(u.usersText()))
+	return fmt.Sprint("u", u.changes), hex.EncodeToString(of[:8])
 }
 
 // linesOf are lines without their ends.

@@ -311,3 +311,33 @@ func (m elderMachine) Apply(index uint64, entry []byte, again bool) error {
 	}
 	return m.Machine.Apply(index, entry, again)
 }
+
+// TestUsersAreCompared: a member with other users than the group is found by RAFT CHECK, as one with other
+// data, and stops. A member that has the users of the group is not.
+func TestUsersAreCompared(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, withUsers())
+	require.Equal(t, "OK", g.do("SET", "x", "1").Str)
+	without := g.allSame()
+	require.Equal(t, "OK", g.do("ACL", "SETUSER", "alice", "on", ">wonderland", "~shop:*", "+get").Str)
+	g.sameUsers()
+	with := g.allSame()
+	for id, sum := range with.sum {
+		require.NotEqual(t, without.sum[id], sum, id)
+	}
+	require.Equal(t, "OK", g.do("ACL", "SETUSER", "alice", "~more:*").Str)
+	g.sameUsers()
+	g.allSame()
+	out := g.others(g.leader())[0]
+	out.stop()
+	out.forge("~shop:*", "~bank:*")
+	out.start()
+	eventually(t, "it is back", func() bool { return out.field("raft_applied_index") == g.leader().field("raft_applied_index") })
+	eventually(t, "it has stopped", func() bool {
+		g.leader(g.others(out)...).ask("RAFT", "CHECK")
+		return out.field("raft_role") == "stopped"
+	})
+	for _, m := range g.others(out) {
+		eventually(t, "the others know", func() bool { return m.found(out.peer.ID) == "differs" })
+	}
+}
