@@ -502,9 +502,10 @@ type fsm struct {
 	// mu is held while the library gives the machine something.
 	mu    sync.Mutex
 	given uint64 // the newest entry that the library has handed on
-	// replay is under way; nil: none is. replayedFrom is the end of the snapshot that it began with, and only
-	// the replay reads that.
-	replay       *replay
+	// replay is under way; nil: none is. It is written under mu. Status reads it without, because the machine
+	// may be asked for its state while it is given something.
+	replay atomic.Pointer[replay]
+	// replayedFrom is the end of the snapshot that the replay began with. Only the replay reads it.
 	replayedFrom uint64
 }
 
@@ -526,7 +527,7 @@ func (m *fsm) Apply(l *hraft.Log) any {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.given = l.Index; m.replay != nil {
+	if m.given = l.Index; m.replaying() {
 		return errReplaying
 	}
 	m.busy.Store(true)
@@ -547,7 +548,7 @@ func (m *fsm) Snapshot() (hraft.FSMSnapshot, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.replay != nil {
+	if m.replaying() {
 		return nil, errReplaying
 	}
 	cut, err := m.machine().Cut()

@@ -105,9 +105,10 @@ func (r *running) replayOnce(p *replay, to raft.Machine, last uint64) error {
 func (m *fsm) beginReplay(to raft.Machine) (p *replay, last uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.replay = &replay{stop: make(chan struct{}), ended: make(chan struct{})}
+	p = &replay{stop: make(chan struct{}), ended: make(chan struct{})}
+	m.replay.Store(p)
 	m.of.Store(&to)
-	return m.replay, max(m.last, m.given)
+	return p, max(m.last, m.given)
 }
 
 // replayed reports whether the machine has all that the library has handed on. The next entry goes to it
@@ -131,8 +132,7 @@ func (m *fsm) endReplay(p *replay) {
 
 // finish is endReplay under the lock.
 func (m *fsm) finish(p *replay) {
-	if m.replay == p {
-		m.replay = nil
+	if m.replay.CompareAndSwap(p, nil) {
 		close(p.ended)
 	}
 }
@@ -140,8 +140,7 @@ func (m *fsm) finish(p *replay) {
 // directly waits until no replay is under way, which it ends, and returns with the lock.
 func (m *fsm) directly() {
 	m.mu.Lock()
-	for m.replay != nil {
-		p := m.replay
+	for p := m.replay.Load(); p != nil; p = m.replay.Load() {
 		m.mu.Unlock()
 		p.call()
 		<-p.ended
@@ -149,20 +148,14 @@ func (m *fsm) directly() {
 	}
 }
 
-// replaying reports whether a replay is under way.
-func (m *fsm) replaying() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.replay != nil
-}
+// replaying reports whether a replay is under way. It takes no lock.
+func (m *fsm) replaying() bool { return m.replay.Load() != nil }
 
 // awaitReplay returns when no replay is under way. Otherwise the error says that this member does not lead
 // any more, or that the engine ends.
 func (r *running) awaitReplay() error {
 	for {
-		r.fsm.mu.Lock()
-		p := r.fsm.replay
-		r.fsm.mu.Unlock()
+		p := r.fsm.replay.Load()
 		if p == nil {
 			return nil
 		}
