@@ -134,8 +134,8 @@ func (srv *Server) Permits(user string, command ...string) bool {
 	return srv.in.Permits(user, command...)
 }
 
-// NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that. It is
-// not the machine's clock in a raft group and in test mode.
+// NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that. It
+// is not the machine's clock in a raft group and in test mode.
 func (srv *Server) NowMS() int64 { return srv.in.NowMS() }
 
 // Faults are what goes wrong on purpose on the server's connections; nil unless it is in test mode.

@@ -183,7 +183,7 @@ func (v *value) unqueued() {
 }
 
 // undoDrop returns a function that gives the database the space back that it has now, and is about to lose.
-// It looks through all keys if any of them stands in a queue of the store.
+// It visits all keys if any key is in a queue of the store.
 func (db *DB) undoDrop() func() {
 	sp, used := db.space, db.space.used
 	queued := sp.timedHashes > 0 || sp.remembering > 0

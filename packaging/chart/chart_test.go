@@ -99,7 +99,7 @@ func set(values map[string]any, path string, value any) {
 // chartFiles are the files of the chart, as templates see them.
 type chartFiles struct{}
 
-// Get returns a file's text. As with Helm it is empty if there is none.
+// Get returns the text of a file. As with Helm, it is empty if the file does not exist.
 func (chartFiles) Get(name string) string {
 	text, _ := os.ReadFile(filepath.Join(dir, name))
 	return string(text)

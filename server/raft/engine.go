@@ -15,10 +15,10 @@ type Engine interface {
 	Open(m Machine) error
 	// Close ends taking part; nothing of the machine is called any more. Open may follow.
 	Close() error
-	// Replay gives another machine, in the place of the one that Open got, the newest snapshot and all entries
-	// that the one before was given, while this member votes and takes entries. It returns when the machine
-	// has them, or when a snapshot of the leader has come instead. What is committed later goes to it as
-	// after Open. The error says that this is not so.
+	// Replay replaces the machine of Open by another one. It gives that machine the newest snapshot, and all
+	// entries that the machine before was given. This member votes and takes entries meanwhile. Replay
+	// returns when the machine has them, or when a snapshot of the leader has come instead. What is committed
+	// later goes to the machine as after Open. After an error the machine lacks entries.
 	Replay(m Machine) error
 	// Propose adds an entry. wait returns when it is committed and was given to the machine, with what Apply
 	// has returned, or when that may never be.

@@ -171,8 +171,8 @@ func (m *Member) Start() error {
 	return m.open()
 }
 
-// machine returns a machine that has nothing so far. What comes for the one before is ignored from now on. Without
-// the lock.
+// machine returns a machine that has nothing so far. What comes for the one before is ignored from now on.
+// Without the lock.
 func (m *Member) machine() (machine openedMember) {
 	m.host.Locked(func() {
 		m.run++

@@ -108,7 +108,7 @@ func (m *Member) Tick() {
 		m.tick = true
 		m.EndSlice()
 	}
-	m.letGo()
+	m.freeUndo()
 	m.checkNow()
 	m.tellUsers()
 	m.closeIdleBackups()

@@ -58,9 +58,9 @@ func (m *Member) advanceUndo() {
 	}
 }
 
-// letGo begins another period if the store keeps a database that was emptied, for the memory's sake. It is
+// freeUndo begins another period if the store keeps a database that was emptied, for the memory's sake. It is
 // called about once a second, when no unit runs.
-func (m *Member) letGo() {
+func (m *Member) freeUndo() {
 	if m.state == leading && m.host.UndoHolds() {
 		m.host.HandOn()
 		m.nextPeriod()

@@ -20,8 +20,8 @@ type mishap struct {
 	do   func()
 }
 
-// mishaps are all that can become of whole files: each is removed, cut, doubled, extended, or has the bytes of
-// another one, or changes places with it.
+// mishaps are all that can become of whole files. Each file is removed, cut, doubled or extended, gets the
+// bytes of another file, or changes places with it.
 func (d *disky) mishaps() (all []mishap) {
 	var paths []string
 	for _, path := range slices.Sorted(maps.Keys(d.whole)) {

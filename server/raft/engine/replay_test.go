@@ -9,8 +9,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// asking is a machine that asks the engine for its state while it is given an entry, as a server does for INFO
-// under the lock that the entry needs.
+// asking is a machine that asks the engine for its state while it is given an entry. A server does that for
+// INFO, under the lock that the entry needs.
 type asking struct {
 	raft.Machine
 	ask func() bool
