@@ -87,6 +87,8 @@ type Settings struct {
 	// Events are the classes of events that are published (notify-keyspace-events). It is empty if no form of
 	// channel is enabled.
 	Events keyevent.Class
+	// OneSlot: the keys of one command must share a slot (cluster-enabled).
+	OneSlot bool
 }
 
 // Services are the functions of the server for commands that need more than data.

@@ -489,8 +489,13 @@ const (
 	ErrNoKeyPermission     Error = "NOPERM No permissions to access a key"
 	ErrNoChannelPermission Error = "NOPERM No permissions to access a channel"
 	ErrNoDBPermission      Error = "NOPERM No permissions to access database"
-	ErrSortByDenied        Error = "ERR BY option of SORT denied due to insufficient ACL permissions."
-	ErrSortGetDenied       Error = "ERR GET option of SORT denied due to insufficient ACL permissions."
+	// ErrScriptCrossSlot answers a script's call for a key in another slot than the keys before it.
+	ErrScriptCrossSlot Error = "ERR Script attempted to access keys that do not hash to the same slot"
+	ErrScriptNoCluster Error = "ERR Can not run script on cluster, 'no-cluster' flag is set."
+	ErrSortBySlot      Error = "ERR BY option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."
+	ErrSortGetSlot     Error = "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."
+	ErrSortByDenied    Error = "ERR BY option of SORT denied due to insufficient ACL permissions."
+	ErrSortGetDenied   Error = "ERR GET option of SORT denied due to insufficient ACL permissions."
 )
 
 // ErrNoCommandPermission says that a user may not run a command.

@@ -17,7 +17,7 @@ type Arg struct {
 	Deprecated string
 	Kind       Kind
 	// Access says how a key is used. On a pattern: that it names keys in a way only the command can tell.
-	// On a string: NotKey, see Channel.
+	// On a string: NotKey, see Channel and Routed.
 	Access   KeyFlags
 	Optional bool
 	// Multiple arguments may be repeated; with MultipleToken their token is repeated with each.
@@ -70,7 +70,7 @@ const (
 	Update                             // user data of the value is changed
 	Insert                             // user data is added, none is removed
 	Delete                             // user data is removed
-	NotKey                             // no key, but it is routed like one (a sharded channel)
+	NotKey                             // no key, but it is routed like one (a sharded channel, a voucher)
 	Incomplete                         // this spec may miss keys of the call
 	VariableFlags                      // how it is used depends on other arguments: see Row.FindKeys
 	unknownPlace                       // set by Anywhere
@@ -96,6 +96,9 @@ func Key(name string, access KeyFlags) Arg { return Arg{Name: name, Kind: KindKe
 
 // Str is a binary-safe string.
 func Str(name string) Arg { return Arg{Name: name, Kind: KindString} }
+
+// Routed is a name from which the names of keys follow (Row.Implied). It is routed to a shard as a key is.
+func Routed(name string) Arg { return Arg{Name: name, Kind: KindString, Access: NotKey} }
 
 // Channel is a channel's name that is routed to a shard as a key is.
 func Channel(name string) Arg { return Arg{Name: name, Kind: KindString, Access: NotKey} }

@@ -36,6 +36,7 @@ func LockRows() []Row {
 			Complexity: "O(1)",
 			Args:       []Arg{Key("key", RM|Delete), Opt(Str("owner").After("OWNER"))}},
 		{Name: "lock.list", Group: Lock, Since: "0.1.0", Flags: ReadOnly, Run: lockList,
+			Tips:       []string{"nondeterministic_output_order", "request_policy:all_shards"},
 			Summary:    "Lists the locks that are held, with their owners, holds, tokens and leases.",
 			Complexity: "O(N) where N is the number of held locks, with CURSOR that of those it looks at",
 			Args: []Arg{Opt(Pattern("pattern").After("MATCH")), Opt(Str("owner").After("OWNER")),

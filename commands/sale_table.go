@@ -4,7 +4,7 @@ package commands
 // those follow from the voucher (Implied).
 func SaleRows() []Row {
 	const changes = Write | Fast | TouchesArbitraryKeys
-	voucher, user, order := Str("voucher"), Str("user"), Str("order")
+	voucher, user, order := Routed("voucher"), Str("user"), Str("order")
 	return []Row{
 		{Name: "seckill", Group: Sale, Since: "0.1.0", Flags: changes | DenyOOM, Run: seckill, Implied: saleWrites,
 			Summary:    "Sells to a user: 0 sold, 1 not enough stock, 2 over the limit, 3 not started, 4 over, 5 taken back, 6 too fast.",
@@ -35,12 +35,13 @@ func SaleRows() []Row {
 			Complexity: "O(N) where N is the number of consumer groups",
 			Args:       []Arg{voucher}},
 		{Name: "seckill.list", Group: Sale, Since: "0.1.0", Flags: ReadOnly, Run: seckillList,
+			Tips:       []string{"nondeterministic_output", "request_policy:special"},
 			Summary:    "Lists the vouchers of sales, a piece at a time, without walking the keyspace.",
 			Complexity: "O(N) where N is the number of sales it looks at",
 			Args:       []Arg{Int("cursor"), Opt(Pattern("pattern").After("MATCH")), Opt(Int("count").After("COUNT"))}},
 		{Name: "nextid", Group: Sale, Since: "0.1.0", Flags: changes | DenyOOM, Run: nextID, Implied: idKeys,
 			Summary:    "Returns 64-bit ids that are unique for a name and rise.",
 			Complexity: "O(N) where N is the number of ids",
-			Args:       []Arg{Str("name"), Opt(Int("count").After("COUNT"))}},
+			Args:       []Arg{Routed("name"), Opt(Int("count").After("COUNT"))}},
 	}
 }

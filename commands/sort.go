@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lockserver/internal/keyevent"
+	"lockserver/internal/keyslot"
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/list"
@@ -97,16 +98,31 @@ func (s *sortCall) read(c *Ctx, a *Scanner) {
 			s.by = a.Bytes()
 			if bytes.IndexByte(untilZero(s.by), '*') < 0 {
 				s.unsorted = true
+			} else if c.leavesSlot(s.by, s.key) {
+				a.Fail(ErrSortBySlot)
 			} else if a.Err() == nil && !c.Host.ReadsEverything(c) {
 				a.Fail(ErrSortByDenied)
 			}
 		case "GET":
 			s.get = append(s.get, a.Bytes())
-			if a.Err() == nil && !c.Host.ReadsEverything(c) {
+			switch {
+			case c.leavesSlot(s.get[len(s.get)-1], s.key):
+				a.Fail(ErrSortGetSlot)
+			case a.Err() == nil && !c.Host.ReadsEverything(c):
 				a.Fail(ErrSortGetDenied)
 			}
 		}
 	}
+}
+
+// leavesSlot reports whether keys that a pattern of SORT names may be in another slot than the sorted one, in
+// a cluster.
+func (c *Ctx) leavesSlot(pattern, key []byte) bool {
+	if !c.Settings.OneSlot {
+		return false
+	}
+	n, ok := keyslot.OfPattern(pattern)
+	return !ok || n != keyslot.Of(key)
 }
 
 // untilZero is what C sees of a text.

@@ -106,6 +106,22 @@ func (r *Row) eachKey(args [][]byte, found func(pos int, use KeyFlags)) bool {
 	return true
 }
 
+// EachRouted calls found with the place of each word that is no key and is routed like a key. Those are
+// sharded channels, and names from which keys follow (SECKILL's voucher).
+func (r *Row) EachRouted(args [][]byte, found func(pos int)) {
+	for i := range r.keys {
+		s := &r.keys[i]
+		if s.Flags&NotKey == 0 {
+			continue
+		}
+		if first, last, ok := s.locate(args, s.Index); ok {
+			for at := first; at <= last; at += s.Step {
+				found(at)
+			}
+		}
+	}
+}
+
 // keysOf is eachKey for one spec.
 func (r *Row) keysOf(s *KeySpec, args [][]byte, found func(pos int, use KeyFlags)) bool {
 	if s.Flags&NotKey != 0 || s.Unknown {

@@ -77,6 +77,12 @@ func run(t testing.TB, topology string) *Server {
 		t.Fatalf("lockservertest: %v", err)
 	}
 	t.Cleanup(func() { _ = srv.Close() })
+	return watch(t, srv)
+}
+
+// watch returns a running server as a Server. Its faults must strike before the test ends.
+func watch(t testing.TB, srv *server.Server) *Server {
+	t.Helper()
 	s := &Server{Server: srv, Addr: srv.Addr().String(), t: t}
 	s.connect()
 	t.Cleanup(s.allStruck)

@@ -159,6 +159,11 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 			return err
 		}
 	}
+	if ex.group.Strict() {
+		if err := misplaced(s, row, argv); err != nil {
+			return err
+		}
+	}
 	if ex.store.Full() {
 		if err := s.admitFull(row, row.Flags); err != nil {
 			return err

@@ -86,6 +86,9 @@ func configSet(c *commands.Ctx) error {
 	if err == nil {
 		err = staysInTestMode(next, names)
 	}
+	if name := named(names, "port", "tls-port", "bind", "dir"); err == nil && name != "" && ex.opts.peers != nil {
+		err = &config.SetError{Name: name, Reason: "the shards of a process have their places from the start"}
+	}
 	if err == nil && slices.Contains(names, "maxclients") {
 		err = admitsMaxClients(next)
 	}
@@ -105,6 +108,7 @@ func configSet(c *commands.Ctx) error {
 		return configError(err)
 	}
 	ex.applyConfig()
+	ex.host.tellPlace()
 	if named(names, "requirepass", "requirepass-file") != "" {
 		ex.users.SetDefaultPassword(next.RequirePass)
 		s.followDefault()
@@ -297,6 +301,7 @@ func (ex *executor) applyConfig() {
 		MaxStringBytes: c.ProtoMaxBulkLen,
 		LockWatchdogMS: c.LockWatchdogTimeoutMS,
 		Events:         c.NotifyKeyspaceEvents.Effective(),
+		OneSlot:        ex.group.Strict(),
 	}
 	ex.followEvents()
 	ex.users.Configure(c.ACLPubSubDefault == "allchannels", c.ACLLogMaxLen)

@@ -137,6 +137,8 @@ type host interface {
 	port() int
 	// places are where clients come from.
 	places() [3]transport.Place
+	// tellPlace tells clients of a cluster where the server is.
+	tellPlace()
 	// move listens elsewhere: see transport.Endpoint.
 	move(bind []string, port int, secure *transport.Secure) error
 }

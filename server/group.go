@@ -2,10 +2,15 @@ package server
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"net"
 	"sync"
 
 	"lockserver/commands"
+	"lockserver/internal/config"
 	"lockserver/internal/lockhistory"
+	"lockserver/server/cluster"
 	"lockserver/server/raft"
 	"lockserver/server/topology"
 )
@@ -61,7 +66,7 @@ func (h *groupHost) tell() {
 		if w := s.Waiter; w != nil && !ex.group.Leads(&s.place) {
 			if call := s.callOf(w.Row, w.Words.Argv(), w.Row.Flags); call.Keyed {
 				ex.waits.RefuseFor(lockhistory.Failover)
-				ex.waits.Answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(call.Key) })
+				ex.waits.Answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(&s.place, call.Key) })
 			}
 		}
 	}
@@ -79,11 +84,25 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 			}
 			return err
 		}
+	} else if g.Strict() {
+		if err := misplaced(s, row, argv); err != nil {
+			return err
+		}
 	}
 	if row.Databases.Named != nil && g.IsCluster() {
 		return g.RefusesDatabase(row.Name, argv, row.Databases.Named(argv, nil))
 	}
 	return nil
+}
+
+// misplaced says why a command on keys that has come to the leader of a cluster is not run there.
+func misplaced(s *session, row *commands.Row, argv [][]byte) error {
+	g := s.executor.group
+	if pos, _, ok := row.OnlyKey(); ok && row.Implied == nil {
+		return g.MisplacedKey(&s.place, argv[pos])
+	}
+	call := s.callOf(row, argv, 0)
+	return g.Misplaced(&s.place, &call)
 }
 
 // mayRead reports whether a member of a raft group that does not lead may run the session's command, if its
@@ -107,12 +126,12 @@ func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags)
 		if s.executor.member != nil && row.Flags.Has(commands.UsesPubSub|commands.MayReplicate) && len(argv) > 1 {
 			call.Key, call.Message = argv[1], true
 		}
-		s.findKey(&call, row, argv)
+		s.findKeys(&call, row, argv)
 		return call
 	}
 	if s.multi != nil {
 		for _, q := range s.multi.queued {
-			if s.findKey(&call, q.row, q.argv); call.Keyed {
+			if s.findKeys(&call, q.row, q.argv); call.Keyed && !s.executor.group.Strict() {
 				break
 			}
 		}
@@ -120,39 +139,106 @@ func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags)
 	return call
 }
 
-// findKey finds the first key of a command: of those that it names, or else of those that follow from what it
-// names. A sharded channel goes the way of a key.
-func (s *session) findKey(call *topology.Call, row *commands.Row, argv [][]byte) {
-	for _, spec := range row.Keys() {
-		if spec.Flags&commands.NotKey != 0 && len(argv) > 1 {
-			call.Key, call.Keyed, call.Channel = argv[1], true, true
-			return
+// findKeys finds the first key of a command: of those that it names, or else of those that follow from what
+// it names. A sharded channel, and a name from which keys follow, go the way of a key. In a strict group it
+// adds the slots of all of them to the call.
+func (s *session) findKeys(call *topology.Call, row *commands.Row, argv [][]byte) {
+	strict := s.executor.group.Strict()
+	add := func(key []byte, channel bool) {
+		if !call.Keyed {
+			call.Key, call.Keyed, call.Channel = key, true, channel
+		}
+		if strict {
+			call.Add(key)
 		}
 	}
+	row.EachRouted(argv, func(pos int) { add(argv[pos], row.Implied == nil) })
 	refs, err := s.executor.table.KeyRefs(row, argv, nil)
-	switch {
-	case err == nil && len(refs) > 0:
-		call.Key, call.Keyed = argv[refs[0].Pos], true
-	case row.Implied != nil:
+	if err == nil {
+		for _, ref := range refs {
+			add(argv[ref.Pos], false)
+		}
+	}
+	if strict && row.Implied != nil {
 		row.Implied(s.DB, argv, func(key []byte, _ commands.KeyFlags) bool {
-			call.Key, call.Keyed = commands.Clone(key), true
-			return false
+			return call.Follows(argv[1], key, len(refs) > 0)
 		})
-	case row.Group == commands.Lock: // LOCK.ATTACH: clients of a cluster send it to any member, and only the leader renews locks
+	}
+	if row.Group == commands.Lock { // LOCK.ATTACH: clients of a cluster send it to any member, and only the leader renews locks
 		call.Keyed = true
 	}
 }
 
-// roleInGroup makes ROLE tell of the group where there is one.
+// errFollowsInCluster answers REPLICAOF in a cluster, in Redis' words.
+const errFollowsInCluster commands.Error = "ERR REPLICAOF not allowed in cluster mode."
+
+// fitCluster makes options and a configuration those of a cluster, if cluster-enabled says so: with one
+// database, and, if nothing else is said, with this server as the only shard.
+func fitCluster(o *Options, c *config.Config) error {
+	if o.peers == nil {
+		if c.Shards > 1 {
+			return errors.New("server: shards: more than one are made by NewCluster")
+		}
+		if r, ok, _ := cluster.ReadRecord(c.Dir); ok && c.DBFilename != "" {
+			return fmt.Errorf("server: %s has the data of %d shards: start with shards %d", c.Dir, r.Shards, r.Shards)
+		}
+	}
+	switch {
+	case !c.ClusterEnabled:
+		return nil
+	case c.Replication.MasterHost != "":
+		return errors.New("server: replicaof directive not allowed in cluster mode")
+	case o.Group.IsSentinel():
+		return errors.New("server: cluster-enabled: not where Sentinels tell clients of the leader")
+	}
+	c.Databases = 1
+	if o.Group == nil {
+		o.Group = topology.NewAlone(topology.NodeID(fmt.Sprint(o.Seed)))
+	}
+	return nil
+}
+
+// tellPlace tells the clients of a cluster where this server of it is.
+func (srv *instance) tellPlace() {
+	ex := &srv.executor
+	announced := func(port, own int) int {
+		if port == 0 {
+			return own
+		}
+		return port + ex.opts.shard
+	}
+	at := topology.Member{Host: ex.config.ClusterAnnounceIP, Port: announced(ex.config.ClusterAnnouncePort, srv.port())}
+	if secure, ok := srv.SecureAddr().(*net.TCPAddr); ok {
+		if at.SecurePort = announced(ex.config.ClusterAnnounceTLSPort, secure.Port); at.Port == 0 {
+			at.Port, at.SecurePort = at.SecurePort, 0
+		}
+	}
+	if p := ex.opts.peers; p != nil {
+		p.placed(at)
+		return
+	}
+	ex.group.Listens(at, ex.clock.NowUS()/1000)
+}
+
+// roleInGroup makes ROLE tell of the group where there is one, and REPLICAOF refuse in a cluster.
 func roleInGroup(rows []commands.Row) []commands.Row {
 	for i := range rows {
+		if rows[i].Name == "replicaof" || rows[i].Name == "slaveof" {
+			follow := rows[i].Run
+			rows[i].Run = func(c *commands.Ctx) error {
+				if g, _ := groupOf(c); g.Strict() {
+					return errFollowsInCluster
+				}
+				return follow(c)
+			}
+		}
 		if rows[i].Name != "role" {
 			continue
 		}
 		alone := rows[i].Run
 		rows[i].Run = func(c *commands.Ctx) error {
 			g, p := groupOf(c)
-			if g == nil {
+			if !g.IsMember() {
 				return alone(c)
 			}
 			g.WriteRole(p, c.Out)

@@ -68,6 +68,9 @@ func (h services) ForcedShare(c *commands.Ctx, key, owner []byte) {
 // Publish implements commands.Services.
 func (h services) Publish(channel, message []byte) int64 {
 	h.handOnMessage(replication.Channel, channel, message)
+	if p := h.opts.peers; p != nil {
+		p.publish(channel, message)
+	}
 	return h.publish(channel, message)
 }
 
@@ -75,7 +78,7 @@ func (h services) Publish(channel, message []byte) int64 {
 func (h services) AnyoneListens() bool { return h.anyoneListens() }
 
 func (ex *executor) anyoneListens() bool {
-	return ex.pubsub.Subscribers() > 0 || ex.replication.HasReplicas()
+	return ex.pubsub.Subscribers() > 0 || ex.replication.HasReplicas() || ex.opts.peers != nil && ex.opts.peers.anyoneListens()
 }
 
 // TellFirst implements commands.Services.

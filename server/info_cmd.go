@@ -59,7 +59,7 @@ func timeCmd(c *commands.Ctx) error {
 // infoSections are INFO's parts in the order in which they are shown, to one who is at that place.
 func (ex *executor) infoSections(at *topology.Place) []info.Section {
 	replication := ex.replication.WriteInfo
-	if ex.group != nil {
+	if ex.group.IsMember() {
 		replication = func(t *info.Text) { ex.group.WriteReplication(at, t) }
 	}
 	sections := []info.Section{

@@ -90,6 +90,9 @@ func newOn(files disk.FS, o Options) (*instance, error) {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
+	if err := fitCluster(&o, c); err != nil {
+		return nil, err
+	}
 	if err := srv.executor.setUp(o, c, files, srv); err != nil {
 		return nil, err
 	}
@@ -169,6 +172,7 @@ func (srv *instance) bind() (err error) {
 	if err := srv.listen(); err != nil {
 		return err
 	}
+	srv.tellPlace()
 	if t := srv.executor.test; t != nil {
 		t.begun = asNew{srv.executor.config, srv.port()}
 	}

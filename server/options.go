@@ -86,6 +86,31 @@ type Options struct {
 	RaftOptions raft.Options
 	// Version is what INFO and HELLO call this build; empty: "dev".
 	Version string
+
+	// peers are the other shards of the process; nil: the server is no shard. shard is the number of this
+	// one, from 0.
+	peers peers
+	shard int
+}
+
+// peers are the other shards of a process, as a server sees them. Only placed and ending may be called under
+// another lock than the executor's.
+type peers interface {
+	// placed tells where clients reach this shard.
+	placed(at topology.Member)
+	// listens tells how many subscriptions of channels and patterns there are here.
+	listens(n int)
+	// anyoneListens reports whether there are any on other shards.
+	anyoneListens() bool
+	// publish hands a message on to the other shards where anyone listens. It keeps neither slice.
+	publish(channel, message []byte)
+	// repeat runs a command on all other shards. It must be called without the executor's lock.
+	repeat(argv [][]byte)
+	// given returns the reply of a command that another shard was sent, and has repeated here, once; nil:
+	// none has. A client of a cluster sends a command for all shards to each.
+	given(argv [][]byte) (reply []byte)
+	// ending tells how this server ends, and all others with it.
+	ending(o ShutdownOptions)
 }
 
 // SpanExporter takes the spans of waits. WaitSpan is such a span, and HolderSpan a holder that the wait has

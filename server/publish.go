@@ -85,12 +85,21 @@ func (of subscriber) Subscribe(kind pubsub.Kind, name []byte) {
 		s.class = classPubSub
 	}
 	s.executor.pubsub.Subscribe(s, s.subs, kind, name)
+	tellListens(s.executor)
+}
+
+// tellListens tells the other shards of the process whether anyone listens here.
+func tellListens(ex *executor) {
+	if p := ex.opts.peers; p != nil {
+		p.listens(ex.pubsub.Len(pubsub.Channel) + ex.pubsub.Len(pubsub.Pattern))
+	}
 }
 
 // Unsubscribe implements pubsub.Caller.
 func (of subscriber) Unsubscribe(kind pubsub.Kind, name []byte) {
 	if s := of.session; s.subs != nil {
 		s.executor.pubsub.Unsubscribe(s.subs, kind, name)
+		tellListens(s.executor)
 		s.listensNoMore()
 	}
 }
@@ -112,6 +121,7 @@ func (of subscriber) PublishSharded(channel, message []byte) int64 {
 func (s *session) unsubscribeAll() {
 	if s.subs != nil {
 		s.executor.pubsub.UnsubscribeAll(s.subs)
+		tellListens(s.executor)
 		s.listensNoMore()
 	}
 }

@@ -16,7 +16,7 @@ import (
 // role is what the server is, as HELLO says it to the session.
 func (s *session) role() string {
 	ex := s.executor
-	if ex.group != nil {
+	if ex.group.IsMember() {
 		return ex.group.Role(&s.place)
 	}
 	if ex.follows {

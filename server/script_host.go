@@ -77,7 +77,7 @@ func (h scriptHost) Redirect(c *commands.Ctx, row *commands.Row, argv [][]byte) 
 	if h.executor.group == nil {
 		return nil
 	}
-	return topology.InScript(sessionOf(c).redirect(row, argv, row.Flags))
+	return topology.InScript(row.FullName(), sessionOf(c).redirect(row, argv, row.Flags))
 }
 
 // End implements script.Caller.

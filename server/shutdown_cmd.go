@@ -113,6 +113,9 @@ func (sd *shutdown) begin(o ShutdownOptions, tell func(err error)) (waits bool, 
 		ex.host.requestStop(0)
 		return false, nil
 	}
+	if p := ex.opts.peers; p != nil {
+		p.ending(o)
+	}
 	if !sd.waits {
 		ex.log.Info("User requested shutdown...")
 		sd.enter(PhaseEnding)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"sync"
 
 	"lockserver/commands"
@@ -34,6 +35,64 @@ func serverRows() [][]commands.Row {
 	}
 }
 
+// processWide are the commands that count for all shards of a process, by their names with that of the
+// container.
+var processWide = []string{"flushall", "script|load", "script|flush", "function|load", "function|delete", "function|flush", "function|restore",
+	"config|set", "config|resetstat", "acl|setuser", "acl|deluser", "acl|load", "acl|save"}
+
+// forAllShards makes the commands of processWide count for all shards of a process.
+func forAllShards(families [][]commands.Row) [][]commands.Row {
+	out := make([][]commands.Row, len(families))
+	for i, rows := range families {
+		out[i] = slices.Clone(rows)
+		for j := range out[i] {
+			row := &out[i][j]
+			if slices.Contains(processWide, row.Name) {
+				row.Run = repeated(row.Run)
+			}
+			row.Sub = slices.Clone(row.Sub)
+			for k := range row.Sub {
+				if slices.Contains(processWide, row.Name+"|"+row.Sub[k].Name) {
+					row.Sub[k].Run = repeated(row.Sub[k].Run)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// repeated is the handler of a command that the other shards of the process run, too, if it succeeds. Its
+// reply comes when they have; in a script or transaction it comes before. A command that another shard has
+// repeated here, and that fails therefore, gets the reply of that shard.
+func repeated(run func(c *commands.Ctx) error) func(c *commands.Ctx) error {
+	return func(c *commands.Ctx) error {
+		s := sessionOf(c)
+		p := s.executor.opts.peers
+		if p == nil || s.obeyed {
+			return run(c)
+		}
+		argv, mark, mayBlock := commands.CloneAll(c.Argv), c.Out.Mark(), c.MayBlock
+		if err := run(c); err != nil {
+			if reply := p.given(argv); reply != nil {
+				c.Out.Rollback(mark)
+				c.Out.Raw(reply)
+				return nil
+			}
+			return err
+		}
+		if !mayBlock {
+			s.executor.host.background(func() { p.repeat(argv) })
+			return nil
+		}
+		reply := slices.Clone(c.Out.Buf[mark:])
+		c.Out.Rollback(mark)
+		return raftAsked{s}.Later(c, func() (raft.Reply, error) {
+			p.repeat(argv)
+			return func(c *commands.Ctx) { c.Out.Raw(reply) }, nil
+		})
+	}
+}
+
 // scriptsOf are the scripts of the server that runs the command.
 func scriptsOf(c *commands.Ctx) *script.Engine { return sessionOf(c).executor.scripts }
 
@@ -59,7 +118,8 @@ type catalogue struct {
 }
 
 func newCatalogue(more ...[]commands.Row) *catalogue {
-	table := commands.NewTable(audit.Wrap(append(append(commands.Families(), serverRows()...), more...), auditRunner{}, config.OpensFile)...)
+	rows := forAllShards(append(append(commands.Families(), serverRows()...), more...))
+	table := commands.NewTable(audit.Wrap(rows, auditRunner{}, config.OpensFile)...)
 	return &catalogue{table, plainnessOf(table), stats.NewTiming(table)}
 }
 

@@ -62,7 +62,7 @@ func testable(o *Options, c *config.Config) error {
 	switch {
 	case !c.TestMode:
 		return nil
-	case o.Clock != nil || o.Group != nil || o.Raft != nil:
+	case o.Clock != nil || o.Group != nil && o.peers == nil || o.Raft != nil:
 		return errTestOptions
 	case o.Listener != nil:
 		if err := testmode.FitListener(o.Listener.Addr()); err != nil {

@@ -9,14 +9,15 @@ import (
 	"lockserver/server"
 )
 
-// openAdmin opens the admin port, if the configuration has one. It is open before the data is loaded and
-// until the server has ended, so that it can report both.
-func (p *process) openAdmin(srv *server.Server) (closePort func(), err error) {
+// openAdmin opens the admin port, if there is to be one. It is open from before the data is loaded until the
+// server has ended, so that who asks hears of both. Each shard, counted from 0, has a port of its own, above
+// that of the first.
+func (p *process) openAdmin(srv *server.Server, shard int) (closePort func(), err error) {
 	c := p.config
-	if c.AdminPort == 0 {
+	if c.AdminPort == 0 || srv == nil {
 		return func() {}, nil
 	}
-	port, err := admin.Open(srv, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort)), Log: p.log, Audit: p.audit,
+	port, err := admin.Open(srv, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort+shard)), Log: p.log, Audit: p.audit,
 		AutoLogin: c.ConsoleAutoLogin, Hosts: strings.Fields(c.AdminHosts), Debug: p.debug})
 	if err != nil {
 		return nil, err

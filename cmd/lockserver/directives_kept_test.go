@@ -20,7 +20,7 @@ import (
 var notWalked = map[string]string{
 	"daemonize":          "The process that the test has started would end, and the test could not end the other.",
 	"syslog-enabled":     "The lines would go to the log of the machine on which the tests run.",
-	"cluster-enabled":    "The only value is no: a group of members is no cluster of slots.",
+	"cluster-enabled":    "With yes the only value of databases is 1.",
 	"tls-cluster":        "The only value is no: there is no bus of a cluster.",
 	"socket-mark-id":     "The only value is 0: sockets are not marked.",
 	"tls-dh-params-file": "The only value is empty: there is no key exchange by DHE.",

@@ -121,9 +121,8 @@ func TestWhatCannotBeConfiguredIsNamed(t *testing.T) {
 		"Reading the configuration file, at line 3 of bad.conf\n>>> 'foo (hidden)'\nunknown directive 'foo'\n": {"bad.conf", "--port", "0"},
 		"at line 1 of value.conf\n>>> 'port 70000'\nargument must be between 0 and 65535 inclusive\n":          {"value.conf"},
 		">>> 'nothing.conf'\ncan't open the configuration file: open nothing.conf: ":                           {"nothing.conf"},
-		"dir '/no/such': ":                        {"--dir", "/no/such"},
-		"logfile 'no/such/x.log': ":               {"--logfile", "no/such/x.log"},
-		"cluster-enabled: only 'no' is supported": {"--cluster-enabled", "yes"},
+		"dir '/no/such': ":          {"--dir", "/no/such"},
+		"logfile 'no/such/x.log': ": {"--logfile", "no/such/x.log"},
 	} {
 		c := start(t, dir, args...)
 		require.Equal(t, 1, c.exit(t), args)

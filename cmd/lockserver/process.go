@@ -139,13 +139,17 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 		return p.refuse(err, stderr)
 	}
 	defer leave()
-	srv, err := server.New(o)
-	if err == nil {
-		var closeAdmin func()
-		if closeAdmin, err = p.openAdmin(srv); err == nil {
-			defer closeAdmin()
-			err = p.start(srv, signals)
+	srv, shards, err := p.newServer(o)
+	for i, shard := range shards {
+		closeAdmin, failed := p.openAdmin(shard, i)
+		if failed != nil {
+			err = failed
+			break
 		}
+		defer closeAdmin()
+	}
+	if err == nil {
+		err = p.start(srv, signals)
 	}
 	if errors.Is(err, errStopped) {
 		return p.bye(0)
@@ -154,7 +158,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 		p.removePIDFile()
 		return p.refuse(err, stderr)
 	}
-	go collectIdle(ended, pace, srv.Footprint)
+	go collectIdle(ended, pace, shards[0].Footprint)
 	p.ready(srv.Addr(), srv.SecureAddr())
 	p.supervisor.ready()
 	if p.config.TestMode {
@@ -164,6 +168,31 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 		go p.parent.watch(signals)
 	}
 	return p.bye(p.wait(srv, signals))
+}
+
+// program is what the process runs: a server, or a cluster of several.
+type program interface {
+	Start() error
+	Addr() net.Addr
+	SecureAddr() net.Addr
+	Done() <-chan struct{}
+	ExitCode() int
+	Close() error
+	Shutdown(o server.ShutdownOptions) error
+	Directives() map[string]string
+}
+
+// newServer makes what the process runs, and returns the servers of it.
+func (p *process) newServer(o server.Options) (program, []*server.Server, error) {
+	if p.config.Shards == 1 {
+		srv, err := server.New(o)
+		return srv, []*server.Server{srv}, err
+	}
+	c, err := server.NewCluster(o, p.config.Shards)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, c.Shards(), nil
 }
 
 // enter is called for each step of the server.
@@ -215,7 +244,7 @@ func (p *process) fitDescriptors() error {
 var errStopped = errors.New("stopped by a signal")
 
 // start starts the server. Loading may take long, and a signal ends it: nothing is lost by that.
-func (p *process) start(srv *server.Server, signals <-chan os.Signal) error {
+func (p *process) start(srv program, signals <-chan os.Signal) error {
 	started := make(chan error, 1)
 	go func() { started <- srv.Start() }()
 	select {
@@ -240,7 +269,11 @@ func (p *process) announce(bare bool) {
 	c := p.config
 	p.log.Info(fmt.Sprintf("lockserver %s is starting, PID: %d", version, os.Getpid()), "go", runtime.Version(),
 		"config", shownFile(p.configFile))
-	p.log.Info(fmt.Sprintf("Running mode=standalone, port=%d.", c.ClientPort()))
+	mode := "standalone"
+	if c.ClusterEnabled || c.Shards > 1 {
+		mode = "cluster"
+	}
+	p.log.Info(fmt.Sprintf("Running mode=%s, port=%d.", mode, c.ClientPort()))
 	if !bare {
 		p.log.Info("Configuration loaded")
 	} else {
@@ -282,7 +315,7 @@ func (p *process) ready(addr, secure net.Addr) {
 }
 
 // wait serves signals until the server has ended.
-func (p *process) wait(srv *server.Server, signals <-chan os.Signal) int {
+func (p *process) wait(srv program, signals <-chan os.Signal) int {
 	for {
 		select {
 		case <-srv.Done():
@@ -323,8 +356,8 @@ func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, beg
 	}
 }
 
-// shutdownOptions returns the options of shutdown-on-sigint or shutdown-on-sigterm.
-func (p *process) shutdownOptions(srv *server.Server, sig os.Signal) server.ShutdownOptions {
+// shutdownOptions are what shutdown-on-sigint or -sigterm asks for.
+func (p *process) shutdownOptions(srv program, sig os.Signal) server.ShutdownOptions {
 	c, now := p.config.Clone(), srv.Directives()
 	maps.DeleteFunc(now, func(name, _ string) bool { return strings.HasSuffix(name, "-file") }) // passwords may be gone
 	if err := c.Assign(now); err != nil {                                                       // CONFIG SET may have changed what the signal asks for

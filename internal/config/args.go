@@ -22,7 +22,7 @@ type Command struct {
 //	[file] [-] [--directive value ...] ... [-]
 //
 // The file is read first, then standard input if the first or last word is "-", then the options. Later lines
-// win, even over a line of a file that would be refused: --cluster-enabled no starts with a file that says
+// win, even over a line of a file that would be refused: --tls-cluster no starts with a file that says
 // yes. The word behind an option is always its value. Further words are values too, up to the next word that
 // starts with "--". "--port 7000" may be one word, and "--save" without a value means "". -v, --version, -h
 // and --help are recognised if they stand alone, --test-memory and --check-system as the first word. The

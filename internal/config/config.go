@@ -59,6 +59,15 @@ type Config struct {
 	// "sentinel".
 	TestTopology string
 
+	// ClusterEnabled makes the server a Redis Cluster: alone, with all slots, or as one of its shards.
+	ClusterEnabled bool
+	// Shards is how many servers the process is.
+	Shards int
+	// ClusterAnnounceIP is where clients reach it; empty: where they did. ClusterAnnouncePort and
+	// ClusterAnnounceTLSPort are its ports for them; 0: those on which it listens.
+	ClusterAnnounceIP                           string
+	ClusterAnnouncePort, ClusterAnnounceTLSPort int
+
 	// TLS holds the directives for encryption.
 	TLS TLS
 

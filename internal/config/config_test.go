@@ -92,8 +92,8 @@ func TestGet(t *testing.T) {
 // The server refuses values for features that it does not have.
 func TestSetRefusesWhatDoesNotExist(t *testing.T) {
 	c := Default()
-	_, err := Parse("x", []byte("cluster-enabled yes"), Files{})
-	require.ErrorContains(t, err, "cluster-enabled: only 'no' is supported")
+	_, err := Parse("x", []byte("tls-dh-params-file x"), Files{})
+	require.ErrorContains(t, err, "tls-dh-params-file: there is no DHE")
 	_, err = c.Set([]string{"include", "5"}, true)
 	require.EqualError(t, err, "ERR Unknown option or number of arguments for CONFIG SET - 'include'")
 	require.Equal(t, Default(), c)
@@ -313,7 +313,7 @@ func TestEveryDirectiveOfRedisIsKnown(t *testing.T) {
 		require.True(t, name == "include" || lookup(name) != nil, name)
 	}
 	ours := map[string]bool{"min-replicas-ack": true, "requirepass-file": true, "masterauth-file": true, "admin-port": true, "admin-bind": true, "admin-hosts": true, "admin-debug": true, "console-auto-login": true, "test-mode": true, "test-topology": true, "exit-with-parent": true, "io-coalesce-usec": true, "auth-timeout": true, "tls-auth-clients-user": true, "lock-watchdog-timeout": true, "lock-max-waiters": true, "lock-max-waits-per-client": true,
-		"lock-history-bytes": true, "lock-class": true, "audit-log": true, "audit-log-max-bytes": true, "audit-log-files": true, "otlp-endpoint": true}
+		"lock-history-bytes": true, "shards": true, "lock-class": true, "audit-log": true, "audit-log-max-bytes": true, "audit-log-files": true, "otlp-endpoint": true}
 	for name := range byName {
 		// Valkey 8.1, Redis 8.6
 		later := strings.HasPrefix(name, "commandlog-") || name == "log-format" || name == "log-timestamp-format" || strings.HasPrefix(name, "stream-idmp-")
@@ -332,7 +332,6 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 		"loadmodule /x.so a b":       "not implemented: modules",
 		"sentinel monitor m h 1 2":   "not implemented: Sentinel",
 		"locale-collate de_DE.UTF-8": "not implemented: collation",
-		"cluster-enabled yes":        "cluster-enabled: only 'no' is supported",
 		"tls-prot 6380":              "unknown directive 'tls-prot'",
 	} {
 		_, err := Parse("a.conf", []byte("hz 10\n"+line), Files{})
@@ -358,14 +357,14 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 // it.
 func TestTheCommandLineWins(t *testing.T) {
 	files := fakeFiles(map[string]string{
-		"a.conf": "cluster-enabled yes\nhz 20\n", "absent.conf": "port 1\ntls-cluster yes\nsocket-mark-id 5\n",
+		"a.conf": "tls-cluster yes\nhz 20\n", "absent.conf": "port 1\ntls-cluster yes\nsocket-mark-id 5\n",
 		"list.conf": "save 900\n", "odd.conf": "hz many\nnonsense 1\n", "quotes.conf": "pidfile \"x\n", "in.conf": "include a.conf\n",
 		"two.conf": "hz many\nhz more\n",
 	})
 	for _, args := range [][]string{
-		{"a.conf", "--cluster-enabled", "no"},
-		{"in.conf", "--hz", "30", "--cluster-enabled no"},
-		{"--include", "a.conf", "--cluster-enabled", "no"},
+		{"a.conf", "--tls-cluster", "no"},
+		{"in.conf", "--hz", "30", "--tls-cluster no"},
+		{"--include", "a.conf", "--tls-cluster", "no"},
 		{"absent.conf", "--tls-cluster", "no", "--socket-mark-id", "0"},
 		{"two.conf", "--hz", "5"},
 	} {
@@ -374,12 +373,12 @@ func TestTheCommandLineWins(t *testing.T) {
 		require.NotEmpty(t, cmd.Config.Overridden(), args)
 	}
 	for want, args := range map[string][]string{
-		"at line 1 of a.conf\n>>> 'cluster-enabled yes'":             {"--cluster-enabled", "no", "--include", "a.conf"},
+		"at line 1 of a.conf\n>>> 'tls-cluster yes'":                 {"--tls-cluster", "no", "--include", "a.conf"},
 		"at line 1 of list.conf\n>>> 'save 900'":                     {"list.conf", "--save", "60 1"},
 		"at line 2 of odd.conf\n>>> 'nonsense (hidden)'":             {"odd.conf", "--hz", "5"},
 		"at line 1 of quotes.conf\n>>> 'pidfile \"x'":                {"quotes.conf", "--pidfile", "y"},
-		"command line\n>>> '--cluster-enabled yes'":                  {"a.conf", "--cluster-enabled", "yes"},
-		"command line\n>>> '--nonsense (hidden)'\nunknown directive": {"a.conf", "--cluster-enabled", "no", "--nonsense", "1"},
+		"command line\n>>> '--tls-cluster yes'":                      {"a.conf", "--tls-cluster", "yes"},
+		"command line\n>>> '--nonsense (hidden)'\nunknown directive": {"a.conf", "--tls-cluster", "no", "--nonsense", "1"},
 		"at line 2 of absent.conf\n>>> 'tls-cluster yes'":            {"absent.conf", "--port", "0"},
 		"at line 3 of absent.conf\n>>> 'socket-mark-id":              {"absent.conf", "--tls-cluster", "no"},
 	} {

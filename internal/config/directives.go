@@ -107,6 +107,7 @@ var topics = []topic{
 	}},
 	tlsTopic,
 	replicationTopic,
+	clusterTopic,
 	raftTopic,
 	{"The process", []directive{
 		{Name: "daemonize", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.Daemonize }),
@@ -158,8 +159,6 @@ var topics = []topic{
 			Doc: "what SIGINT does: `default` saves if there are save points; `save`, `nosave`, `now`, `force`"},
 		{Name: "shutdown-on-sigterm", Default: "default", Kind: shutdown(func(c *Config) *ShutdownFlags { return &c.ShutdownOnSIGTERM }),
 			Doc: "the same for SIGTERM"},
-		{Name: "cluster-enabled", Default: "no", When: atStart, Kind: constant("no", "cluster-enabled: only 'no' is supported"),
-			Doc: "only `no`"},
 	}},
 	{"Access", []directive{
 		{Name: "requirepass", Secret: true, Kind: secretKind{requirePass, requirePassFile},

@@ -84,9 +84,6 @@ const keptTable = `
 	cluster-announce-bus-port              - int:0:65535           0
 	cluster-announce-hostname              - hostname
 	cluster-announce-human-nodename        - nodename
-	cluster-announce-ip                    - text
-	cluster-announce-port                  - int:0:65535           0
-	cluster-announce-tls-port              - int:0:65535           0
 	cluster-config-file                    - text/s                nodes.conf
 	cluster-link-sendbuf-limit             - memory:0:max          0
 	cluster-migration-barrier              - int:0:int             1

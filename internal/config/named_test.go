@@ -48,7 +48,7 @@ func TestAssignRefuses(t *testing.T) {
 	}{
 		{map[string]string{"prot": "1"}, "prot"},
 		{map[string]string{"maxclients": "7", "port": "x"}, "port"},
-		{map[string]string{"cluster-enabled": "yes"}, "cluster-enabled"},
+		{map[string]string{"tls-dh-params-file": "x"}, "tls-dh-params-file"},
 		{map[string]string{"hash-max-ziplist-entries": "1", "hash-max-listpack-entries": "2"}, "same directive"},
 	} {
 		err := c.Assign(tt.values)

@@ -73,3 +73,17 @@ var raftTopic = topic{"A raft group", []directive{
 	{Name: "raft-tls-names", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.TLSNames }),
 		Doc: "a member's certificate has to be for the host of its raft address. It may have one of these names in place of that, as an alternative name or as the common name; spaces between them; `*`: any certificate of the authorities is a member's"},
 }}
+
+// clusterTopic are the rows of clusters.
+var clusterTopic = topic{"A cluster", []directive{
+	{Name: "cluster-enabled", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.ClusterEnabled }),
+		Doc: "`yes`: the server is a Redis Cluster with all slots, and the keys of one command must share a slot. See [CLUSTER.md](CLUSTER.md)"},
+	{Name: "shards", Default: "1", When: atStart, Redis: notInRedis, Kind: integer(1, 64, func(c *Config) *int { return &c.Shards }),
+		Doc: "how many servers this process is, each with its share of the slots, its data and its port: `port` and those above it. More than one are a cluster (`cluster-enabled`)"},
+	{Name: "cluster-announce-ip", Kind: text(func(c *Config) *string { return &c.ClusterAnnounceIP }),
+		Doc: "the address at which clients reach the cluster; empty: that by which a client has come"},
+	{Name: "cluster-announce-port", Default: "0", Kind: integer(0, 65535, func(c *Config) *int { return &c.ClusterAnnouncePort }),
+		Doc: "its port for clients, of the first shard if there are more; 0: that on which it listens"},
+	{Name: "cluster-announce-tls-port", Default: "0", Kind: integer(0, 65535, func(c *Config) *int { return &c.ClusterAnnounceTLSPort }),
+		Doc: "the same for encrypted connections"},
+}}

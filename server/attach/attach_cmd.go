@@ -31,6 +31,7 @@ func Rows(hostOf func(c *commands.Ctx) Attacher) []commands.Row {
 				}
 				return err
 			},
+			Tips:    []string{"request_policy:all_shards", "response_policy:agg_sum"},
 			Summary: "Makes this connection keep the locks of owners alive, and hear of their loss; returns how many they hold.", Complexity: eachLock,
 			Databases: commands.Databases{NotOwn: true}, Args: owners},
 		{Name: "lock.detach", Group: commands.Lock, Since: "0.1.0", Flags: commands.NoScript,
@@ -41,6 +42,7 @@ func Rows(hostOf func(c *commands.Ctx) Attacher) []commands.Row {
 				}
 				return err
 			},
+			Tips:    []string{"request_policy:all_shards", "response_policy:agg_sum"},
 			Summary: "Ends LOCK.ATTACH for owners; returns how many locks they hold.", Complexity: eachLock,
 			Databases: commands.Databases{NotOwn: true}, Args: owners},
 	}

@@ -140,7 +140,17 @@ func (e *Engine) admitCall(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	if err := e.admitEffect(row); err != nil {
 		return err
 	}
-	return e.host.Redirect(c, row, argv)
+	if err := e.host.Redirect(c, row, argv); err != nil {
+		return err
+	}
+	if run := e.running; run.oneSlot {
+		before := run.keys
+		if run.touches(row, c.Table, argv); run.keys.Cross() {
+			run.keys = before
+			return commands.ErrScriptCrossSlot
+		}
+	}
+	return nil
 }
 
 // rowOf returns the row of a command, or nil.

@@ -9,6 +9,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/luavm"
 	"lockserver/internal/resp"
+	"lockserver/server/cluster"
 )
 
 // execution is a run of a script or a function.
@@ -19,9 +20,11 @@ type execution struct {
 	eval     bool          // it is a script, not a function
 	readOnly bool
 	allowOOM bool
-	full     bool // memory was full at the beginning
-	wrote    bool // it has called a command that writes
-	obeyed   bool // the master or a log sent it
+	full     bool // memory was full at the start
+	wrote    bool // a command that writes was called
+	obeyed   bool // the master or a log has sent it
+	oneSlot  bool // in a cluster: all keys must share a slot, though not all are declared
+	keys     cluster.Keys
 
 	started time.Time // when the hook was first called, a moment after the beginning
 	yielded time.Time // the last turn of other clients; zero: it is not busy
@@ -86,7 +89,11 @@ func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
 	run := &e.spare
 	*run = execution{vm: inv.vm, ctx: c, name: inv.name, eval: inv.eval, full: full, obeyed: obeyed,
 		readOnly: inv.readOnly || inv.flags&noWrites != 0,
-		allowOOM: inv.flags&noShebang == 0 && inv.flags&allowOOM != 0}
+		allowOOM: inv.flags&noShebang == 0 && inv.flags&allowOOM != 0,
+		oneSlot:  c.Settings.OneSlot && !obeyed && inv.flags&(noShebang|allowCrossSlot) == 0}
+	if run.oneSlot {
+		run.touches(c.Row, c.Table, c.Argv)
+	}
 	caller := &e.caller
 	caller.out = resp.Writer{Buf: caller.out.Buf[:0], Proto: 2}
 	inner := &caller.ctx
@@ -96,8 +103,18 @@ func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
 	return run, nil
 }
 
-// mayBegin returns the reason against a script before it runs, or nil. Most of it concerns scripts that
-// declare flags in their first line: for other scripts each call is checked.
+// touches adds the slots of the keys of a command that the script runs, or of those that the script declares.
+func (run *execution) touches(row *commands.Row, table *commands.Table, argv [][]byte) {
+	row.EachRouted(argv, func(pos int) { run.keys.Add(argv[pos]) })
+	if refs, err := table.KeyRefs(row, argv, nil); err == nil {
+		for _, ref := range refs {
+			run.keys.Add(argv[ref.Pos])
+		}
+	}
+}
+
+// mayBegin is what speaks against a script before it runs. Most of it is about a script that says with its
+// first line what it does: each call of another one is checked.
 func (e *Engine) mayBegin(c *commands.Ctx, inv invocation, full bool) error {
 	stale := e.host.Stale()
 	switch {
@@ -106,6 +123,8 @@ func (e *Engine) mayBegin(c *commands.Ctx, inv invocation, full bool) error {
 			return commands.ErrMasterDown
 		}
 		return nil
+	case c.Settings.OneSlot && inv.flags&noCluster != 0:
+		return commands.ErrScriptNoCluster
 	case stale && inv.flags&allowStale == 0:
 		return commands.ErrScriptStale
 	case inv.flags&noWrites != 0:

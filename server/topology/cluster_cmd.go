@@ -1,8 +1,12 @@
 package topology
 
 import (
+	"slices"
+
 	"lockserver/commands"
 	"lockserver/internal/decimal"
+	"lockserver/internal/keyslot"
+	"lockserver/server/cluster"
 	"lockserver/store"
 )
 
@@ -11,6 +15,7 @@ const (
 	errSlot        commands.Error = "ERR Invalid slot"
 	errSlotOrCount commands.Error = "ERR Invalid slot or number of keys"
 	errNoMaster    commands.Error = "ERR The specified node is not a master"
+	errFixedSlots  commands.Error = "ERR the slots of this cluster are fixed while it runs: see docs/CLUSTER.md"
 	errOwnAffairs  commands.Error = "ERR the servers of this group share its slots and leadership out among themselves"
 )
 
@@ -34,8 +39,16 @@ func asking(_ *Group, _ *Place, c *commands.Ctx) error {
 	return nil
 }
 
-// refuseChange answers the commands that change a cluster of Redis.
-func refuseChange(*Group, *Place, *commands.Ctx) error { return errOwnAffairs }
+// refuseChange is what the commands say that change a cluster of Redis.
+func refuseChange(g *Group, _ *Place, c *commands.Ctx) error {
+	switch {
+	case !g.IsSharded():
+		return errOwnAffairs
+	case c.Row.Name == "addslots" || c.Row.Name == "addslotsrange": // what a script says that makes a cluster of new nodes
+		return commands.Error("ERR Slot " + string(c.Argv[2]) + " is already busy")
+	}
+	return errFixedSlots
+}
 
 func clusterInfo(g *Group, _ *Place, c *commands.Ctx) error {
 	c.Out.Verbatim("txt", g.infoText())
@@ -57,81 +70,119 @@ func links(_ *Group, _ *Place, c *commands.Ctx) error {
 	return nil
 }
 
-// slotRanges replies with all slots as one range, its leader, and its replicas. As in Redis it leaves out
-// replicas that are down.
-func slotRanges(g *Group, _ *Place, c *commands.Ctx) error {
+// slotRanges answers with each range of slots, its master, and its replicas. As in Redis replicas that are
+// down are left out.
+func slotRanges(g *Group, p *Place, c *commands.Ctx) error {
 	now := g.seen.Load()
-	if now.last == nil {
-		c.Out.Array(0)
-		return nil
-	}
-	c.Out.Array(1)
-	whole := c.Out.DeferArray()
-	c.Out.Int(0)
-	c.Out.Int(slots - 1)
-	length := 2
-	now.each(func(m *Member, master bool) {
-		if !master && !m.Up {
-			return
+	ranges, count := c.Out.DeferArray(), 0
+	for _, of := range now.shards() {
+		for _, r := range now.ranges(of) {
+			whole, length := c.Out.DeferArray(), 2
+			c.Out.Int(int64(r.First))
+			c.Out.Int(int64(r.Last))
+			for _, m := range of {
+				if !m.Up && m != of[0] {
+					continue
+				}
+				c.Out.Array(4)
+				c.Out.BulkString(p.host(m))
+				c.Out.Int(int64(p.port(m)))
+				c.Out.BulkString(m.ID)
+				c.Out.Map(0) // what else is known of its address
+				length++
+			}
+			c.Out.SetArray(whole, length)
+			count++
 		}
-		c.Out.Array(4)
-		c.Out.BulkString(m.Host)
-		c.Out.Int(int64(m.Port))
-		c.Out.BulkString(m.ID)
-		c.Out.Map(0) // further facts about its address
-		length++
-	})
-	c.Out.SetArray(whole, length)
+	}
+	c.Out.SetArray(ranges, count)
 	return nil
 }
 
-// each visits all members, first the member with the slots.
-func (s *sight) each(visit func(m *Member, master bool)) {
+// shards are the members of each shard, the one that has its slots first.
+func (s *sight) shards() (all [][]*Member) {
+	if s.sharded {
+		for i := range s.Members {
+			all = append(all, []*Member{&s.Members[i]})
+		}
+		return all
+	}
+	var only []*Member
 	if s.last != nil {
-		visit(s.last, true)
+		only = append(only, s.last)
 	}
 	for i := range s.Members {
 		if m := &s.Members[i]; m != s.last {
-			visit(m, false)
+			only = append(only, m)
 		}
 	}
+	return [][]*Member{only}
 }
 
-func shards(g *Group, _ *Place, c *commands.Ctx) error {
-	now := g.seen.Load()
-	c.Out.Array(1)
-	c.Out.Map(2)
-	c.Out.BulkString("slots")
-	if now.last == nil {
-		c.Out.Array(0)
-	} else {
-		c.Out.Array(2)
-		c.Out.Int(0)
-		c.Out.Int(slots - 1)
+// ranges are the slots of a shard.
+func (s *sight) ranges(of []*Member) []cluster.Range {
+	if len(of) == 0 {
+		return nil
 	}
-	c.Out.BulkString("nodes")
-	c.Out.Array(len(now.Members))
-	now.each(func(m *Member, master bool) {
-		named := !isAddress(m.Host)
-		fields := 7
-		if named {
-			fields++
+	return s.slots(of[0])
+}
+
+// shardOf is the shard of a member.
+func (s *sight) shardOf(m *Member) []*Member {
+	all := s.shards()
+	return all[slices.IndexFunc(all, func(of []*Member) bool { return slices.Contains(of, m) })]
+}
+
+func shards(g *Group, p *Place, c *commands.Ctx) error {
+	now := g.seen.Load()
+	all := now.shards()
+	c.Out.Array(len(all))
+	for _, of := range all {
+		c.Out.Map(2)
+		c.Out.BulkString("slots")
+		ranges := now.ranges(of)
+		c.Out.Array(2 * len(ranges))
+		for _, r := range ranges {
+			c.Out.Int(int64(r.First))
+			c.Out.Int(int64(r.Last))
 		}
-		c.Out.Map(fields)
-		field(c, "id", m.ID)
-		c.Out.BulkString("port")
-		c.Out.Int(int64(m.Port))
-		field(c, "ip", m.Host)
-		field(c, "endpoint", m.Host)
-		if named {
-			field(c, "hostname", m.Host)
+		c.Out.BulkString("nodes")
+		c.Out.Array(len(of))
+		for _, m := range of {
+			writeNode(c, now, p, m)
 		}
-		field(c, "role", roleName(master, "replica"))
-		c.Out.BulkString("replication-offset")
-		c.Out.Int(m.Offset)
-		field(c, "health", now.health(m))
-	})
+	}
 	return nil
+}
+
+// writeNode writes a member as CLUSTER SHARDS shows it.
+func writeNode(c *commands.Ctx, s *sight, p *Place, m *Member) {
+	host := p.host(m)
+	named, twice := !isAddress(host), m.SecurePort != 0
+	fields := 7
+	if named {
+		fields++
+	}
+	if twice {
+		fields++
+	}
+	c.Out.Map(fields)
+	field(c, "id", m.ID)
+	c.Out.BulkString("port")
+	c.Out.Int(int64(m.Port))
+	if twice {
+		c.Out.BulkString("tls-port")
+		c.Out.Int(int64(m.SecurePort))
+	}
+	field(c, "ip", host)
+	field(c, "endpoint", host)
+	if named {
+		field(c, "hostname", host)
+	}
+	field(c, "role", roleName(s.isMaster(m), "replica"))
+	c.Out.BulkString("replication-offset")
+	c.Out.Int(m.Offset)
+	field(c, "health", s.health(m))
 }
 
 func field(c *commands.Ctx, name, value string) {
@@ -163,15 +214,14 @@ func replicasOf(g *Group, p *Place, c *commands.Ctx) error {
 	switch {
 	case m == nil:
 		return errUnknownNode(c.Argv[2])
-	case m != now.last:
+	case !now.isMaster(m):
 		return errNoMaster
 	}
-	c.Out.Array(len(now.Members) - 1)
-	now.each(func(m *Member, master bool) {
-		if !master {
-			c.Out.Bulk(now.describe(nil, m, p, c.DB.Store().NowMS()))
-		}
-	})
+	replicas := now.shardOf(m)[1:]
+	c.Out.Array(len(replicas))
+	for _, m := range replicas {
+		c.Out.Bulk(now.describe(nil, m, p, c.DB.Store().NowMS()))
+	}
 	return nil
 }
 
@@ -184,21 +234,21 @@ func failureReports(g *Group, _ *Place, c *commands.Ctx) error {
 }
 
 func keySlot(_ *Group, _ *Place, c *commands.Ctx) error {
-	c.Out.Int(int64(Slot(c.Argv[2])))
+	c.Out.Int(int64(keyslot.Of(c.Argv[2])))
 	return nil
 }
 
 // countKeysInSlot looks at all keys, because they are not stored by slot.
 func countKeysInSlot(_ *Group, _ *Place, c *commands.Ctx) error {
-	slot, ok := decimal.ParseInt(c.Argv[2])
+	n, ok := decimal.ParseInt(c.Argv[2])
 	switch {
 	case !ok:
 		return commands.ErrNotInteger
-	case slot < 0 || slot >= slots:
+	case n < 0 || n >= keyslot.Count:
 		return errSlot
 	}
 	count := int64(0)
-	eachIn(c, slot, func(string) bool {
+	eachIn(c, n, func(string) bool {
 		count++
 		return true
 	})
@@ -207,17 +257,17 @@ func countKeysInSlot(_ *Group, _ *Place, c *commands.Ctx) error {
 }
 
 func keysInSlot(_ *Group, _ *Place, c *commands.Ctx) error {
-	slot, isInt := decimal.ParseInt(c.Argv[2])
+	n, isInt := decimal.ParseInt(c.Argv[2])
 	most, isCount := decimal.ParseInt(c.Argv[3])
 	switch {
 	case !isInt || !isCount:
 		return commands.ErrNotInteger
-	case slot < 0 || slot >= slots || most < 0:
+	case n < 0 || n >= keyslot.Count || most < 0:
 		return errSlotOrCount
 	}
 	array, count := c.Out.DeferArray(), 0
 	if most > 0 {
-		eachIn(c, slot, func(key string) bool {
+		eachIn(c, n, func(key string) bool {
 			c.Out.BulkString(key)
 			count++
 			return int64(count) < most
@@ -228,9 +278,9 @@ func keysInSlot(_ *Group, _ *Place, c *commands.Ctx) error {
 }
 
 // eachIn visits the keys of a slot until visit returns false.
-func eachIn(c *commands.Ctx, slot int64, visit func(key string) bool) {
+func eachIn(c *commands.Ctx, n int64, visit func(key string) bool) {
 	c.DB.Store().DB(0).Each(func(key string, _ store.Ref) bool {
-		return int64(Slot([]byte(key))) != slot || visit(key)
+		return int64(keyslot.Of([]byte(key))) != n || visit(key)
 	})
 }
 
@@ -239,7 +289,7 @@ func myID(_ *Group, p *Place, c *commands.Ctx) error {
 	return nil
 }
 
-func myShardID(g *Group, _ *Place, c *commands.Ctx) error {
-	c.Out.BulkString(g.shardID())
+func myShardID(g *Group, p *Place, c *commands.Ctx) error {
+	c.Out.BulkString(g.shardID(p.Self))
 	return nil
 }

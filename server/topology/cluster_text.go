@@ -3,9 +3,9 @@ package topology
 import (
 	"fmt"
 	"net/netip"
-	"strconv"
 	"strings"
 
+	"lockserver/internal/keyslot"
 	"lockserver/server/info"
 )
 
@@ -18,21 +18,27 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// shardID returns the name of the group's only shard.
-func (g *Group) shardID() string { return NodeID("shard of " + g.options.Name) }
+// shardID is the name of a member's shard: of the only one of the group, or of its own.
+func (g *Group) shardID(of string) string {
+	if !g.IsSharded() {
+		of = g.options.Name
+	}
+	return NodeID("shard of " + of)
+}
 
 // describe appends a member's line of CLUSTER NODES.
 func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
-	line = fmt.Appendf(line, "%s %s:%d@%d", m.ID, m.Host, m.Port, m.Port+busOffset)
-	if !isAddress(m.Host) {
-		line = append(append(line, ','), m.Host...)
+	host, port := p.host(m), p.port(m)
+	line = fmt.Appendf(line, "%s %s:%d@%d", m.ID, host, port, m.Port+busOffset)
+	if !isAddress(host) {
+		line = append(append(line, ','), host...)
 	}
 	line = append(line, ' ')
 	own := m.ID == p.Self
 	if own {
 		line = append(line, "myself,"...)
 	}
-	master := s.last == nil || m == s.last // without a master it cannot be shown as a replica
+	master := s.last == nil || s.isMaster(m) // without a master it cannot be a replica of one
 	line = append(line, roleName(master, "slave")...)
 	if s.failed(m) {
 		line = append(line, ",fail"...)
@@ -53,21 +59,29 @@ func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
 		link = "disconnected"
 	}
 	line = fmt.Appendf(line, " 0 %d %d %s", heardMS, s.Term, link)
-	if m == s.last {
-		line = append(line, " 0-"+strconv.Itoa(slots-1)...)
+	for _, r := range s.slots(m) {
+		line = append(append(line, ' '), r.String()...)
 	}
 	return line
 }
 
-// infoText returns the reply of CLUSTER INFO.
+// isMaster reports whether a member has slots.
+func (s *sight) isMaster(m *Member) bool { return len(s.slots(m)) > 0 }
+
+// infoText is the reply of CLUSTER INFO.
 func (g *Group) infoText() string {
 	now := g.seen.Load()
 	state, assigned, ok, size := "ok", 0, 0, 0
-	if now.last != nil {
-		assigned, size = slots, 1
+	for i := range now.Members {
+		if m := &now.Members[i]; now.isMaster(m) {
+			size++
+		}
+	}
+	if size > 0 {
+		assigned = keyslot.Count
 	}
 	if now.leader != nil {
-		ok = slots
+		ok = keyslot.Count
 	} else {
 		state = "fail"
 	}

@@ -1,15 +1,18 @@
 package topology
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"lockserver/commands"
+	"lockserver/server/cluster"
 )
 
 // Form is the way in which clients find the leader.
@@ -23,11 +26,18 @@ const (
 
 // Member is a server of a group.
 type Member struct {
-	ID     string // 40 hexadecimal digits, unique in the group, see NodeID
-	Host   string // the address or name that clients connect to
+	ID string // 40 hexadecimal digits, unique in the group, see NodeID
+	// Host is where clients reach it: an address, or a name. Empty: at the address by which they reach this
+	// server, as the shards of one process.
+	Host   string
 	Port   int
 	Up     bool  // it can be reached
 	Offset int64 // how much of the group's history it has
+	// SecurePort is its port for encrypted connections; 0: it has none beside Port.
+	SecurePort int
+	// Slots are those that it serves as a shard of its own. If no member has any, the group is one shard, and
+	// its leader serves all.
+	Slots []cluster.Range
 }
 
 // Addr returns the address for clients, as host:port.
@@ -55,7 +65,9 @@ type Options struct {
 	// Self returns the ID of the member that a connection to a local address belongs to. local is nil if the
 	// server itself asks.
 	Self func(local net.Addr) string
-	// ReplicasServe lets members that do not lead answer read commands, like replicas of Redis.
+	// Strict makes the keys of one command share a slot, as in a Redis Cluster.
+	Strict bool
+	// ReplicasServe lets members that do not lead answer what only reads, as replicas of Redis do.
 	ReplicasServe bool
 }
 
@@ -77,14 +89,17 @@ type Group struct {
 	seen    atomic.Pointer[sight]
 	update  sync.Mutex // one Update at a time
 	host    ChangeListener
+	alone   bool // the server is a whole cluster
 }
 
 // sight is a view, with state that follows from it and from earlier views. It never changes.
 type sight struct {
 	View
-	leader  *Member          // nil: no leader
-	last    *Member          // the leader, or the last leader if it is still a member; nil: there was none
-	sinceMS map[string]int64 // by ID: since when a member has been up, or down; in milliseconds
+	leader  *Member          // nil: there is none
+	last    *Member          // the leader, or the last one if it is still a member; nil: there is none
+	sinceMS map[string]int64 // by ID: when a member was first seen to be up, or down, as it is; milliseconds
+	sharded bool             // members have slots of their own
+	whole   bool             // the leader has all slots
 }
 
 // New returns a group without members. Update sets them.
@@ -95,6 +110,24 @@ func New(o Options) *Group {
 	g := &Group{options: o}
 	g.seen.Store(&sight{})
 	return g
+}
+
+// NewAlone returns the group of a server that is a whole cluster by itself, with an ID of 40 hexadecimal
+// digits. Listens tells where it is.
+func NewAlone(id string) *Group {
+	g := New(Options{Form: Cluster, Strict: true, Self: func(net.Addr) string { return id }})
+	g.alone = true
+	return g
+}
+
+// Listens says where a server is reached that is a whole cluster by itself. Only Host, Port and SecurePort of
+// at are used; Host may be empty. It does nothing in another group. nowMS is the time.
+func (g *Group) Listens(at Member, nowMS int64) {
+	if g == nil || !g.alone {
+		return
+	}
+	at.ID, at.Up, at.Slots = g.options.Self(nil), true, []cluster.Range{cluster.All()}
+	_ = g.Update(View{Members: []Member{at}, Leader: at.ID, AtMS: nowMS}) // there is nothing in it to be refused
 }
 
 // Attach sets the host that is notified of changes; a server does that once.
@@ -111,9 +144,10 @@ func (g *Group) Update(v View) error {
 	defer g.update.Unlock()
 	was := g.seen.Load()
 	now := &sight{View: v, sinceMS: make(map[string]int64, len(v.Members))}
+	now.sharded = slices.ContainsFunc(v.Members, func(m Member) bool { return len(m.Slots) > 0 })
 	for i := range v.Members {
 		m := &v.Members[i]
-		if _, twice := now.sinceMS[m.ID]; twice || len(m.ID) != 40 || m.Host == "" || m.Port < 1 || m.Port > 65535 {
+		if _, twice := now.sinceMS[m.ID]; twice || len(m.ID) != 40 || !now.sharded && (m.Host == "" || m.Port == 0) || m.Port < 0 || m.Port > 65535 {
 			return fmt.Errorf("topology: member %d: '%s' at %s", i, m.ID, m.Addr())
 		}
 		now.sinceMS[m.ID] = v.AtMS
@@ -126,6 +160,7 @@ func (g *Group) Update(v View) error {
 			return fmt.Errorf("topology: the leader '%s' is no member", v.Leader)
 		}
 	}
+	now.whole = !now.sharded || now.leader != nil && slices.Equal(now.leader.Slots, []cluster.Range{cluster.All()})
 	if now.last = now.leader; now.last == nil && was.last != nil {
 		now.last = now.find(was.last.ID)
 	}
@@ -149,8 +184,43 @@ func (s *sight) find(id string) *Member {
 	return nil
 }
 
+// slots are those that a member serves.
+func (s *sight) slots(m *Member) []cluster.Range {
+	if !s.sharded && m == s.last {
+		return []cluster.Range{cluster.All()}
+	}
+	return m.Slots
+}
+
+// owner is the member that serves a slot; nil: there is none.
+func (s *sight) owner(n int) *Member {
+	if !s.sharded {
+		return s.leader
+	}
+	for i := range s.Members {
+		if s.Members[i].has(n) {
+			return &s.Members[i]
+		}
+	}
+	return nil
+}
+
+func (m *Member) has(n int) bool {
+	return slices.ContainsFunc(m.Slots, func(r cluster.Range) bool { return r.Has(n) })
+}
+
 // IsCluster reports whether clients see a cluster.
 func (g *Group) IsCluster() bool { return g != nil && g.options.Form == Cluster }
+
+// Strict reports whether the keys of one command must share a slot.
+func (g *Group) Strict() bool { return g != nil && g.options.Strict }
+
+// IsMember reports whether other servers have the same data, and one of them leads.
+func (g *Group) IsMember() bool { return g != nil && !g.IsSharded() }
+
+// IsSharded reports whether this server is a shard of its own, and no member of a group of servers with the
+// same data.
+func (g *Group) IsSharded() bool { return g != nil && g.seen.Load().sharded }
 
 // IsSentinel reports whether clients see Sentinels.
 func (g *Group) IsSentinel() bool { return g != nil && g.options.Form == Sentinel }
@@ -158,18 +228,39 @@ func (g *Group) IsSentinel() bool { return g != nil && g.options.Form == Sentine
 // Place is the state of a connection: its member, and its READONLY.
 type Place struct {
 	Self     string // ID
-	ReadOnly bool   // READONLY was called: the client accepts reads from a replica
+	Host     string // the address of this server by which the client reaches it; empty: not over TCP
+	ReadOnly bool   // READONLY: it would read from a replica
+	Secure   bool   // the connection has come to SecurePort
 }
 
 // PlaceOf returns the Place of a new connection to a local address.
 func (g *Group) PlaceOf(local net.Addr) (p Place) {
-	if g != nil {
-		p.Self = g.options.Self(local)
+	if g == nil {
+		return p
+	}
+	p.Self = g.options.Self(local)
+	if tcp, ok := local.(*net.TCPAddr); ok {
+		p.Host = tcp.IP.String()
+		self := g.seen.Load().find(p.Self)
+		p.Secure = self != nil && self.SecurePort == tcp.Port
 	}
 	return p
 }
 
-// Leads reports whether the member of a connection leads. A server without a group leads.
+// loopback is where a client that has not come over TCP finds the shards of this process.
+const loopback = "127.0.0.1"
+
+// host and port are where the client of a connection reaches a member.
+func (p *Place) host(m *Member) string { return cmp.Or(m.Host, p.Host, loopback) }
+
+func (p *Place) port(m *Member) int {
+	if p.Secure && m.SecurePort != 0 {
+		return m.SecurePort
+	}
+	return m.Port
+}
+
+// Leads reports whether the member that a connection has come to leads. A server without a group does.
 func (g *Group) Leads(p *Place) bool {
 	if g == nil {
 		return true

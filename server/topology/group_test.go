@@ -22,13 +22,6 @@ func trio(leader string, term int64) View {
 	return v
 }
 
-func TestSlots(t *testing.T) { // those that Redis' documentation and CLUSTER KEYSLOT name
-	for key, slot := range map[string]int{"foo": 12182, "": 0, "123456789": 12739, "{user1000}.following": 3443, "{user1000}.followers": 3443,
-		"foo{}{bar}": 8363, "foo{{bar}}zap": 4015, "foo{bar}{zap}": 5061, "{": 4092, "bar": 5061} {
-		require.Equal(t, slot, Slot([]byte(key)), key)
-	}
-}
-
 // A view that cannot be is refused, and changes nothing.
 func TestUpdateRefuses(t *testing.T) {
 	g := New(Options{})

@@ -64,11 +64,11 @@ func offsetOf(m *Member) int64 {
 
 // replicas returns the members that do not have the slots; with up only those that are up.
 func (s *sight) replicas(up bool) (list []*Member) {
-	s.each(func(m *Member, master bool) {
-		if !master && (m.Up || !up) {
+	for i := range s.Members {
+		if m := &s.Members[i]; !s.isMaster(m) && (m.Up || !up) {
 			list = append(list, m)
 		}
-	})
+	}
 	return list
 }
 
@@ -106,7 +106,7 @@ func (g *Group) WriteReplication(p *Place, t *info.Text) {
 		t.Line(fmt.Sprintf("slave%d", i), fmt.Sprintf("ip=%s,port=%d,state=online,offset=%d,lag=0", m.Host, m.Port, m.Offset))
 	}
 	t.Line("master_failover_state", "no-failover")
-	t.Line("master_replid", g.shardID())
+	t.Line("master_replid", g.shardID(p.Self))
 	t.Line("master_replid2", strings.Repeat("0", 40))
 	t.Line("master_repl_offset", offset)
 	t.Line("second_repl_offset", -1)

@@ -2,9 +2,12 @@ package topology
 
 import (
 	"strconv"
+	"strings"
 
 	"lockserver/commands"
 	"lockserver/internal/decimal"
+	"lockserver/internal/keyslot"
+	"lockserver/server/cluster"
 )
 
 // Errors of Redis, from a member that must not be asked.
@@ -13,12 +16,42 @@ const (
 	ErrSelect commands.Error = "ERR SELECT is not allowed in cluster mode"
 
 	errDown       Redirection    = "CLUSTERDOWN The cluster is down"
+	errUnserved   Redirection    = "CLUSTERDOWN Hash slot not served"
 	errScriptDown commands.Error = "ERR Script attempted to execute a command while the cluster is down"
 	errScriptKey  commands.Error = "ERR Script attempted to access a non local key in a cluster node"
+	errCrossSlot  Redirection    = "CROSSSLOT Keys in request don't hash to the same slot"
 )
 
-// Redirection is an error that tells a client of a cluster to ask another member, or to ask later. Unlike
-// other errors it reaches the client of an EXEC unchanged.
+// errUntagged is CROSSSLOT for a name from which the names of keys follow, if the keys do not share its slot.
+func errUntagged(name []byte) error {
+	return Redirection("CROSSSLOT In a cluster the keys that follow from a name must share its slot: put a hash tag into the name, as {" + printable(name) + "}")
+}
+
+// errStream is CROSSSLOT for a sale with a stream in another slot. tag is the hash tag of its voucher.
+func errStream(tag []byte) error {
+	return Redirection("CROSSSLOT In a cluster a sale's stream must share the slot of its voucher: create it with STREAM and a name that has the hash tag {" + printable(tag) + "}")
+}
+
+// errDoubleTag is CROSSSLOT for a stream with a hash tag, since the keys of its delayed entries have one of
+// their own.
+const errDoubleTag Redirection = "CROSSSLOT In a cluster a stream with a hash tag in its name can have no delayed entries"
+
+// printable is the beginning of a name, as far as it may stand in an error.
+func printable(name []byte) string {
+	const most = 64
+	if len(name) > most {
+		name = name[:most]
+	}
+	for i, b := range name {
+		if b < ' ' || b > '~' {
+			return string(name[:i])
+		}
+	}
+	return string(name)
+}
+
+// Redirection is an error that tells a client of a cluster to ask another member, or later. Unlike others it
+// reaches the client of an EXEC as it is.
 type Redirection string
 
 func (r Redirection) Error() string { return string(r) }
@@ -32,12 +65,82 @@ type Call struct {
 	Reads   bool // it reads data, with or without keys
 	Stale   bool // it may run without a leader
 	Message bool // it sends a message to the channel Key
+	// Keys are the slots of all its keys, if they must share one (Group.Strict). Cross says in which words
+	// they do not.
+	Keys  cluster.Keys
+	Cross error
+	// Astray says in which words a key is in another slot that follows from a name. It may follow from the
+	// data of the shard that has the slot of the name, so only that one says it.
+	Astray error
+}
+
+// Add adds a key that the command names, or a channel.
+func (c *Call) Add(key []byte) {
+	if c.Keys.Add(key); c.Keys.Cross() && c.Cross == nil {
+		c.Cross = errCrossSlot
+	}
+}
+
+// Follows adds a key that follows from a name among the command's words, and reports whether it shares the
+// slot of those words. named says that the name is a key itself.
+func (c *Call) Follows(name, key []byte, named bool) (fits bool) {
+	if n, _ := c.Keys.Slot(); keyslot.Of(key) == n || c.Astray != nil {
+		return c.Astray == nil
+	}
+	tag, tagged := keyslot.Tag(name)
+	switch {
+	case named:
+		c.Astray = errDoubleTag
+	case tagged: // so all but the stream share the slot
+		c.Astray = errStream(tag)
+	default:
+		c.Astray = errUntagged(name)
+	}
+	return false
+}
+
+// Misplaced returns the error of a command at a member that leads, if its keys are in several slots or on
+// another shard; nil: the command runs. It is for groups that are Strict.
+func (g *Group) Misplaced(p *Place, call *Call) error {
+	if call.Cross != nil {
+		return call.Cross
+	}
+	if n, keyed := call.Keys.Slot(); keyed {
+		if err := g.elsewhere(p, n); err != nil {
+			return err
+		}
+	}
+	return call.Astray
+}
+
+// MisplacedKey is Misplaced for a command with one key.
+func (g *Group) MisplacedKey(p *Place, key []byte) error {
+	if g.seen.Load().whole {
+		return nil
+	}
+	return g.elsewhere(p, keyslot.Of(key))
+}
+
+// elsewhere is why a slot is not served here; nil: it is.
+func (g *Group) elsewhere(p *Place, n int) error {
+	now := g.seen.Load()
+	if !now.sharded || now.leader != nil && now.leader.has(n) {
+		return nil
+	}
+	to := now.owner(n)
+	if to == nil {
+		return errUnserved
+	}
+	return moved(p, n, to)
 }
 
 // Redirect returns the error for a command at a member that does not lead, or nil if the command may run.
 func (g *Group) Redirect(p *Place, call *Call) error {
 	now := g.seen.Load()
-	if call.Message && !g.options.ReplicasServe { // subscribers only get messages from the leader
+	if call.Cross != nil {
+		return call.Cross
+	}
+	if call.Message && !g.options.ReplicasServe { // subscribers get what the leader sends
 		call = &Call{Key: call.Key, Keyed: true, Write: true}
 	}
 	if g.options.Form == Sentinel {
@@ -54,11 +157,11 @@ func (g *Group) Redirect(p *Place, call *Call) error {
 	case serves && !call.Write:
 		return nil
 	}
-	slot := 0
+	n := 0
 	if call.Keyed {
-		slot = Slot(call.Key)
+		n = keyslot.Of(call.Key)
 	}
-	return moved(slot, now.leader)
+	return moved(p, n, now.leader)
 }
 
 // refuse does what Redirect does, for clients with Sentinel: no error names the leader.
@@ -72,12 +175,12 @@ func (g *Group) refuse(now *sight, call *Call) error {
 	return nil
 }
 
-func moved(slot int, to *Member) error {
-	return Redirection("MOVED " + strconv.Itoa(slot) + " " + to.Host + ":" + strconv.Itoa(to.Port))
+func moved(p *Place, n int, to *Member) error {
+	return Redirection("MOVED " + strconv.Itoa(n) + " " + p.host(to) + ":" + strconv.Itoa(p.port(to)))
 }
 
-// RedirectWaiter returns the error for a waiter for a key at a member that does not lead any more.
-func (g *Group) RedirectWaiter(key []byte) error {
+// RedirectWaiter returns the error for a waiter for a key at a member that leads no more.
+func (g *Group) RedirectWaiter(p *Place, key []byte) error {
 	now := g.seen.Load()
 	switch {
 	case g.options.Form == Sentinel:
@@ -85,16 +188,21 @@ func (g *Group) RedirectWaiter(key []byte) error {
 	case now.leader == nil:
 		return errDown
 	}
-	return moved(Slot(key), now.leader)
+	return moved(p, keyslot.Of(key), now.leader)
 }
 
-// InScript returns the error that a script gets instead of an error of Redirect.
-func InScript(err error) error {
+// InScript returns the error that a script gets instead of an error of Redirect or Misplaced for a command.
+func InScript(command string, err error) error {
 	switch err {
 	case nil, commands.ErrReadOnly, commands.ErrMasterDown:
 		return err
 	case errDown:
 		return errScriptDown
+	case errCrossSlot:
+		return commands.Error("ERR Command '" + command + "' in script attempted to access keys that don't hash to the same slot")
+	}
+	if text := err.Error(); strings.HasPrefix(text, "CROSSSLOT ") {
+		return commands.Error(text)
 	}
 	return errScriptKey
 }

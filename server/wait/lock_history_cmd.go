@@ -17,12 +17,14 @@ import (
 func lockHistoryRows() []commands.Row {
 	return []commands.Row{
 		{Name: "lock.history", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockHistory,
+			Tips:       []string{"nondeterministic_output_order", "request_policy:all_shards"},
 			Summary:    "Tells what happened to locks: who waited, who held them, since when, and how that ended.",
 			Complexity: "O(N) where N is the number of events that the server keeps",
 			Args: []commands.Arg{commands.Opt(commands.Str("lock").After("KEY")), commands.Opt(commands.Str("owner").After("OWNER")),
 				commands.Opt(commands.Int("since-unix-milliseconds").After("SINCE")), commands.Opt(commands.Int("until-unix-milliseconds").After("UNTIL")),
 				commands.Opt(commands.Int("id").After("AFTER")), commands.Opt(commands.Int("count").After("COUNT"))}},
 		{Name: "lock.hot", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockHot,
+			Tips:       []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
 			Summary:    "Lists the locks that were waited for or held longest, had most waiters, or were granted most often.",
 			Complexity: "O(1)", Databases: commands.Databases{All: true},
 			Args: []commands.Arg{commands.Opt(commands.OneOf("measure", commands.Flag("WAIT"), commands.Flag("HOLD"), commands.Flag("WAITERS"),

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/internal/testkit"
+)
+
+// COMMAND tells clients of a cluster how to route each native command: by a key, by a name, or by a tip about
+// shards. Commands of test mode and of a raft group are for the one server that a program means.
+func TestEachNativeCommandIsRouted(t *testing.T) {
+	native := []commands.Group{commands.Lock, commands.Sale, commands.Limit, commands.Delay}
+	checked := 0
+	for _, row := range Table().Rows() {
+		if !slices.Contains(native, row.Group) {
+			continue
+		}
+		checked++
+		tipped := slices.ContainsFunc(row.Tips, func(tip string) bool { return strings.HasPrefix(tip, "request_policy:") })
+		require.NotEqual(t, tipped, len(row.Keys()) > 0, row.FullName())
+		if row.Implied != nil {
+			require.Equal(t, 1, row.Keys()[0].Index, row.FullName())
+		}
+	}
+	require.Greater(t, checked, 40)
+}
+
+// sharded is a server that is a cluster by itself.
+func sharded(t *testing.T) *testkit.Client {
+	t.Helper()
+	srv := start(t, Options{Directives: map[string]string{"cluster-enabled": "yes"}})
+	return testkit.Dial(t, srv.Dial)
+}
+
+// In a cluster all keys of a native command share a slot. A name without a hash tag is refused with an error
+// that says what to write.
+func TestNativeCommandsInACluster(t *testing.T) {
+	c := sharded(t)
+	for _, tt := range []struct{ line, want string }{
+		{"SECKILL.CREATE shoe STOCK 5", "-CROSSSLOT In a cluster the keys that follow from a name must share its slot: put a hash tag into the name, as {shoe}"},
+		{"SECKILL.CREATE {shoe} STOCK 5", "-CROSSSLOT In a cluster a sale's stream must share the slot of its voucher: create it with STREAM and a name that has the hash tag {shoe}"},
+		{"SECKILL.CREATE {shoe} STOCK 5 STREAM orders:{shoe}", "+OK"},
+		{"SECKILL {shoe} ann 1", "0"},
+		{"SECKILL shoe ann 1", "-CROSSSLOT In a cluster the keys that follow from a name must share its slot: put a hash tag into the name, as {shoe}"},
+		{"SECKILL.CONFIRM {shoe} ann 1", "1"},
+		{"NEXTID order", "-CROSSSLOT In a cluster the keys that follow from a name must share its slot: put a hash tag into the name, as {order}"},
+		{"DELAY.ADD s PX 100000 ID 1 a b", `"1"`},
+		{"DELAY.ADD {s}1 PX 100000 ID 1 a b", "-CROSSSLOT In a cluster a stream with a hash tag in its name can have no delayed entries"},
+		{"DELAY.COUNT s", "1"},
+		{"MLOCK 2 x y a PX 1000", "-CROSSSLOT Keys in request don't hash to the same slot"},
+		{"LOCK {x}1 a PX 1000", ""},
+		{"LIMIT.TAKE r 1 1 1000", ""},
+		{"LOCK.ATTACH a", "1"},
+		{"EVAL return(redis.call('seckill','shoe','a','b')) 0", ""},
+	} {
+		got := c.Do(strings.Fields(tt.line)...).String()
+		if tt.want != "" {
+			require.Equal(t, tt.want, got, tt.line)
+		} else {
+			t.Log(tt.line, got)
+		}
+	}
+}

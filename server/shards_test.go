@@ -1,0 +1,156 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/keyslot"
+	"lockserver/internal/testkit"
+)
+
+// shardsOf runs a cluster that ends with the test, and returns a connection to each shard.
+func shardsOf(t *testing.T, o Options, n int) (*Cluster, []*testkit.Client) {
+	t.Helper()
+	c, err := NewCluster(o, n)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	require.NoError(t, c.Start())
+	var all []*testkit.Client
+	for _, srv := range c.Shards() {
+		all = append(all, testkit.Dial(t, srv.Dial))
+	}
+	return c, all
+}
+
+// keyIn is a key of a shard of three.
+func keyIn(shard int) string {
+	for i := 0; ; i++ {
+		if key := fmt.Sprint("k", i); keyslot.Of([]byte(key))/5461 == shard {
+			return key
+		}
+	}
+}
+
+// Each shard serves its slots, and sends the client of another slot to the shard that has it.
+func TestShardsServeTheirSlots(t *testing.T) {
+	c, shards := shardsOf(t, Options{}, 3)
+	for at, conn := range shards {
+		for of := range shards {
+			key := keyIn(of)
+			moved := fmt.Sprintf("-MOVED %d %s", keyslot.Of([]byte(key)), c.Shards()[of].Addr())
+			for _, line := range []string{"SET " + key + " v", "MSET " + key + " 1 {" + key + "}2 2", "LOCK {" + key + "}l me PX 1000", "SECKILL.INFO {" + key + "}", "SECKILL " + key + " ann o",
+				"SPUBLISH " + key + " m", "EVAL return(1) 1 " + key, "XREAD STREAMS " + key + "x{" + key + "} 0", "WATCH " + key} {
+				got := conn.Do(strings.Fields(line)...).String()
+				if at == of {
+					require.NotContains(t, got, "MOVED", line)
+					require.Equal(t, strings.HasPrefix(line, "SECKILL"), strings.Contains(got, "CROSSSLOT"), "%s: %s", line, got)
+				} else {
+					require.Equal(t, moved, got, line)
+				}
+			}
+			if at != of {
+				require.Equal(t, "-CROSSSLOT Keys in request don't hash to the same slot", conn.Do("MGET", key, keyIn(at)).String())
+				conn.Do("MULTI")
+				require.Equal(t, moved, conn.Do("SET", key, "v").String())
+				require.Contains(t, conn.Do("EXEC").String(), "EXECABORT")
+				require.Contains(t, conn.Do("EVAL", "return redis.call('get', '"+key+"')", "0").String(), "Script attempted to access a non local key in a cluster node")
+			}
+			conn.Do("UNWATCH")
+		}
+		require.Equal(t, "0", conn.Do("CLUSTER", "COUNTKEYSINSLOT", "0").String())
+		require.Equal(t, 3, strings.Count(conn.Do("CLUSTER", "NODES").Str, "master - "))
+		require.Contains(t, conn.Do("CLUSTER", "NODES").Str, "connected 5461-10922\n")
+		require.Contains(t, conn.Do("CLUSTER", "INFO").Str, "cluster_size:3\r\n")
+		require.Len(t, conn.Do("CLUSTER", "SLOTS").Elems, 3)
+		require.Len(t, conn.Do("CLUSTER", "SHARDS").Elems, 3)
+	}
+	require.NotEqual(t, shards[0].Do("CLUSTER", "MYSHARDID").Str, shards[1].Do("CLUSTER", "MYSHARDID").Str)
+}
+
+// A message reaches the subscribers of all shards once, in order, and a sharded one those of its shard.
+func TestMessagesReachAllShards(t *testing.T) {
+	_, shards := shardsOf(t, Options{}, 3)
+	c, listeners := shards[0], shards[1:]
+	for _, l := range listeners {
+		l.Send("SUBSCRIBE", "news")
+		require.Contains(t, l.Receive().String(), "subscribe")
+	}
+	c.Do("EVAL", "return redis.call('publish', 'news', '0')", "0")
+	for i := 1; i < 200; i++ {
+		require.Equal(t, "0", c.Do("PUBLISH", "news", fmt.Sprint(i)).String(), "subscribers of this shard, as in Redis")
+	}
+	for _, l := range listeners {
+		for i := range 200 {
+			require.Equal(t, fmt.Sprintf(`["message" "news" "%d"]`, i), l.Receive().String())
+		}
+	}
+}
+
+// Commands about scripts, functions, users, settings and all data, D176, count for the process when the reply
+// comes. A client that says it to each shard gets the same reply from each.
+func TestCommandsForTheProcess(t *testing.T) {
+	_, shards := shardsOf(t, Options{}, 3)
+	const library = "#!lua name=l\nredis.register_function('f', function(keys) return redis.call('get', keys[1]) end)"
+	sha := shards[0].Do("SCRIPT", "LOAD", "return 7").Str
+	require.Equal(t, "+OK", shards[0].Do("CONFIG", "SET", "slowlog-max-len", "7").String())
+	require.Equal(t, "+OK", shards[0].Do("ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all").String())
+	for _, c := range shards {
+		require.Equal(t, `"l"`, c.Do("FUNCTION", "LOAD", library).String())
+	}
+	require.Contains(t, shards[1].Do("FUNCTION", "LOAD", library).String(), "already exists")
+	for i, c := range shards {
+		require.Equal(t, "7", c.Do("EVALSHA", sha, "0").String())
+		require.Equal(t, `["slowlog-max-len" "7"]`, c.Do("CONFIG", "GET", "slowlog-max-len").String())
+		c.Do("SET", keyIn(i), "v")
+		require.Equal(t, `"v"`, c.Do("FCALL", "f", "1", keyIn(i)).String())
+		require.Equal(t, "+OK", c.Do("AUTH", "ann", "secret").String())
+		require.Contains(t, c.Do("CONFIG", "SET", "port", "7000").String(), "have their places from the start")
+	}
+	require.Equal(t, "+OK", shards[2].Do("FLUSHALL").String())
+	for _, c := range shards {
+		require.Equal(t, "0", c.Do("DBSIZE").String())
+	}
+	shards[0].Do("MULTI")
+	shards[0].Do("SCRIPT", "FLUSH")
+	require.Equal(t, `["OK"]`, strings.ReplaceAll(shards[0].Do("EXEC").String(), "+OK", `"OK"`))
+	require.Eventually(t, func() bool { return strings.Contains(shards[2].Do("EVALSHA", sha, "0").String(), "NOSCRIPT") }, soon, time.Millisecond)
+}
+
+// The directory of a cluster keeps the data of each shard and the ids of the nodes, and is that of its number
+// of shards. SHUTDOWN of one shard ends all, and saves all.
+func TestShardsKeepTheirData(t *testing.T) {
+	dir := t.TempDir()
+	var ids []string
+	for round := range 3 {
+		c, shards := shardsOf(t, Options{Dir: dir, AppendOnly: true, AppendFsync: "always"}, 3)
+		for i, conn := range shards {
+			id := conn.Do("CLUSTER", "MYID").Str
+			if round == 0 {
+				ids = append(ids, id)
+				require.Equal(t, "+OK", conn.Do("SET", keyIn(i), fmt.Sprint("v", i)).String())
+			}
+			require.Equal(t, ids[i], id)
+			require.Equal(t, fmt.Sprintf(`"v%d"`, i), conn.Do("GET", keyIn(i)).String())
+		}
+		switch round {
+		case 0:
+			require.NoError(t, c.Close())
+		case 1:
+			shards[1].Send("SHUTDOWN")
+			<-c.Done()
+		default:
+			require.NoError(t, c.Shutdown(ShutdownOptions{}))
+			<-c.Done()
+		}
+	}
+	_, err := NewCluster(Options{Dir: dir}, 2)
+	require.ErrorContains(t, err, "has the data of 3 shards, not of 2: start with shards 3")
+	for _, n := range []int{0, 65} {
+		_, err = NewCluster(Options{}, n)
+		require.ErrorContains(t, err, "1 to 64 shards")
+	}
+}
