@@ -132,7 +132,7 @@ func (b *bench) takeovers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		took, err := g.processes[next].servedAfter()
+		took, err := g.processes[next].servedAfter(b.sizes.keys)
 		if err != nil {
 			return err
 		}
@@ -204,23 +204,34 @@ func (b *bench) fill(ctx context.Context, address, liveMS string) error {
 	return err
 }
 
-// servedAfter returns how long the member, which leads, took from its last election until it served.
-func (p *process) servedAfter() (time.Duration, error) {
-	const serves, caughtUp, moved = "raft: this member leads", "caught-up-in-ms=", "served-after-ms="
+// servedAfter returns how long the member, which leads, took from its last election until it served. It must
+// have moved at least so many deadlines on before.
+func (p *process) servedAfter(deadlines int) (time.Duration, error) {
+	const serves, field = "raft: this member leads", "served-after-ms="
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(text[max(0, strings.LastIndex(string(text), serves)):])) {
-		for _, field := range []string{moved, caughtUp} {
-			if _, after, ok := strings.Cut(line, field); ok {
-				ms, err := strconv.ParseFloat(strings.Fields(after)[0], 64)
-				return time.Duration(ms * float64(time.Millisecond)), err
-			}
-		}
-		break
+	before, line, _ := cutLast(string(text), serves)
+	_, since, _ := cutLast(before, serves)
+	_, count, _ := cutLast(since, "deadlines=")
+	if n, _ := strconv.Atoi(strings.Fields(count + " 0")[0]); n < deadlines {
+		return 0, fmt.Errorf("%s has not moved %d deadlines on, for all that its log says\n%s", p.name, deadlines, p.logTail())
+	}
+	if _, after, ok := strings.Cut(line, field); ok {
+		ms, err := strconv.ParseFloat(strings.Fields(after)[0], 64)
+		return time.Duration(ms * float64(time.Millisecond)), err
 	}
 	return 0, fmt.Errorf("%s does not lead, for all that its log says\n%s", p.name, p.logTail())
+}
+
+// cutLast is strings.Cut at the last place. Without one, all of the text is behind it.
+func cutLast(text, at string) (before, after string, found bool) {
+	i := strings.LastIndex(text, at)
+	if i < 0 {
+		return "", text, false
+	}
+	return text[:i], text[i+len(at):], true
 }
 
 // backLimit is how long members may take until all have everything.
