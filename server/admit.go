@@ -159,7 +159,7 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 			return err
 		}
 	}
-	if ex.group.Strict() {
+	if ex.settings.OneSlot {
 		if err := misplaced(s, row, argv); err != nil {
 			return err
 		}

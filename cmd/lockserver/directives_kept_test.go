@@ -21,6 +21,7 @@ var notWalked = map[string]string{
 	"daemonize":          "The process that the test has started would end, and the test could not end the other.",
 	"syslog-enabled":     "The lines would go to the log of the machine on which the tests run.",
 	"cluster-enabled":    "With yes the only value of databases is 1.",
+	"shards":             "More than one have no file to rewrite.",
 	"tls-cluster":        "The only value is no: there is no bus of a cluster.",
 	"socket-mark-id":     "The only value is 0: sockets are not marked.",
 	"tls-dh-params-file": "The only value is empty: there is no key exchange by DHE.",
