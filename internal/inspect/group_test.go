@@ -48,7 +48,7 @@ func TestLearnerIsNotReady(t *testing.T) {
 						if i == 0 {
 							role = "leader"
 						}
-						c.WriteRaw(fmt.Appendf(nil, "%%5\r\n+id\r\n+%s\r\n+client-address\r\n+%s\r\n+role\r\n+%s\r\n+reachable\r\n:1\r\n+voter\r\n:%d\r\n", string(rune('a'+i)), addr, role, voter))
+						c.WriteRaw(fmt.Appendf(nil, "%%6\r\n+applied-index\r\n:7\r\n+id\r\n+%s\r\n+client-address\r\n+%s\r\n+role\r\n+%s\r\n+reachable\r\n:1\r\n+voter\r\n:%d\r\n", string(rune('a'+i)), addr, role, voter))
 					}
 				}
 			}, nil, nil)
