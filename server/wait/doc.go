@@ -11,5 +11,5 @@
 //
 // To add something that a wait does when it begins or ends, look at Waits.Park and Waits.Unpark, and for
 // waits that block no client at enqueue and leaveQueues. A new need of the server is one more method of Shard
-// or Connection, which server/wait_host.go implements.
+// or Connection, which server/host.go implements.
 package wait
