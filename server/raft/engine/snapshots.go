@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	hraft "github.com/hashicorp/raft"
 
@@ -38,13 +39,24 @@ type tidied struct {
 	dir string
 }
 
-// Create implements hraft.SnapshotStore.
+// Create implements hraft.SnapshotStore. The library names a snapshot by term, index and millisecond. A
+// second snapshot of one millisecond waits for the next one, because it could not get its name when it is
+// complete.
 func (t *tidied) Create(v hraft.SnapshotVersion, index, term uint64, c hraft.Configuration, at uint64, over hraft.Transport) (hraft.SnapshotSink, error) {
-	s, err := t.SnapshotStore.Create(v, index, term, c, at, over)
-	if err != nil {
-		return nil, errors.Join(err, clearUnfinished(t.dir, fmt.Sprintf("%d-%d-*", term, index)))
+	for {
+		s, err := t.SnapshotStore.Create(v, index, term, c, at, over)
+		if err != nil {
+			return nil, errors.Join(err, clearUnfinished(t.dir, fmt.Sprintf("%d-%d-*", term, index)))
+		}
+		sink := &tidySink{s, t.dir}
+		if _, err := os.Stat(filepath.Join(t.dir, "snapshots", s.ID())); errors.Is(err, fs.ErrNotExist) {
+			return sink, nil
+		}
+		if err := sink.Cancel(); err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return &tidySink{s, t.dir}, nil
 }
 
 // tidySink is a snapshot that is being written.
