@@ -52,7 +52,7 @@ func (b *bench) pauses(ctx context.Context) error {
 		"The leader is stopped (SIGSTOP) for %v, and goes on. An outage is the longest time without an acknowledged write, of all clients together, from the stop until all members have everything. "+
 		"The time until the former leader is back is from its going on until it has everything.",
 		benchkit.Grouped(float64(b.sizes.keys)), b.sizes.clients, answerLimit, pause))
-	g, leader, err := b.startGroup(ctx)
+	g, _, err := b.startGroup(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,8 @@ func (b *bench) pauses(ctx context.Context) error {
 	defer w.end()
 	var outages, backs []time.Duration
 	for n := range b.sizes.pauses {
-		if leader, err = g.leader(ctx); err != nil {
+		leader, err := g.leader(ctx)
+		if err != nil {
 			return err
 		}
 		if err := benchkit.Rest(ctx, time.Second); err != nil {
@@ -74,7 +75,7 @@ func (b *bench) pauses(ctx context.Context) error {
 		if err := g.processes[leader].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
-		err := benchkit.Rest(ctx, pause)
+		err = benchkit.Rest(ctx, pause)
 		goneOn := time.Now()
 		if failed := g.processes[leader].cmd.Process.Signal(syscall.SIGCONT); failed != nil || err != nil {
 			return fmt.Errorf("%w: %w", err, failed)
@@ -103,7 +104,7 @@ func (b *bench) takeovers(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## A new leader with many deadlines\n\nA group with %s keys, each with a deadline. All members are there for some seconds. Then both followers are stopped (SIGSTOP), the leader is killed (`kill -9`) %v later, "+
 		"and they go on: all deadlines are moved on after such a time without a leader. From the election of the next one until it serves, as its log says. "+
 		"From the kill until the next `LOCK` is acknowledged. The member that was killed starts again in between.", benchkit.Grouped(float64(b.sizes.keys)), pause))
-	g, leader, err := b.startGroup(ctx)
+	g, _, err := b.startGroup(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,8 @@ func (b *bench) takeovers(ctx context.Context) error {
 	if err := b.fillGroup(ctx, g, "36000000"); err != nil {
 		return err
 	}
-	if leader, err = g.leader(ctx); err != nil {
+	leader, err := g.leader(ctx)
+	if err != nil {
 		return err
 	}
 	var serving, without []time.Duration
