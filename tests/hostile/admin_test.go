@@ -103,6 +103,9 @@ type everything struct {
 	dies map[testkit.Place]int64
 	// restless: an order of a sale is taken back soon, which changes many keys, or a delayed entry is added.
 	restless bool
+	// overdue: there are orders or entries with something in their way, which are tried again every second.
+	// They may succeed if that has gone a moment ago.
+	overdue bool
 }
 
 // Sorted sets with these names hold when orders are taken back, and when entries are added to a stream, in
@@ -114,20 +117,15 @@ const holdsPrefix, delayedSuffix = "seckill:holds:", ":delayed"
 const (
 	restlessFor   = -1500 * time.Millisecond
 	restlessAfter = 5 * time.Second
+	// triedAgain is for how long nothing has changed when what is overdue was tried again in vain.
+	triedAgain = 1500 * time.Millisecond
 )
 
-// isRestless looks for such orders or entries in a sorted set. Entries that are overdue are added within a
-// second after the last key has gone that was in their way.
-func isRestless(c *testkit.Client, key string) bool {
+// isRestless looks for such orders or entries in a sorted set. overdue: there are older ones.
+func isRestless(c *testkit.Client, key string) (restless, overdue bool) {
 	now := time.Now()
 	from, to := strconv.FormatInt(now.Add(restlessFor).UnixMilli(), 10), strconv.FormatInt(now.Add(restlessAfter).UnixMilli(), 10)
-	if stream, ok := strings.CutSuffix(key, "}"+delayedSuffix); ok {
-		at := c.Do("TYPE", strings.TrimPrefix(stream, "{")).Str
-		if (at == "none" || at == "stream") && c.Do("TYPE", key+":entries").Str == "hash" {
-			from = "-inf"
-		}
-	}
-	return c.Do("ZCOUNT", key, from, to).Int > 0
+	return c.Do("ZCOUNT", key, from, to).Int > 0, c.Do("ZCOUNT", key, "-inf", "("+from).Int > 0
 }
 
 // readings is how often it is read again if that fails: a key may die between two commands that read it.
@@ -172,7 +170,8 @@ func readOnce(addr string) (e everything, err error) {
 		c.Do("SELECT", strconv.Itoa(place.DB))
 		switch {
 		case entry.Type == "zset" && (strings.HasPrefix(place.Key, holdsPrefix) || strings.HasSuffix(place.Key, delayedSuffix)):
-			e.restless = e.restless || isRestless(c, place.Key)
+			restless, overdue := isRestless(c, place.Key)
+			e.restless, e.overdue = e.restless || restless, e.overdue || overdue
 		case entry.Type == "hash":
 			at := fieldDeadlines(c, place.Key)
 			for _, at := range at {

@@ -316,7 +316,7 @@ func (p *player) restart(o childOptions) *finding {
 // stable reads everything when nothing changes any more: no client is connected, and two readings are the
 // same.
 func (p *player) stable() (last everything, _ *finding) {
-	read := false
+	read, changed := false, time.Now()
 	for end := time.Now().Add(2 * p.admin.within); ; time.Sleep(5 * time.Millisecond) {
 		v, err := p.admin.do("CLIENT", "LIST")
 		if err != nil {
@@ -338,9 +338,12 @@ func (p *player) stable() (last everything, _ *finding) {
 		}
 		var lines []string
 		if read {
-			if lines = last.diff(now); len(lines) == 0 && !now.restless {
+			if lines = last.diff(now); len(lines) == 0 && !now.restless && (!now.overdue || time.Since(changed) > triedAgain) {
 				return now, nil
 			}
+		}
+		if !read || len(lines) > 0 {
+			changed = time.Now()
 		}
 		if read, last = true, now; late {
 			return last, &finding{lost, "the data changes though nobody changes it\n    " + strings.Join(lines, "\n    ")}
