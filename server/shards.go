@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -30,7 +30,7 @@ type Cluster struct {
 	places []topology.Member // of the shards; Port 0 and no host: not known yet
 	ends   ShutdownOptions   // of the server that has begun to end first
 	ended  bool
-	gives  []map[string][]byte // by shard: replies of commands that were repeated there, by their words
+	gives  []map[callSum][]byte // by shard: replies of commands that were repeated there
 }
 
 // mostGiven bounds the replies that are kept for a shard.
@@ -86,7 +86,7 @@ func NewCluster(o Options, n int) (*Cluster, error) {
 	if whole.TestTopology != "standalone" {
 		return nil, errors.New("server: test-topology: one server that looks like several, and no shards")
 	}
-	c := &Cluster{done: make(chan struct{}), places: make([]topology.Member, n), gives: make([]map[string][]byte, n)}
+	c := &Cluster{done: make(chan struct{}), places: make([]topology.Member, n), gives: make([]map[callSum][]byte, n)}
 	c.id = topology.NodeID(strconv.FormatUint(rand.Uint64(), 10))
 	if dir != "" {
 		record, err := cluster.Claim(dir, n, c.id)
@@ -345,13 +345,17 @@ func (s *clusterShard) empty() {
 	}
 }
 
-// wordsOf is a command as a key of Cluster.gives.
-func wordsOf(argv [][]byte) string {
-	var b strings.Builder
+// callSum is a hash of the words of a command. The words are not kept: they may be passwords.
+type callSum [sha256.Size]byte
+
+// sumOf returns the callSum of a command.
+func sumOf(argv [][]byte) (sum callSum) {
+	h := sha256.New()
 	for _, word := range argv {
-		fmt.Fprintf(&b, "%d:%s", len(word), word)
+		fmt.Fprintf(h, "%d:%s", len(word), word)
 	}
-	return b.String()
+	h.Sum(sum[:0])
+	return sum
 }
 
 // repeat implements peers.
@@ -368,9 +372,9 @@ func (s *clusterShard) repeat(argv [][]byte) {
 		}
 		s.of.mu.Lock()
 		if s.of.gives[other.index] == nil || len(s.of.gives[other.index]) >= mostGiven {
-			s.of.gives[other.index] = make(map[string][]byte)
+			s.of.gives[other.index] = make(map[callSum][]byte)
 		}
-		s.of.gives[other.index][wordsOf(argv)] = reply
+		s.of.gives[other.index][sumOf(argv)] = reply
 		s.of.mu.Unlock()
 	}
 }
@@ -395,9 +399,9 @@ func runRepeated(ex *executor, argv [][]byte) []byte {
 func (s *clusterShard) given(argv [][]byte) (reply []byte) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
-	words := wordsOf(argv)
-	reply = s.of.gives[s.index][words]
-	delete(s.of.gives[s.index], words)
+	sum := sumOf(argv)
+	reply = s.of.gives[s.index][sum]
+	delete(s.of.gives[s.index], sum)
 	return reply
 }
 
