@@ -68,7 +68,7 @@ func run(t *testing.T, c *client.Client, work client.Work) (stop func()) {
 func inHand(op *testkit.Client) int64 { return op.Do("XPENDING", "s", "g").Elems[0].Int }
 
 // TestWorker: handlers fail. An entry comes again after a pause that grows, and is in the dead letter stream
-// after its last attempt. A worker that has ended leaves the group.
+// after its last attempt. An entry whose answer was lost is tried again. A worker that has ended leaves the group.
 func TestWorker(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, _ *client.Client, op *testkit.Client) {
 		var log logged
@@ -91,10 +91,15 @@ func TestWorker(t *testing.T) {
 		for _, n := range []string{"good", "twice", "panics", "goes"} {
 			op.Do("XADD", "s", "*", "n", n)
 		}
+		synctest.Wait() // each was tried once, and the worker waits for the next
 		n.loseAnswer()
+		op.Do("XADD", "s", "*", "n", "lost")
 		time.Sleep(5 * time.Minute)
 		require.Zero(t, inHand(op))
 		require.Len(t, a.of("good"), 1)
+		lost := a.of("lost")
+		require.Len(t, lost, 1)
+		require.Equal(t, 2, lost[0].of, "the first attempt was lost with its answer")
 		for _, n := range []string{"twice", "panics", "goes"} {
 			require.Len(t, a.of(n), 2, n)
 		}
@@ -193,7 +198,9 @@ func TestWorkerEnds(t *testing.T) {
 		stop := run(t, c, work)
 		for i := range 3 {
 			n.breakSome(1)
+			synctest.Wait() // the server knows that the reader is gone
 			op.Do("XADD", "s", "*", "n", fmt.Sprint(i))
+			synctest.Wait() // no entry is on its way
 		}
 		time.Sleep(15 * time.Second) // the second one is in hand
 		began := time.Now()
