@@ -176,7 +176,7 @@ func TestDropInsRefuse(t *testing.T) {
 	_, err := redislock.Obtain(ctx, scripter{}, "k", time.Minute, nil)
 	require.ErrorContains(t, err, "a *redis.Client or a *redis.ClusterClient")
 	_, err = redislock.Obtain(ctx, n.library(t), "k", time.Microsecond, nil)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, client.ErrValue)
 	_, err = redislock.Obtain(limited, n.library(t), "k", time.Microsecond, nil)
 	require.ErrorIs(t, err, client.ErrValue)
 	c := n.client(t)

@@ -101,6 +101,9 @@ type Wish struct {
 // the key is a string, as the replaced packages lock, there is no queue: Acquire tries again after each
 // pause. It fails with ErrTaken, and at the end of ctx with ctx.Err().
 func (l Locks) Acquire(ctx context.Context, w Wish) (time.Duration, error) {
+	if w.Lease < time.Millisecond { // whatever becomes of ctx
+		return 0, fmt.Errorf("%w: a lease of %v is less than a millisecond", client.ErrValue, w.Lease)
+	}
 	s, err := l.enter(ctx)
 	if err != nil {
 		return 0, err
