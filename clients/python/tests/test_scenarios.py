@@ -18,7 +18,7 @@ import redis
 
 import lockserver as package
 from conftest import free, waiting
-from server import PATIENCE, Server, eventually
+from server import PATIENCE, Server, eventually, stop
 from test_broken import ANSWERED, ASKING, NOW, Way
 
 BREAKS = int(os.environ.get("BREAKS", "500"))  # for each kind of client
@@ -208,7 +208,7 @@ def test_server_stopped(make, background):
     with Server("--lock-watchdog-timeout", "3000") as server:
         locks = make(url(server), timeout=3)
         held = locks.lock("k").acquire()
-        os.kill(server._process.pid, signal.SIGSTOP)
+        stop(server._process)
         try:
             eventually(lambda: held.lost, "the loss is known")
             assert held.lost.reason == "unreachable"
@@ -228,7 +228,7 @@ def test_close_is_bounded_when_the_server_is_stopped(make):
     with Server() as server:
         locks = make(url(server), timeout=2)
         locks.lock("k").acquire()
-        os.kill(server._process.pid, signal.SIGSTOP)
+        stop(server._process)
         try:
             locks.close()
         finally:
@@ -260,7 +260,7 @@ def test_client_stopped(lease):
         process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(STOPPED), url(server), str(lease)],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
         assert process.stdout.readline() == "held\n"
-        os.kill(process.pid, signal.SIGSTOP)
+        stop(process)
         with package.Locks.from_url(url(server)) as locks:
             if lease:
                 held = locks.lock("k", wait=PATIENCE).acquire()

@@ -35,6 +35,12 @@ def eventually(condition, what, patience=PATIENCE):
         time.sleep(0.002)
 
 
+def stop(process):
+    """Stops a process, and waits until all of its threads stand: until then it may answer. SIGCONT lets it go on."""
+    os.kill(process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+
+
 def free_port():
     """A port below those that the system gives to connections: none takes it while the server is down."""
     while True:
