@@ -42,6 +42,11 @@ class Loop:
         self.loop.close()
 
 
+def inner(value):
+    """Returns the object behind a face, also in a list of them."""
+    return [inner(item) for item in value] if isinstance(value, list) else value._inner if isinstance(value, Face) else value
+
+
 class Face:
     """An object of lockserver.aio as one of lockserver.sync."""
 
@@ -52,7 +57,7 @@ class Face:
         found = getattr(self._inner, name)
         if not callable(found):
             return found
-        return lambda *args, **keywords: self._loop.run(found, *args, **keywords)
+        return lambda *args, **keywords: self._loop.run(found, *map(inner, args), **keywords)
 
     def __enter__(self):
         return self

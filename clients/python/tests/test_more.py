@@ -1,5 +1,6 @@
 """Semaphores, latches, limiters, delayed entries, sales, leaders and metrics, for threads and for asyncio."""
 
+import asyncio
 import decimal
 import fractions
 import math
@@ -111,6 +112,86 @@ def test_limiter_after_a_lost_answer(locks, lockserver, clock, background):
         waiting(lockserver.control)
     clock.advance(0.1)
     assert call().remaining == 0
+
+
+def test_several_limiters(locks, lockserver, clock, background):
+    """All give their units or none does; the answer says which one refused; a call that waits has taken from none."""
+    second, day = locks.limiter("second:ann", burst=2, count=2, period=1), locks.limiter("day:ann", burst=3, count=3, period=86400)
+    one = locks.take_limits([second, day])
+    assert one and one.allowed and one.refused_by is None and one.remaining == 1
+    assert one.retry_after == 0 and one.full_after == 28800
+    assert locks.take_limits([second, day])
+    refused = locks.take_limits([second, day])
+    assert not refused and refused.refused_by.key == b"second:ann" and refused.retry_after == 0.5 and refused.remaining == 0
+    assert day.take(0).remaining == 1, "nothing was taken from the one that allows it"
+    call = background(lambda: locks.take_limits([second, day], wait=60))
+    waiting(lockserver.control)
+    assert lockserver.control.info("clients")["blocked_clients"] == 0  # it has no connection of its own
+    clock.advance(0.5)
+    assert call()
+    clock.advance(1)
+    refused = locks.take_limits([second, day], 2)
+    assert not refused and refused.refused_by.key == b"day:ann" and refused.remaining == 0
+    call = background(lambda: locks.take_limits([second, day], wait=60))
+    waiting(lockserver.control)
+    clock.advance(60)
+    refused = call()
+    assert not refused and refused.refused_by.key == b"day:ann" and refused.retry_after == 28800 - 61.5
+
+
+def test_several_limiters_after_a_lost_answer(locks, lockserver, clock, background):
+    """Without a wait the call is sent once. One that waits asks again: the units of the lost answer are gone."""
+    both = [locks.limiter("a", burst=2, count=10, period=1), locks.limiter("b", burst=2, count=10, period=1)]
+    locks.execute("PING")
+    with lockserver.fault("DROPAFTER", "MATCH", "LIMIT.MTAKE", "TIMES", 1), pytest.raises(package.NoConnection):
+        locks.take_limits(both)
+    assert [limiter.take(0).remaining for limiter in both] == [1, 1], "it was done"
+    with lockserver.fault("DROPAFTER", "MATCH", "LIMIT.MTAKE", "TIMES", 1):
+        call = background(lambda: locks.take_limits(both, wait=60))
+        waiting(lockserver.control)
+    clock.advance(0.1)
+    assert call().remaining == 0
+
+
+def test_a_cancelled_wait_for_several_limiters(lockserver, clock):
+    """It leaves all of the queues, and has taken from none."""
+
+    async def trial():
+        async with lockserver.async_locks() as locks:
+            both = [locks.limiter(key, burst=1, count=1, period=60) for key in ("a", "b")]
+            await both[1].take()
+            call = asyncio.ensure_future(locks.take_limits(both, wait=50))
+            await asyncio.get_running_loop().run_in_executor(None, waiting, lockserver.control)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+
+            def left():
+                return int(lockserver.control.info("locks")["lock_waiters_notify"]) == 0
+
+            await asyncio.get_running_loop().run_in_executor(None, eventually, left, "it has left")
+            assert (await both[0].take(0)).remaining == 1
+
+    asyncio.run(asyncio.wait_for(trial(), PATIENCE))
+
+
+def test_give(locks, lockserver, clock, background):
+    """What was not used goes back, never above the burst, and to the first call that waits."""
+    limiter = locks.limiter("api", burst=3, count=1, period=60)
+    assert limiter.take(3).remaining == 0
+    given = limiter.give()
+    assert given.allowed and given.limit == 3 and given.remaining == 1 and given.reset_after == 120
+    assert limiter.give(3).remaining == 3, "it is full, and not more"
+    assert limiter.take(3)
+    call = background(lambda: limiter.take(2, wait=30))
+    waiting(lockserver.control)
+    limiter.give()
+    assert not call.over()
+    limiter.give(1)
+    assert call().remaining == 0
+    with lockserver.fault("DROPAFTER", "MATCH", "LIMIT.GIVE", "TIMES", 1), pytest.raises(package.NoConnection):
+        limiter.give()  # it is sent once: a second one would raise the limit
+    assert limiter.give(0).remaining == 1
 
 
 def test_delay(locks, lockserver, clock):
@@ -239,6 +320,18 @@ BAD = {
     "burst of text": lambda l: l.limiter("l", burst="1", count=5, period=1).take(),
     "period of a third of 10 ms": lambda l: l.limiter("l", burst=1, count=1, period=1 / 300).take(),
     "period without end": lambda l: l.limiter("l", burst=1, count=1, period=math.inf).take(),
+    "no limiters": lambda l: l.take_limits([]),
+    "a limiter in place of a list": lambda l: l.take_limits(l.limiter("l", burst=1, count=5, period=1)),
+    "a limiter that is a key": lambda l: l.take_limits(["l"]),
+    "a text of limiters": lambda l: l.take_limits("l"),
+    "limiters of None": lambda l: l.take_limits(None),
+    "one limiter twice": lambda l: l.take_limits([l.limiter("l", burst=1, count=c, period=1) for c in (1, 2)]),
+    "65 limiters": lambda l: l.take_limits([l.limiter(str(n), burst=1, count=1, period=1) for n in range(65)]),
+    "cost of True for several": lambda l: l.take_limits([l.limiter("l", burst=1, count=1, period=1)], True),
+    "wait of text for several": lambda l: l.take_limits([l.limiter("l", burst=1, count=1, period=1)], wait="1"),
+    "half a unit given back": lambda l: l.limiter("l", burst=1, count=1, period=1).give(0.5),
+    "less than nothing given back": lambda l: l.limiter("l", burst=1, count=1, period=1).give(-1),
+    "cost of None given back": lambda l: l.limiter("l", burst=1, count=1, period=1).give(None),
     "order of None": lambda l: l.sale("v").buy("ann", None),
     "empty order": lambda l: l.sale("v").buy("ann", ""),
     "empty user": lambda l: l.sale("v").confirm("", "o"),
@@ -259,6 +352,13 @@ def test_bad_values_are_refused(make, lockserver, what):
         BAD[what](locks)
     locks.lock("good", wait=1).acquire().release()
     assert lockserver.control.execute_command("DBSIZE") == 0
+
+
+def test_a_limiter_of_another_client_is_refused(make, lockserver):
+    ours, other = make(lockserver.url), make(lockserver.url)
+    with pytest.raises(ValueError, match="another client"):
+        ours.take_limits([other.limiter("l", burst=1, count=1, period=1)])
+    assert ours.take_limits([ours.limiter(str(n), burst=1, count=1, period=1) for n in range(64)])
 
 
 def test_odd_values_are_taken(make, lockserver):

@@ -15,7 +15,7 @@ import pytest
 
 import lockserver as package
 from conftest import waiting
-from server import PATIENCE, Server, eventually
+from server import PATIENCE, Server, eventually, stop
 
 
 # Functions with a lock.
@@ -235,7 +235,7 @@ class Silent:
         self.server = server
 
     def __enter__(self):
-        os.kill(self.server._process.pid, signal.SIGSTOP)
+        stop(self.server._process)
 
     def __exit__(self, *_):
         os.kill(self.server._process.pid, signal.SIGCONT)
@@ -254,6 +254,7 @@ def test_silent_server(make):
             "permits": lambda: locks.semaphore("s", 1).acquire(wait=0.2),
             "deadline": lambda: locks.lock("other", deadline=time.monotonic() + 0.2).acquire(),
             "units": lambda: locks.limiter("l", burst=1, count=1, period=1).take(wait=0.2),
+            "units of several": lambda: locks.take_limits([locks.limiter("l", burst=1, count=1, period=1)], wait=0.2),
             "latch": lambda: locks.latch("latch").wait(0.2),
         }
         locks.latch("latch").set(1)
@@ -413,6 +414,8 @@ FIRST_CALLS = {
     "permits": lambda l: l.semaphore("s", 1).acquire(), "buy": lambda l: l.sale("v").buy("u", "o"),
     "create": lambda l: l.sale("v").create(1), "take": lambda l: l.limiter("l", burst=1, count=1, period=1).take(),
     "take and wait": lambda l: l.limiter("l", burst=1, count=1, period=1).take(wait=60),
+    "take limits": lambda l: l.take_limits([l.limiter("l", burst=1, count=1, period=1)]),
+    "give": lambda l: l.limiter("l", burst=1, count=1, period=1).give(),
     "add": lambda l: l.delay("s").add({"a": 1}, after=1), "latch": lambda l: l.latch("l").set(1), "wait": lambda l: l.latch("l").wait(60),
     "locked": lambda l: l.locked("k"), "info": lambda l: l.info("k"), "force": lambda l: l.force_unlock("k"),
     "connect": lambda l: l.connect(), "execute": lambda l: l.execute("NEXTID"),

@@ -28,6 +28,8 @@ _log = logging.getLogger("lockserver")
 DEFAULT_TIMEOUT = 5.0
 #: How long a function that is decorated waits for its lock, in seconds, unless it says something else.
 DEFAULT_WAIT = 60.0
+#: How many limiters one call may name.
+MOST_LIMITERS = 64
 
 
 class Observer:
@@ -190,9 +192,9 @@ def permits_wish(key: Word, limit: Optional[int], permits: int, wait: Optional[f
                 initial=initial, trace=_traceparent(trace))
 
 
-def rate_wish(words: Command) -> Wish:
-    """The wish for units of a limiter, with the words of LIMIT.TAKE."""
-    return Wish((key_of(words[1]),), rate=tuple(words[2:]))
+def rate_wish(words: Command, keys: Sequence[bytes]) -> Wish:
+    """The wish for units of the limiters at the keys, with the words of LIMIT.TAKE or LIMIT.MTAKE."""
+    return Wish(tuple(keys), rate=tuple(words))
 
 
 def last_word(wait: float) -> float:
@@ -221,6 +223,41 @@ def _tries(wait: Optional[float]) -> bool:
 def rate_words(key: Word, burst: int, count: int, period: float) -> Command:
     """The words of LIMIT.TAKE without a cost."""
     return ["LIMIT.TAKE", key_of(key), whole(burst, "a burst"), whole(count, "a count"), exact_milliseconds(period, "a period")]
+
+
+def rates_words(limiters: Sequence[Any], kind: "Type[LimiterBase]", locks: Any) -> Command:
+    """The words of LIMIT.MTAKE without a cost. kind: the class of the limiters, which have to be of the client locks."""
+    words: Command = ["LIMIT.MTAKE", 0]
+    keys = set()
+    for limiter in limiters:
+        if not isinstance(limiter, kind):
+            raise TypeError(f"a limiter is what Locks.limiter returns, and not {limiter!r}")
+        if limiter._locks is not locks:
+            raise ValueError(f"{limiter!r} is a limiter of another client")
+        if limiter.key in keys:
+            raise ValueError(f"{limiter!r} is named twice: a limiter has one state")
+        keys.add(limiter.key)
+        words += limiter._words[1:]
+    if not 1 <= len(keys) <= MOST_LIMITERS:
+        raise ValueError(f"{len(keys)} limiters: it takes 1 to {MOST_LIMITERS}")
+    words[1] = len(keys)
+    return words
+
+
+class LimiterBase:
+    """What a limiter says of itself."""
+
+    def __init__(self, locks: Any, key: Word, burst: int, count: int, period: float) -> None:
+        self._locks = locks
+        self._words = rate_words(key, burst, count, period)
+
+    @property
+    def key(self) -> bytes:
+        """The key."""
+        return key_of(self._words[1])
+
+    def __repr__(self) -> str:
+        return "<limiter {!r}, burst {!r}, {!r} in {!r} ms>".format(*self._words[1:])
 
 
 def name_of(key: bytes) -> str:

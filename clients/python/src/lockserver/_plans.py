@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import uuid
 from dataclasses import dataclass
-from typing import Any, Dict, Generator, List, Mapping, NamedTuple, Optional, TypeVar, Union
+from typing import Any, Dict, Generator, Generic, List, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
 
 from . import _views, errors
 from ._resp import Word
@@ -17,6 +17,7 @@ from ._views import LockInfo, Pending
 from ._wish import Command, exact_milliseconds, identifier, key_of, milliseconds, number as seconds_of, whole
 
 T = TypeVar("T")
+L = TypeVar("L")
 
 
 class Step(NamedTuple):
@@ -97,9 +98,41 @@ def taken(reply: Any) -> Taken:
     return Taken(allowed == 1, limit, remaining, retry / 1000, reset / 1000)
 
 
-def take(words: Command) -> Plan[Taken]:
-    """LIMIT.TAKE without a wait. It is sent once: a second one would take twice."""
-    return taken((yield Step(words, once=True)))
+@dataclass(frozen=True)
+class LimitsTaken(Generic[L]):
+    """The answer of several limiters. Times are in seconds."""
+
+    allowed: bool  #: the units are taken, of all of them
+    refused_by: Optional[L]  #: the first limiter that refuses, or None
+    remaining: int  #: units that could be taken now: the least of all
+    retry_after: float  #: if refused, when all could give the cost
+    full_after: float  #: when all are full again
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+def limits_taken(reply: Any, limiters: Sequence[L]) -> LimitsTaken[L]:
+    """Returns the reply of LIMIT.MTAKE."""
+    allowed, place, remaining, retry, full = reply
+    return LimitsTaken(allowed == 1, limiters[place - 1] if place else None, remaining, retry / 1000, full / 1000)
+
+
+def take(words: Command) -> Plan[List[int]]:
+    """LIMIT.TAKE, LIMIT.MTAKE or LIMIT.GIVE without a wait. It is sent once: a second one would take, or give, twice."""
+    numbers: List[int] = yield Step(words, once=True)
+    return numbers
+
+
+def with_cost(words: Command, cost: int) -> Command:
+    """A command for units of limiters, with its cost."""
+    cost = whole(cost, "a cost", 0)
+    return words if cost == 1 else [*words, "COST", cost]
+
+
+def give(words: Command, cost: int) -> Plan[Taken]:
+    """LIMIT.GIVE. words: those of LIMIT.TAKE."""
+    return taken((yield from take(with_cost(["LIMIT.GIVE", *words[1:]], cost))))
 
 
 def when(after: Optional[float], at: Optional[float]) -> Command:

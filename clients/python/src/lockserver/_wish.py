@@ -65,7 +65,7 @@ def whole(value: Any, what: str, least: int = 1) -> int:
 
 @dataclass(frozen=True)
 class Wish:
-    """A lock of one key or of several, exclusive or shared, permits of a semaphore, or units of a limiter."""
+    """A lock of one key or of several, exclusive or shared, permits of a semaphore, or units of limiters."""
 
     keys: Tuple[bytes, ...]
     many: bool = False
@@ -75,7 +75,7 @@ class Wish:
     permits: int = 0  # of a semaphore; 0: this is a lock
     limit: Optional[int] = None  # of the semaphore
     initial: bool = False  # the limit counts only for the call that makes the semaphore
-    rate: Tuple[Word, ...] = ()  # of a limiter: the words behind the key
+    rate: Tuple[Word, ...] = ()  # of limiters: the command, without a wait
     trace: Optional[str] = None  # the traceparent of the call; empty: none; None: the current one, see traced
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class Wish:
     def _ask(self) -> bytes:
         words: List[Optional[Word]]
         if self.rate:
-            return pattern(["LIMIT.TAKE", self.keys[0], *self.rate, "WAIT", None, "NOTIFY", None])
+            return pattern([*self.rate, "WAIT", None, "NOTIFY", None])
         if self.permits:
             words = ["SEM.ACQUIRE", self.keys[0], None]
             if self.limit is not None:

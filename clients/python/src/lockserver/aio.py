@@ -15,12 +15,12 @@ from . import _plans, errors
 from ._adriver import AsyncDriver, connect
 from ._alone import Alone
 from ._api import (
-    DEFAULT_TIMEOUT, DEFAULT_WAIT, HeldBase, Observer, finished, followed, key_namer, kind_of, lock_wish, many_wish,
-    permits_wish, last_word, rate_wish, rate_words, tell, wraps,
+    DEFAULT_TIMEOUT, DEFAULT_WAIT, HeldBase, LimiterBase, Observer, finished, followed, key_namer, kind_of, lock_wish, many_wish,
+    permits_wish, last_word, rate_wish, rates_words, tell, wraps,
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
-from ._plans import Outcome, Plan, Step, Taken
+from ._plans import LimitsTaken, Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._views import LockInfo, Pending, Stats
 from ._work import BLOCK, AsyncEntry, Found, Work
@@ -160,6 +160,13 @@ class AsyncLocks:
         """Returns a limiter: at most count each period (seconds), and burst at once."""
         return AsyncLimiter(self, key, burst, count, period)
 
+    async def take_limits(self, limiters: "Sequence[AsyncLimiter]", cost: int = 1, *,
+                          wait: Optional[float] = None) -> "LimitsTaken[AsyncLimiter]":
+        """As :meth:`lockserver.Locks.take_limits`."""
+        limiters = tuple(limiters)
+        words = _plans.with_cost(rates_words(limiters, AsyncLimiter, self), cost)
+        return _plans.limits_taken(await self._units(words, [limiter.key for limiter in limiters], wait), limiters)
+
     def delay(self, stream: Word) -> "AsyncDelay":
         """Returns the entries that are to be added to a stream later."""
         return AsyncDelay(self, stream)
@@ -241,6 +248,19 @@ class AsyncLocks:
         call = Acquire(owner, wish, end)
         driver.run(lambda core, now: core.acquire(call, wait, deadline, now))
         return await driver.wait(call, future, lambda core, error, now: core.withdraw(call, error, now))
+
+    async def _units(self, words: Command, keys: Sequence[bytes], wait: Optional[float]) -> List[int]:
+        """As :meth:`lockserver.Locks._units`."""
+        wait = 0.0 if wait is None else wait_of(wait)
+        limit: Optional[float] = None
+        if wait is None or wait > 0:
+            end = None if wait is None else time.monotonic() + wait
+            try:
+                queued = None if wait is None else wait - last_word(wait)
+                return cast(List[int], await self._request(None, rate_wish(words, keys), queued, None))
+            except errors.NotAcquired:  # the next command says what the limiter has now, and takes the units if they have just come
+                limit = None if end is None else max(last_word(0), end - time.monotonic())
+        return await self._do(_plans.take(words), limit)
 
     async def _release(self, handle: Handle) -> None:
         future, end = self._driver.done()
@@ -526,26 +546,18 @@ class AsyncLatch:
         return bool(await self._locks._wait_alone(lambda left: _plans.wait_words(self._key, left), wait, False))
 
 
-class AsyncLimiter:
+class AsyncLimiter(LimiterBase):
     """As :class:`lockserver.Limiter`."""
 
-    def __init__(self, locks: AsyncLocks, key: Word, burst: int, count: int, period: float) -> None:
-        self._locks = locks
-        self._words = rate_words(key, burst, count, period)
+    _locks: AsyncLocks
 
     async def take(self, cost: int = 1, *, wait: Optional[float] = None) -> Taken:
         """As :meth:`lockserver.Limiter.take`."""
-        cost, wait = whole(cost, "a cost", 0), 0.0 if wait is None else wait_of(wait)
-        words = self._words if cost == 1 else [*self._words, "COST", cost]
-        limit: Optional[float] = None
-        if wait is None or wait > 0:
-            end = None if wait is None else time.monotonic() + wait
-            try:
-                queued = None if wait is None else wait - last_word(wait)
-                return _plans.taken(await self._locks._request(None, rate_wish(words), queued, None))
-            except errors.NotAcquired:  # the next command says what the limiter has now, and takes the units if they have just come
-                limit = None if end is None else max(last_word(0), end - time.monotonic())
-        return await self._locks._do(_plans.take(words), limit)
+        return _plans.taken(await self._locks._units(_plans.with_cost(self._words, cost), [self.key], wait))
+
+    async def give(self, cost: int = 1) -> Taken:
+        """As :meth:`lockserver.Limiter.give`."""
+        return await self._locks._do(_plans.give(self._words, cost))
 
 
 class AsyncDelay:

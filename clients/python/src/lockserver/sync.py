@@ -15,13 +15,13 @@ import redis.connection
 from . import _plans, errors
 from ._alone import Alone
 from ._api import (
-    DEFAULT_TIMEOUT, DEFAULT_WAIT, Cancel, HeldBase, Observer, finished, followed, key_namer, kind_of, lock_wish, many_wish,
-    permits_wish, last_word, rate_wish, rate_words, tell, wraps,
+    DEFAULT_TIMEOUT, DEFAULT_WAIT, Cancel, HeldBase, LimiterBase, Observer, finished, followed, key_namer, kind_of, lock_wish, many_wish,
+    permits_wish, last_word, rate_wish, rates_words, tell, wraps,
 )
 from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._driver import Driver, Turn, connect
-from ._plans import Outcome, Plan, Step, Taken
+from ._plans import LimitsTaken, Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._views import LockInfo, Pending, Stats
 from ._work import BLOCK, Entry, Found, Work
@@ -146,6 +146,16 @@ class Locks:
         """Returns a limiter: at most count each period (seconds), and burst at once."""
         return Limiter(self, key, burst, count, period)
 
+    def take_limits(self, limiters: "Sequence[Limiter]", cost: int = 1, *, wait: Optional[float] = None) -> "LimitsTaken[Limiter]":
+        """Takes units of several limiters of this client, at most 64, in one step: of all of them, or of none.
+
+        cost: what is taken of each. wait, and what is sent again: as for :meth:`Limiter.take`. In a cluster the keys have to
+        share a slot.
+        """
+        limiters = tuple(limiters)
+        words = _plans.with_cost(rates_words(limiters, Limiter, self), cost)
+        return _plans.limits_taken(self._units(words, [limiter.key for limiter in limiters], wait), limiters)
+
     def delay(self, stream: Word) -> "Delay":
         """Returns the entries that are to be added to a stream later."""
         return Delay(self, stream)
@@ -261,6 +271,19 @@ class Locks:
         finally:
             if unsubscribe is not None:
                 unsubscribe()
+
+    def _units(self, words: Command, keys: Sequence[bytes], wait: Optional[float]) -> List[int]:
+        """Takes units of limiters, and returns the numbers of the reply. words: with the cost. wait: seconds, or None."""
+        wait = 0.0 if wait is None else wait_of(wait)
+        limit: Optional[float] = None
+        if wait is None or wait > 0:
+            end = None if wait is None else time.monotonic() + wait
+            try:
+                queued = None if wait is None else wait - last_word(wait)
+                return cast(List[int], self._request(None, rate_wish(words, keys), queued, None, None))
+            except errors.NotAcquired:  # the next command says what the limiter has now, and takes the units if they have just come
+                limit = None if end is None else max(last_word(0), end - time.monotonic())
+        return self._do(_plans.take(words), limit)
 
     def _longest(self, wish: Wish, wait: Optional[float], deadline: Optional[float]) -> Optional[float]:
         if wish.tries:
@@ -551,12 +574,10 @@ class Latch:
         return bool(self._locks._wait_alone(lambda left: _plans.wait_words(self._key, left), wait, False))
 
 
-class Limiter:
+class Limiter(LimiterBase):
     """At most so many units in a time."""
 
-    def __init__(self, locks: Locks, key: Word, burst: int, count: int, period: float) -> None:
-        self._locks = locks
-        self._words = rate_words(key, burst, count, period)
+    _locks: Locks
 
     def take(self, cost: int = 1, *, wait: Optional[float] = None) -> Taken:
         """Takes units, or says when that would be possible. wait: for how many seconds the server may keep the caller.
@@ -565,17 +586,14 @@ class Limiter:
         :class:`NoConnection` the units may be taken. A call that waits asks again when the connection has broken. Where the
         answer was lost it takes the cost once more: never more than the rate is allowed.
         """
-        cost, wait = whole(cost, "a cost", 0), 0.0 if wait is None else wait_of(wait)
-        words = self._words if cost == 1 else [*self._words, "COST", cost]
-        limit: Optional[float] = None
-        if wait is None or wait > 0:
-            end = None if wait is None else time.monotonic() + wait
-            try:
-                queued = None if wait is None else wait - last_word(wait)
-                return _plans.taken(self._locks._request(None, rate_wish(words), queued, None, None))
-            except errors.NotAcquired:  # the next command says what the limiter has now, and takes the units if they have just come
-                limit = None if end is None else max(last_word(0), end - time.monotonic())
-        return self._locks._do(_plans.take(words), limit)
+        return _plans.taken(self._locks._units(_plans.with_cost(self._words, cost), [self.key], wait))
+
+    def give(self, cost: int = 1) -> Taken:
+        """Gives units back that were taken and not used. The limiter is never more than full, and its first waiter is served.
+
+        It is sent once: after :class:`NoConnection` the units may be given back.
+        """
+        return self._locks._do(_plans.give(self._words, cost))
 
 
 class Delay:
