@@ -68,7 +68,8 @@ func run(t *testing.T, c *client.Client, work client.Work) (stop func()) {
 func inHand(op *testkit.Client) int64 { return op.Do("XPENDING", "s", "g").Elems[0].Int }
 
 // TestWorker: handlers fail. An entry comes again after a pause that grows, and is in the dead letter stream
-// after its last attempt. An entry whose answer was lost is tried again. A worker that has ended leaves the group.
+// after its last attempt. An entry without an answer is tried again. A worker that has ended leaves the
+// group.
 func TestWorker(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, _ *client.Client, op *testkit.Client) {
 		var log logged
