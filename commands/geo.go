@@ -11,7 +11,7 @@ import (
 
 // A geo index is a sorted set with geohashes as scores.
 
-// geoadd has ZADD do the work.
+// geoadd turns the positions into scores and calls ZADD's code.
 func geoadd(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()
@@ -45,7 +45,7 @@ func geoadd(c *Ctx) error {
 	return x.apply(c, key, scores, triples, 3)
 }
 
-// geoPoint reads a position.
+// geoPoint parses a position.
 func geoPoint(longitude, latitude []byte) (p geohash.Point, err error) {
 	x, ok1 := resp.ParseFloat(longitude)
 	if !ok1 {
@@ -61,7 +61,7 @@ func geoPoint(longitude, latitude []byte) (p geohash.Point, err error) {
 	return p, nil
 }
 
-// geoUnit reads a unit and returns how many metres it has.
+// geoUnit returns the length in metres of the unit that a word names.
 func geoUnit(word []byte) (metres float64, err error) {
 	for _, u := range [...]struct {
 		name   string
@@ -109,7 +109,8 @@ func geopos(c *Ctx) error {
 	return eachPoint(c, func(p geohash.Point) { writePoint(c.Out, p) }, c.Out.NullArray)
 }
 
-// eachPoint replies for each member what found writes about its position, or missing.
+// eachPoint replies an array with an entry for each member: found writes it from the member's position, and
+// missing writes it for an unknown member.
 func eachPoint(c *Ctx, found func(p geohash.Point), missing func()) error {
 	z, err := c.findZSet(c.Argv[1])
 	if err != nil {
@@ -129,7 +130,7 @@ func eachPoint(c *Ctx, found func(p geohash.Point), missing func()) error {
 	return nil
 }
 
-// writeDistance writes a distance, with four decimals.
+// writeDistance writes a distance with four decimals.
 func writeDistance(out *resp.Writer, d float64) {
 	var space [48]byte
 	out.Bulk(strconv.AppendFloat(space[:0], d, 'f', 4, 64))

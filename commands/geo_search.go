@@ -16,18 +16,19 @@ import (
 // geoSearch is a call of GEOSEARCH, GEOSEARCHSTORE, GEORADIUS or GEORADIUSBYMEMBER.
 type geoSearch struct {
 	c     *Ctx
-	z     *zset.ZSet // nil: no such key
+	z     *zset.ZSet // nil if the key does not exist
 	shape geohash.Shape
-	older bool // GEORADIUS or GEORADIUSBYMEMBER: what to look for is no option
+	older bool // GEORADIUS or GEORADIUSBYMEMBER: center and radius are no options
 
 	fromMember, fromPoint, byRadius, byBox, byPolygon bool
 	withDist, withHash, withCoord                     bool
 
 	order string // ASC, DESC or empty
-	count int64  // 0: all
-	any   bool   // the first ones found will do
+	count int64  // 0 means all
+	any   bool   // count members are enough, not necessarily the nearest
 
-	// storeKey is where the result goes; nil: it is replied. storeDist: the scores are the distances.
+	// storeKey is the key for the result, or nil if the result is replied. With storeDist its scores are the
+	// distances.
 	storeKey  []byte
 	storeDist bool
 }
@@ -49,7 +50,7 @@ func geosearchstore(c *Ctx) error {
 	return s.run(c.Argv[3:], s.searchOption)
 }
 
-// georadius is GEORADIUS_RO as well; the row of that does not declare STORE.
+// georadius also runs GEORADIUS_RO: the row of that command does not declare STORE.
 func georadius(c *Ctx) error {
 	s, err := newGeoSearch(c, c.Argv[1])
 	if err != nil {
@@ -65,7 +66,7 @@ func georadius(c *Ctx) error {
 	return s.run(c.Argv[6:], s.storeOption)
 }
 
-// georadiusbymember does not look at the radius when there is no such key.
+// georadiusbymember does not check the radius if the key does not exist.
 func georadiusbymember(c *Ctx) error {
 	s, err := newGeoSearch(c, c.Argv[1])
 	if err != nil {
@@ -94,8 +95,8 @@ func (s *geoSearch) readPoint(args [][]byte) (err error) {
 	return err
 }
 
-// readMember takes the position of a member. Without a key it cannot, and need
-// not, for nothing will be found.
+// readMember sets the center to the position of a member. If the key does not exist the center does not
+// matter, because nothing will be found.
 func (s *geoSearch) readMember(member []byte) error {
 	s.fromMember = true
 	if s.z == nil {
@@ -140,7 +141,7 @@ func (s *geoSearch) readBox(args [][]byte) (err error) {
 	return err
 }
 
-// readPolygon reads the number of vertices and their positions, and returns how many words that took.
+// readPolygon reads the number of vertices and their positions, and returns the number of words it read.
 func (s *geoSearch) readPolygon(args [][]byte) (n int, err error) {
 	count, ok := decimal.ParseInt(args[0])
 	switch {
@@ -161,7 +162,7 @@ func (s *geoSearch) readPolygon(args [][]byte) (n int, err error) {
 	return 1 + 2*int(count), nil
 }
 
-// run reads the options and answers. own reads the options that only some of the commands have.
+// run reads the options and replies. own reads the options that only some of the commands have.
 func (s *geoSearch) run(args [][]byte, own func(word []byte, rest [][]byte) (n int, err error)) error {
 	for len(args) > 0 {
 		n, err := s.option(args[0], args[1:])
@@ -188,7 +189,8 @@ func (s *geoSearch) run(args [][]byte, own func(word []byte, rest [][]byte) (n i
 	return nil
 }
 
-// option reads an option that all of the commands have and returns how many words it took; 0: it is none.
+// option reads an option that all of the commands have, and returns the number of words it read. 0 means that
+// the word is not such an option.
 func (s *geoSearch) option(word []byte, rest [][]byte) (n int, err error) {
 	switch {
 	case ascii.EqualFold(word, "WITHDIST"):
@@ -230,7 +232,7 @@ func (s *geoSearch) storeOption(word []byte, rest [][]byte) (n int, err error) {
 // searchOption reads an option of GEOSEARCH and GEOSEARCHSTORE.
 func (s *geoSearch) searchOption(word []byte, rest [][]byte) (n int, err error) {
 	switch {
-	case s.byPolygon && !ascii.EqualFold(word, "STOREDIST"): // it says what to look for, and around what
+	case s.byPolygon && !ascii.EqualFold(word, "STOREDIST"): // the polygon is the shape and has the center
 		return 0, nil
 	case ascii.EqualFold(word, "BYPOLYGON") && len(rest) >= 1 && !s.fromMember && !s.fromPoint && !s.byRadius && !s.byBox:
 		n, err = s.readPolygon(rest)
@@ -250,7 +252,7 @@ func (s *geoSearch) searchOption(word []byte, rest [][]byte) (n int, err error) 
 	return 0, nil
 }
 
-// check looks at what the options say together.
+// check validates the combination of the options.
 func (s *geoSearch) check() error {
 	name := s.c.Argv[0]
 	switch {
@@ -282,7 +284,7 @@ type geoHit struct {
 	metres float64 // from the center, if requested
 }
 
-// find lists the members within the shape, as many as are asked for, in the order that is asked for.
+// find lists the members within the shape, in the requested order and at most count of them.
 func (s *geoSearch) find() []geoHit {
 	if s.z == nil {
 		return nil
@@ -316,7 +318,7 @@ func (s *geoSearch) find() []geoHit {
 	return hits[:n]
 }
 
-// sortHits orders hits by distance, or the first n of them only.
+// sortHits sorts hits by distance. If n is less than len(hits), only the first n get their places.
 func sortHits(hits []geoHit, n int, down bool) {
 	compare := func(a, b geoHit) int { return cmp.Compare(a.metres, b.metres) }
 	if down {
@@ -356,7 +358,7 @@ func (s *geoSearch) reply(hits []geoHit) {
 	}
 }
 
-// store puts the result at a key and replies its size. An empty one removes the key.
+// store writes the result to storeKey and replies its size. An empty result removes the key.
 func (s *geoSearch) store(hits []geoHit) {
 	c := s.c
 	if len(hits) == 0 {

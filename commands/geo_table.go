@@ -1,6 +1,6 @@
 package commands
 
-// GeoRows are the commands on sorted sets of positions.
+// GeoRows returns the rows of the commands on sorted sets of positions.
 func GeoRows() []Row {
 	rows := geoMemberRows()
 	// plant:geo-rows
@@ -12,7 +12,7 @@ const geoTime = "O(N+log(M)), N being the number of members around the area and 
 
 func geoUnits() Arg { return OneOf("unit", Flag("M"), Flag("KM"), Flag("FT"), Flag("MI")) }
 
-// geoCount is how many members are asked for; anySince is what Redis says of when ANY came.
+// geoCount describes the option COUNT; anySince is the version in which Redis added ANY to the command.
 func geoCount(anySince string) Arg {
 	return Opt(Block("count-block", Int("count").After("COUNT"), Opt(Flag("ANY").From(anySince))))
 }

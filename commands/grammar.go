@@ -2,32 +2,33 @@ package commands
 
 import "strings"
 
-// Arg is one element of a command's grammar. The functions and methods of this file build it; all work on
-// values. So a row reads like the usage line of its command.
+// Arg is one element of a command's grammar. The functions and methods of this file build it; they take and
+// return values, so a row reads like the usage line of its command.
 type Arg struct {
 	// Name is what the documentation calls the argument.
 	Name string
-	// Display is what usage lines call it, if not by its name.
+	// Display is the name in usage lines, if it differs from Name.
 	Display string
-	// Token is the word, in upper case, that precedes the argument, or the whole of a pure token.
+	// Token is the word in upper case that precedes the argument. A pure token consists of this word alone.
 	Token string
-	// Since is the version that added this argument to its command, empty if it was there from the start.
+	// Since is the version that added this argument to its command. It is empty if the command always had the
+	// argument.
 	Since string
-	// Deprecated is the version that deprecated the argument, mostly empty.
+	// Deprecated is the version that deprecated the argument, or empty.
 	Deprecated string
 	Kind       Kind
-	// Access says how a key is used. On a pattern: that it names keys in a way only the command can tell.
-	// On a string: NotKey, see Channel and Routed.
+	// Access says how a key is used. For a pattern it means that the command makes names of keys from it. For
+	// a string it is NotKey: see Channel and Routed.
 	Access   KeyFlags
 	Optional bool
-	// Multiple arguments may be repeated; with MultipleToken their token is repeated with each.
+	// Multiple means that the argument may be repeated. With MultipleToken its token is repeated, too.
 	Multiple, MultipleToken bool
-	// Args are the alternatives of a OneOf, or the sequence of a Block.
+	// Args holds the alternatives of a OneOf, or the sequence of a Block.
 	Args []Arg
 
 	noToken bool // a pure token that is the empty word
 	fromEnd bool // set by FromEnd
-	keySpec int  // derived: index into the row's key specs plus one, 0 for none
+	keySpec int  // derived: index into the row's key specs plus 1, or 0
 }
 
 // Kind is the type of an argument.
@@ -50,29 +51,29 @@ var kindNames = [...]string{
 	"string", "integer", "double", "key", "pattern", "unix-time", "pure-token", "oneof", "block",
 }
 
-// String is the kind's name in COMMAND DOCS.
+// String returns the kind's name in COMMAND DOCS.
 func (k Kind) String() string { return kindNames[k] }
 
-// isLeaf reports whether arguments of the kind are words, and not made of other arguments.
+// isLeaf reports whether an argument of the kind is a word, and does not consist of other arguments.
 func (k Kind) isLeaf() bool { return k < KindOneOf }
 
-// KeyFlags say how a command uses a key. Exactly one of RO, RW, OW, RM is given,
-// except for what is not a key.
+// KeyFlags say how a command uses a key. A key has exactly one of RO, RW, OW and RM; an argument that is no
+// key has none of them.
 type KeyFlags uint16
 
-// How a key is used, in the order in which Redis prints it.
+// The uses of a key, in the order in which Redis prints them.
 const (
-	RO            KeyFlags = 1 << iota // the value is read, and not changed
+	RO            KeyFlags = 1 << iota // the value is only read
 	RW                                 // the value is changed in place
-	OW                                 // the value is overwritten whatever it was
+	OW                                 // the value is overwritten, without regard to the old one
 	RM                                 // the key is removed
 	Access                             // user data of the value is returned, copied or used
 	Update                             // user data of the value is changed
 	Insert                             // user data is added, none is removed
 	Delete                             // user data is removed
-	NotKey                             // no key, but it is routed like one (a sharded channel, a voucher)
+	NotKey                             // not a key, but routed like a key (a sharded channel, a voucher)
 	Incomplete                         // this spec may miss keys of the call
-	VariableFlags                      // how it is used depends on other arguments: see Row.FindKeys
+	VariableFlags                      // the use depends on other arguments: see Row.FindKeys
 	unknownPlace                       // set by Anywhere
 )
 
@@ -80,7 +81,7 @@ var keyFlagNames = [...]string{
 	"RO", "RW", "OW", "RM", "access", "update", "insert", "delete", "not_key", "incomplete", "variable_flags",
 }
 
-// Names lists the flags as COMMAND INFO prints them.
+// Names returns the flags as COMMAND INFO prints them.
 func (f KeyFlags) Names() []string {
 	var names []string
 	for i, n := range keyFlagNames {
@@ -91,20 +92,21 @@ func (f KeyFlags) Names() []string {
 	return names
 }
 
-// Key is a key, with how it is used: Key("key", RW|Access|Update).
+// Key is a key and its use: Key("key", RW|Access|Update).
 func Key(name string, access KeyFlags) Arg { return Arg{Name: name, Kind: KindKey, Access: access} }
 
 // Str is a binary-safe string.
 func Str(name string) Arg { return Arg{Name: name, Kind: KindString} }
 
-// Routed is a name from which the names of keys follow (Row.Implied). It is routed to a shard as a key is.
+// Routed is a name from which the command derives names of keys (Row.Implied). It is routed to a shard as a
+// key is.
 func Routed(name string) Arg { return Arg{Name: name, Kind: KindString, Access: NotKey} }
 
-// Channel is a channel's name that is routed to a shard as a key is.
+// Channel is the name of a channel that is routed to a shard as a key is.
 func Channel(name string) Arg { return Arg{Name: name, Kind: KindString, Access: NotKey} }
 
-// Int is a 64-bit integer. One called "numkeys" directly before Key(...).Many(), or before a
-// Block(...).Many() that begins with a key, counts those keys.
+// Int is a 64-bit integer. If it is called "numkeys", it counts the keys of the next argument:
+// Key(...).Many(), or Block(...).Many() that begins with a key.
 func Int(name string) Arg { return Arg{Name: name, Kind: KindInteger} }
 
 // Double is a floating point number.
@@ -116,17 +118,17 @@ func Pattern(name string) Arg { return Arg{Name: name, Kind: KindPattern} }
 // UnixTime is a point in time, in seconds or milliseconds since 1970.
 func UnixTime(name string) Arg { return Arg{Name: name, Kind: KindUnixTime} }
 
-// Flag is a word that stands for itself. The documentation calls it by the word in lower case, unless Named.
+// Flag is a word without a value. The documentation calls it by the word in lower case; Named changes that.
 func Flag(word string) Arg {
 	return Arg{Name: strings.ToLower(word), Token: word, Kind: KindPureToken, noToken: word == ""}
 }
 
-// OneOf is exactly one of its alternatives.
+// OneOf takes exactly one of its alternatives.
 func OneOf(name string, alternatives ...Arg) Arg {
 	return Arg{Name: name, Kind: KindOneOf, Args: alternatives}
 }
 
-// Block is its arguments in this order.
+// Block takes its arguments in this order.
 func Block(name string, args ...Arg) Arg { return Arg{Name: name, Kind: KindBlock, Args: args} }
 
 // Opt makes an argument optional, together with its token.
@@ -141,7 +143,7 @@ func (a Arg) After(token string) Arg {
 	return a
 }
 
-// Many lets the argument be repeated; a token is written once, before the first.
+// Many lets the argument be repeated. Its token is written once, before the first.
 func (a Arg) Many() Arg {
 	a.Multiple = true
 	return a
@@ -153,7 +155,7 @@ func (a Arg) ManyTokens() Arg {
 	return a
 }
 
-// Named gives the argument another name than its word's: Flag("CH").Named("change").
+// Named gives the argument another name than that of its word: Flag("CH").Named("change").
 func (a Arg) Named(name string) Arg {
 	a.Name = name
 	return a
@@ -165,39 +167,39 @@ func (a Arg) Shown(display string) Arg {
 	return a
 }
 
-// From says which version added the argument.
+// From sets the version that added the argument.
 func (a Arg) From(version string) Arg {
 	a.Since = version
 	return a
 }
 
-// Until says which version deprecated the argument.
+// Until sets the version that deprecated the argument.
 func (a Arg) Until(version string) Arg {
 	a.Deprecated = version
 	return a
 }
 
-// Anywhere says that the key can stand at any place after its token, so that no key specification can find it
-// (SORT ... STORE key); the row then needs FindKeys.
+// Anywhere says that the key can be at any place after its token, as in SORT ... STORE key. No key
+// specification can find it, so the row needs FindKeys.
 func (a Arg) Anywhere() Arg {
 	a.Access |= unknownPlace
 	return a
 }
 
-// FromEnd says that the word before the key is looked for from the end of the call (MIGRATE ... KEYS key...),
-// where it may be a key as well: the row then needs FindKeys.
+// FromEnd says that the token before the key is searched from the end of the call, as in MIGRATE ... KEYS
+// key. A key may have the same text as the token, so the row needs FindKeys.
 func (a Arg) FromEnd() Arg {
 	a.fromEnd = true
 	return a
 }
 
-// NamesKeys says that a pattern is turned into names of keys by the command (SORT ... BY pattern).
+// NamesKeys says that the command makes names of keys from the pattern, as in SORT ... BY pattern.
 func (a Arg) NamesKeys(access KeyFlags) Arg {
 	a.Access = access | unknownPlace
 	return a
 }
 
-// usageName is what usage lines call the argument.
+// usageName returns the name of the argument in usage lines.
 func (a *Arg) usageName() string {
 	if a.Display != "" {
 		return a.Display
@@ -205,7 +207,7 @@ func (a *Arg) usageName() string {
 	return a.Name
 }
 
-// span is the least number of words that the argument takes, and whether it always takes just as many.
+// span returns the least number of words that the argument takes, and whether it always takes that number.
 func (a *Arg) span() (least int, exact bool) {
 	least, exact = a.once()
 	if a.Multiple {
@@ -217,7 +219,7 @@ func (a *Arg) span() (least int, exact bool) {
 	return least, exact
 }
 
-// once is the span of one occurrence, with its token.
+// once returns the span of one occurrence with its token.
 func (a *Arg) once() (least int, exact bool) {
 	switch a.Kind {
 	case KindPureToken:
@@ -240,7 +242,7 @@ func (a *Arg) once() (least int, exact bool) {
 	return least, exact
 }
 
-// sequenceSpan is the span of arguments that follow each other.
+// sequenceSpan returns the span of consecutive arguments.
 func sequenceSpan(args []Arg) (least int, exact bool) {
 	exact = true
 	for i := range args {

@@ -3,7 +3,8 @@ package commands
 // Group is the family of commands in which the documentation lists a command.
 type Group uint8
 
-// The groups. Those of Redis keep its names, Bloom that of Redis 8; Lock, Sale, Limit and Delay are ours.
+// The groups. Redis' groups keep their names, and Bloom has its name in Redis 8; Lock, Sale, Limit and Delay
+// are our own.
 const (
 	NoGroup Group = iota
 	Generic
@@ -37,5 +38,5 @@ var groupNames = [...]string{
 	Bitmap: "bitmap", Lock: "lock", Sale: "sale", Limit: "limit", Delay: "delay", Bloom: "bf", Sentinel: "sentinel",
 }
 
-// String is the group's name in COMMAND DOCS.
+// String returns the group's name in COMMAND DOCS.
 func (g Group) String() string { return groupNames[g] }

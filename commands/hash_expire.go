@@ -7,17 +7,17 @@ import (
 	"lockserver/internal/keyevent"
 )
 
-// MaxFieldDeadlineMS is the latest deadline of a field, in milliseconds since 1970: Redis
-// keeps two of the 48 bits for later.
+// MaxFieldDeadlineMS is the latest deadline of a field, in milliseconds since 1970. Redis reserves two of its
+// 48 bits.
 const MaxFieldDeadlineMS = 1<<46 - 1
 
-// What the commands answer for a field.
+// The replies of the commands for a field.
 const (
 	noField     = -2 // there is no such field
-	noFieldTime = -1 // it has no deadline
-	notMet      = 0  // the condition forbids it
-	timeSet     = 1  // its deadline was set, or taken away
-	fieldGone   = 2  // it is gone, for the time given is past
+	noFieldTime = -1 // the field has no deadline
+	notMet      = 0  // the condition does not allow the new deadline
+	timeSet     = 1  // the deadline was set or removed
+	fieldGone   = 2  // the field was removed, because the given time is past
 )
 
 func hexpire(c *Ctx) error { return expireFields(c, 1000, c.NowMS()) }
@@ -28,8 +28,8 @@ func hexpireat(c *Ctx) error { return expireFields(c, 1000, 0) }
 
 func hpexpireat(c *Ctx) error { return expireFields(c, 1, 0) }
 
-// expireFields is HEXPIRE with times that count in units of unitMS from baseMS on. What Redis finds fault
-// with first: the type, the time, then word by word.
+// expireFields runs HEXPIRE and its relatives. Times count in units of unitMS from baseMS on. Errors are
+// reported in the order of Redis: the type, the time, then word by word.
 func expireFields(c *Ctx, unitMS, baseMS int64) error {
 	a := c.Args()
 	e, ok := c.DB.OpenHash(a.Key())
@@ -71,10 +71,11 @@ func expireFields(c *Ctx, unitMS, baseMS int64) error {
 	return nil
 }
 
-// fieldEvents are what has happened to any of the fields that a command names: an event each.
+// fieldEvents holds the kinds of change that a command made to its fields. Each kind sends one event, however
+// many fields it concerns.
 type fieldEvents struct{ timed, persisted, deleted bool }
 
-// notify tells of them; gone says that the key went with its last field.
+// notify sends the events; gone says that the key was removed with its last field.
 func (f *fieldEvents) notify(c *Ctx, key []byte, gone bool) {
 	if f.timed {
 		c.Notify(keyevent.Hash, "hexpire", key)
@@ -87,7 +88,7 @@ func (f *fieldEvents) notify(c *Ctx, key []byte, gone bool) {
 	}
 }
 
-// fieldCond reads the one condition that may stand before FIELDS.
+// fieldCond reads the condition before FIELDS, if there is one.
 func fieldCond(a *Scanner) (cond expireCond) {
 	if ascii.EqualFold(a.Peek(), "FIELDS") {
 		return cond
@@ -96,7 +97,7 @@ func fieldCond(a *Scanner) (cond expireCond) {
 	return cond
 }
 
-// fieldDeadline reads the time at which a field is to die and returns it in milliseconds since 1970.
+// fieldDeadline reads the new deadline of a field and returns it in milliseconds since 1970.
 func fieldDeadline(a *Scanner, unitMS, baseMS int64) int64 {
 	n := a.Int()
 	switch {
@@ -110,8 +111,8 @@ func fieldDeadline(a *Scanner, unitMS, baseMS int64) int64 {
 	return 0
 }
 
-// countedFields reads FIELDS, a number, and as many fields, which are all that is left. notPositive says what
-// is wrong with a number that is none, or less than 1.
+// countedFields reads FIELDS, a number, and that number of fields up to the end of the call. It reports
+// notPositive if the number is no integer or less than 1.
 func countedFields(a *Scanner, notPositive Error) [][]byte {
 	if !a.IsNext("FIELDS") {
 		a.Fail(ErrFieldsMissing)
@@ -135,7 +136,7 @@ func hexpiretime(c *Ctx) error { return replyFieldTimes(c, 1000, 0) }
 
 func hpexpiretime(c *Ctx) error { return replyFieldTimes(c, 1, 0) }
 
-// replyFieldTimes replies the fields' deadlines in units of unitMS from baseMS on, rounded up.
+// replyFieldTimes replies the deadlines of the fields in units of unitMS since baseMS, rounded up.
 func replyFieldTimes(c *Ctx, unitMS, baseMS int64) error {
 	a := c.Args()
 	h, err := c.findHash(a.Key())
@@ -197,11 +198,11 @@ func hpersist(c *Ctx) error {
 	return nil
 }
 
-// fieldExpiry is what HGETEX and HSETEX make of the deadlines: word is EX, PX, EXAT,
-// PXAT, PERSIST, KEEPTTL or empty.
+// fieldExpiry holds the expiry option of HGETEX or HSETEX. word is EX, PX, EXAT, PXAT, PERSIST, KEEPTTL or
+// empty.
 type fieldExpiry struct {
 	word string
-	atMS int64 // of the first four
+	atMS int64 // for the first four words
 }
 
 // timed reports whether the fields get a deadline.
@@ -213,7 +214,7 @@ func (x *fieldExpiry) timed() bool {
 	return false
 }
 
-// read records a word that has just been read, and reads the time behind it.
+// read stores a word that has just been read, and reads the time after it.
 func (x *fieldExpiry) read(c *Ctx, a *Scanner, word string) {
 	x.word = word
 	switch word {
@@ -228,7 +229,7 @@ func (x *fieldExpiry) read(c *Ctx, a *Scanner, word string) {
 	}
 }
 
-// hgetex replies a field before it takes it away for a time that is past.
+// hgetex replies a field first. A time in the past then removes the field.
 func hgetex(c *Ctx) error {
 	a := c.Args()
 	e, ok := c.DB.OpenHash(a.Key())
@@ -296,8 +297,8 @@ type hsetexCall struct {
 	expiry fieldExpiry
 }
 
-// readHSetex reads the options in any order up to FIELDS. A word that stands twice
-// is an error, unlike in SET.
+// readHSetex reads the options up to FIELDS, in any order. A word that occurs twice is an error, unlike in
+// SET.
 func readHSetex(c *Ctx) (s hsetexCall, err error) {
 	a := c.Args()
 	s.key = a.Key()
@@ -323,11 +324,11 @@ func readHSetex(c *Ctx) (s hsetexCall, err error) {
 			s.expiry.read(c, a, w)
 		}
 	}
-	a.Arity() // no FIELDS
+	a.Arity() // FIELDS is missing
 	return s, a.Err()
 }
 
-// countedPairs reads a number and as many fields with values, which are all that is left.
+// countedPairs reads a number and that number of fields with values, up to the end of the call.
 func countedPairs(a *Scanner) [][]byte {
 	if a.Left() < 3 {
 		a.Arity()
@@ -343,7 +344,7 @@ func countedPairs(a *Scanner) [][]byte {
 	return a.Rest()
 }
 
-// hsetex sets all fields or none.
+// hsetex sets all fields or no field.
 func hsetex(c *Ctx) error {
 	s, err := readHSetex(c)
 	if err != nil {
@@ -371,7 +372,7 @@ func hsetex(c *Ctx) error {
 	c.Notify(keyevent.Hash, "hset", s.key)
 	var done fieldEvents
 	for i := 0; s.expiry.timed() && i < len(s.pairs); i += 2 {
-		if h := e.Hash(); h != nil && h.Has(s.pairs[i]) { // a field that was named twice may be gone
+		if h := e.Hash(); h != nil && h.Has(s.pairs[i]) { // a field that was named twice may already be removed
 			gone := e.ExpireField(s.pairs[i], s.expiry.atMS)
 			if !gone {
 				e.PlaceField(s.pairs[i])

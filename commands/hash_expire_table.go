@@ -1,13 +1,14 @@
 package commands
 
-// hashExpireRows are the commands about the deadlines of fields, which Redis has since 7.4 and 8.0.
+// hashExpireRows returns the rows of the commands about deadlines of fields. Redis has them since 7.4 and
+// 8.0.
 func hashExpireRows() []Row {
 	rows := hashDeadlineRows()
 	rows = append(rows, hashTimeRows()...)
 	return append(rows, hashFieldRows()...)
 }
 
-// fieldsArg is FIELDS with a number of fields.
+// fieldsArg describes FIELDS, a number, and that number of fields.
 func fieldsArg() Arg {
 	return Block("fields", Int("numfields"), Str("field").Many()).After("FIELDS")
 }

@@ -27,8 +27,7 @@ func hrandfield(c *Ctx) error {
 	return nil
 }
 
-// drawFields writes random fields, with their values as pairs: one behind the
-// other in RESP2, nested in RESP3.
+// drawFields writes random fields. With their values they are pairs: flat in RESP2, nested in RESP3.
 func drawFields(c *Ctx, h *hash.Hash, count int64, withValues bool) error {
 	write := func(out *resp.Writer, field, val []byte) {
 		if withValues && out.Proto >= 3 {

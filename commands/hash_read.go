@@ -2,7 +2,7 @@ package commands
 
 import "lockserver/store/hash"
 
-// openHash reads the key of a call that has nothing else, and looks it up.
+// openHash reads the key, which is the only argument of the call, and looks it up.
 func openHash(c *Ctx) (*hash.Hash, error) {
 	a := c.Args()
 	key := a.Key()
@@ -12,7 +12,7 @@ func openHash(c *Ctx) (*hash.Hash, error) {
 	return c.findHash(key)
 }
 
-// openField reads the key and the field of a call that has nothing else, and looks the key up.
+// openField reads the key and the field, which are the only arguments of the call, and looks the key up.
 func openField(c *Ctx) (h *hash.Hash, field []byte, err error) {
 	a := c.Args()
 	key, field := a.Key(), a.Bytes()
@@ -28,7 +28,7 @@ func hget(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	if h != nil && string(field) == "mode" { // asked by an RReadWriteLock
+	if h != nil && string(field) == "mode" { // Redisson's RReadWriteLock reads this field
 		if mode := lockMode(c.DB.LiveHash(h)); mode != nil {
 			c.Out.Bulk(mode)
 			return nil
@@ -55,7 +55,7 @@ func hmget(c *Ctx) error {
 	return nil
 }
 
-// writeField writes a field's value, or null if there is none; h may be nil.
+// writeField writes the value of a field, or null if the field does not exist; h may be nil.
 func writeField(c *Ctx, h *hash.Hash, field []byte) {
 	if h != nil {
 		if val, ok := h.Get(c.Scratch(), field); ok && !c.DB.Overdue(h, field) {
@@ -75,7 +75,7 @@ func hlen(c *Ctx) error {
 	return nil
 }
 
-// fieldCount is the size of a hash that may be missing.
+// fieldCount returns the number of fields; h may be nil.
 func fieldCount(h *hash.Hash) int {
 	if h == nil {
 		return 0
@@ -113,7 +113,7 @@ func hgetall(c *Ctx) error { return replyFields(c, true, true) }
 func hkeys(c *Ctx) error   { return replyFields(c, true, false) }
 func hvals(c *Ctx) error   { return replyFields(c, false, true) }
 
-// replyFields is HGETALL, HKEYS and HVALS: the names of all fields, their values, or both as a map.
+// replyFields runs HGETALL, HKEYS and HVALS: it replies all names, all values, or both as a map.
 func replyFields(c *Ctx, names, values bool) error {
 	h, err := openHash(c)
 	if err != nil {

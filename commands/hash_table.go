@@ -1,6 +1,6 @@
 package commands
 
-// HashRows are the commands on hashes.
+// HashRows returns the rows of the commands on hashes.
 func HashRows() []Row {
 	rows := hashWriteRows()
 	rows = append(rows, hashReadRows()...)

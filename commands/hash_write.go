@@ -19,8 +19,8 @@ func hmset(c *Ctx) error {
 	return nil
 }
 
-// setFields gives the fields of a call their values and returns how many of them are new. A field without its
-// value is an error of arity, and found before the key is looked at.
+// setFields sets the fields of a call and returns how many of them are new. A field without a value is an
+// error of arity, which is reported before the key is looked up.
 func setFields(c *Ctx) (added int64, err error) {
 	a := c.Args()
 	key := a.Key()

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// helpRow is the HELP subcommand that every container gets: its text is made from the rows of its siblings.
+// helpRow returns the HELP subcommand of a container. Its text is made from the rows of the other
+// subcommands.
 func helpRow(container *Row) *Row {
 	return &Row{
 		Name: "help", Group: container.Group, Since: cmp.Or(container.HelpSince, container.Since), Complexity: "O(1)",
@@ -14,7 +15,7 @@ func helpRow(container *Row) *Row {
 	}
 }
 
-// help replies one simple string a line.
+// help replies one simple string for each line.
 func help(c *Ctx) error {
 	container := c.Row.parent
 	lines := []string{strings.ToUpper(container.Name) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
@@ -35,7 +36,7 @@ func help(c *Ctx) error {
 	return nil
 }
 
-// usage writes a sequence of arguments as a person would, with a space before each: " <key> [NX | XX]".
+// usage writes a sequence of arguments for a reader, with a space before each: " <key> [NX | XX]".
 func usage(args []Arg) string {
 	var s string
 	for i := range args {

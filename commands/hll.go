@@ -9,7 +9,7 @@ import (
 	"lockserver/store/hll"
 )
 
-// hyperLogLog checks what a look-up found and returns its bytes, nil if there is no such key.
+// hyperLogLog checks the value that a look-up found and returns its bytes, or nil if the key does not exist.
 func hyperLogLog(r store.Ref) ([]byte, error) {
 	switch {
 	case !r.OK():
@@ -50,7 +50,7 @@ func pfadd(c *Ctx) error {
 	return nil
 }
 
-// pfcount of one key keeps its estimate there, which is a change of the key.
+// pfcount of one key stores its estimate in the value, which counts as a change of the key.
 func pfcount(c *Ctx) error {
 	keys := c.Argv[1:]
 	if len(keys) > 1 {
@@ -80,7 +80,8 @@ func pfcount(c *Ctx) error {
 	return nil
 }
 
-// mergeHLLs merges what look finds at keys. The error is that of the first key which is not as it should be.
+// mergeHLLs merges the values that look finds at the keys. The error is that of the first key with a wrong
+// value.
 func mergeHLLs(look func(key []byte) store.Ref, keys [][]byte) (*hll.Registers, error) {
 	merged := new(hll.Registers)
 	for _, key := range keys {
@@ -100,7 +101,7 @@ func mergeHLLs(look func(key []byte) store.Ref, keys [][]byte) (*hll.Registers, 
 func pfmerge(c *Ctx) error {
 	for _, key := range c.Argv[1:] {
 		if _, err := hyperLogLog(c.DB.Find(key)); err != nil {
-			_, err = mergeHLLs(c.DB.Peek, c.Argv[1:]) // a key before it may be damaged
+			_, err = mergeHLLs(c.DB.Peek, c.Argv[1:]) // an earlier key may be damaged
 			return err
 		}
 	}
@@ -113,7 +114,7 @@ func pfmerge(c *Ctx) error {
 	return nil
 }
 
-// pfdebug looks at the bytes of a HyperLogLog; GETREG makes it dense, as in Redis.
+// pfdebug shows the bytes of a HyperLogLog; GETREG makes it dense, as in Redis.
 func pfdebug(c *Ctx) error {
 	what, key := c.Argv[1], c.Argv[2]
 	b, err := hyperLogLog(c.DB.FindToWrite(key))

@@ -1,6 +1,6 @@
 package commands
 
-// HyperLogLogRows are the commands that count what is different.
+// HyperLogLogRows returns the rows of the commands that count different elements.
 func HyperLogLogRows() []Row {
 	return []Row{
 		{Name: "pfadd", Group: HyperLogLog, Since: "2.8.9", Flags: Write | DenyOOM | Fast, Run: pfadd,

@@ -16,9 +16,9 @@ func expireat(c *Ctx) error { return setDeadline(c, 1000, 0) }
 
 func pexpireat(c *Ctx) error { return setDeadline(c, 1, 0) }
 
-// setDeadline is EXPIRE with times that count in units of unitMS from baseMS on. A time that is past
-// removes the key, and counts as success. What Redis finds fault with first: the options, the time,
-// then nothing: a missing key is 0.
+// setDeadline runs EXPIRE and its relatives. Times count in units of unitMS from baseMS on. A time in the
+// past removes the key, and counts as success. Errors are reported in the order of Redis: the options, then
+// the time. For a missing key the reply is 0.
 func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 	a := c.Args()
 	key, num := a.Key(), a.Bytes()
@@ -51,10 +51,10 @@ func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 	return nil
 }
 
-// expireCond are the conditions of EXPIRE; several may be given.
+// expireCond holds the conditions of EXPIRE; a call may have several.
 type expireCond struct{ nx, xx, gt, lt bool }
 
-// readNext reads one of the conditions if it comes next, and reports whether it did.
+// readNext reads a condition if the next word is one, and reports whether it did.
 func (cond *expireCond) readNext(a *Scanner) bool {
 	switch a.MaybeOption() {
 	case "NX":
@@ -87,8 +87,8 @@ func readExpireCond(a *Scanner) expireCond {
 	return cond
 }
 
-// allows reports whether a deadline may be replaced, oldMS being 0 if there is none,
-// which is later than any time.
+// allows reports whether newMS may replace the deadline oldMS. An oldMS of 0 means no deadline, which counts
+// as later than any time.
 func (cond expireCond) allows(oldMS, newMS int64) bool {
 	switch {
 	case cond.nx && oldMS != 0, cond.xx && oldMS == 0:
@@ -119,8 +119,8 @@ func expiretime(c *Ctx) error { return replyDeadline(c, 1000, 0) }
 
 func pexpiretime(c *Ctx) error { return replyDeadline(c, 1, 0) }
 
-// replyDeadline replies a key's deadline in units of unitMS from baseMS on, rounded to the nearest: -1 if it
-// has none, -2 if there is no such key.
+// replyDeadline replies a key's deadline in units of unitMS since baseMS, rounded to the nearest. It replies
+// -1 for a key without a deadline and -2 for a missing key.
 func replyDeadline(c *Ctx, unitMS, baseMS int64) error {
 	r := c.DB.Look(c.Argv[1])
 	switch {

@@ -6,7 +6,7 @@ import (
 	"lockserver/store"
 )
 
-// lookObject is the key that an OBJECT command asks about; without one it replies null and returns false.
+// lookObject looks up the key of an OBJECT command. If the key is missing it replies null and returns false.
 func (c *Ctx) lookObject() (store.Ref, bool) {
 	r := c.DB.LookQuietly(c.Argv[2])
 	if !r.OK() {

@@ -2,8 +2,8 @@ package commands
 
 import "lockserver/internal/keyevent"
 
-// del and unlink differ in what counts as freed beside the commands: the collector gives memory back so in
-// either case.
+// del and unlink differ in whether the removed keys count as freed lazily. In both cases the garbage
+// collector frees the memory.
 func del(c *Ctx) error { return removeKeys(c, c.DB.Store().Lazy().UserDel) }
 
 func unlink(c *Ctx) error { return removeKeys(c, true) }

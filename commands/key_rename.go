@@ -27,7 +27,7 @@ func renameKey(c *Ctx, key, newKey []byte) {
 	c.Notify(keyevent.Generic, "rename_to", newKey)
 }
 
-// renamenx finds a key's own name taken, without looking again: that would count as another use.
+// renamenx takes a key's own name as existing, without a second look-up, which would count as another use.
 func renamenx(c *Ctx) error {
 	key, newKey := c.Argv[1], c.Argv[2]
 	if !c.DB.FindToWrite(key).OK() {
@@ -74,7 +74,8 @@ func readDB(c *Ctx, a *Scanner) *store.DB {
 	return db
 }
 
-// copyDBs are the places of the databases that a COPY names: the last of them counts, all are looked at.
+// copyDBs returns the indexes of the arguments of COPY that name a database. The last one has effect, but the
+// rights to all of them are checked.
 func copyDBs(args [][]byte, dst []int) []int {
 	for i := 3; i+1 < len(args); i++ {
 		if ascii.EqualFold(args[i], "DB") {

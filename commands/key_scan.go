@@ -25,7 +25,7 @@ func keys(c *Ctx) error {
 	return nil
 }
 
-// matchesKey asks for the pattern "*" itself because no pattern matches the empty key.
+// matchesKey checks for the pattern "*" itself, because no pattern matches the empty key.
 func matchesKey(pattern []byte, key string) bool {
 	return string(pattern) == "*" || glob.Match(pattern, []byte(key), false)
 }
@@ -36,7 +36,7 @@ func scan(c *Ctx) error {
 	a := c.Args()
 	cursor := a.Cursor()
 	pattern, count := []byte("*"), int64(scanDefaultCount)
-	var kind []byte // as TYPE answers it, in any case; nil: every type
+	var kind []byte // the type's name as TYPE replies it, in any case; nil means every type
 	for a.More() {
 		switch scanOption(a) {
 		case "MATCH":
@@ -59,7 +59,7 @@ func scan(c *Ctx) error {
 		}
 	})
 	if kind != nil {
-		found = slices.DeleteFunc(found, func(key string) bool { // each is a hit, as in Redis
+		found = slices.DeleteFunc(found, func(key string) bool { // each counts as a hit, as in Redis
 			return !ascii.EqualFold(kind, c.DB.LookQuietly([]byte(key)).Kind().String())
 		})
 	}
@@ -70,10 +70,10 @@ func scan(c *Ctx) error {
 	return nil
 }
 
-// parseCursor reads a cursor as Redis does, which works on C strings: a zero byte ends it.
+// parseCursor parses a cursor like Redis, which works on C strings: a zero byte ends it.
 func parseCursor(b []byte) (uint64, bool) { return parseUint(clip(b, len(b))) }
 
-// Cursor reads the argument that is a cursor.
+// Cursor reads a cursor.
 func (s *Scanner) Cursor() uint64 {
 	cursor, ok := parseCursor(s.Bytes())
 	if !ok {
@@ -82,8 +82,8 @@ func (s *Scanner) Cursor() uint64 {
 	return cursor
 }
 
-// PieceOf returns how many entries a command examines that lists in pieces and has no limit in Redis. That is
-// COUNT (-1: not given), but at most the number that takes a millisecond.
+// PieceOf returns how many entries a command examines, if it lists in pieces and Redis has no limit for it.
+// That is COUNT (-1 if it was not given), but at most the number that takes about a millisecond.
 func PieceOf(count int64) int {
 	const most = 1000
 	if count < 0 {
@@ -92,17 +92,16 @@ func PieceOf(count int64) int {
 	return int(min(count, most))
 }
 
-// WritePiece begins the reply of a command that lists in pieces: the next cursor, and n elements, which
-// follow.
+// WritePiece begins the reply of a command that lists in pieces: the next cursor, and the header of n
+// elements. The caller writes the elements.
 func (c *Ctx) WritePiece(next uint64, n int) {
 	c.Out.Array(2)
 	c.Out.Bulk(strconv.AppendUint(c.Scratch(), next, 10))
 	c.Out.Array(n)
 }
 
-// parseUint reads a cursor, or one half of a stream's ID. It accepts a strict integer as everywhere, or an
-// integer in the form of C's strtoull. Blanks, a sign and zeros may precede that, and with a '-' it counts
-// down from 2^64.
+// parseUint parses a cursor, or one half of a stream's ID. It accepts a strict integer, and the form of C's
+// strtoull: blanks, a sign and zeros may come first. There a negative number counts down from 2^64.
 func parseUint(b []byte) (uint64, bool) {
 	if n, ok := decimal.ParseUint(b); ok {
 		return n, true

@@ -1,6 +1,6 @@
 package commands
 
-// KeyRows are the commands on keys, whatever their values are.
+// KeyRows returns the rows of the commands on keys of any type.
 func KeyRows() []Row {
 	var rows []Row
 	for _, part := range [][]Row{presenceRows(), expireRows(), ttlRows(), scanRows(), renameRows()} {
@@ -9,7 +9,7 @@ func KeyRows() []Row {
 	return append(rows, objectRow())
 }
 
-// presenceRows are the commands that ask for keys, or remove them.
+// presenceRows returns the rows of the commands that look for keys or remove them.
 func presenceRows() []Row {
 	tips := []string{"request_policy:multi_shard", "response_policy:agg_sum"}
 	return []Row{
@@ -35,7 +35,7 @@ func presenceRows() []Row {
 	}
 }
 
-// expireRows are the commands that set or remove deadlines.
+// expireRows returns the rows of the commands that set or remove deadlines.
 func expireRows() []Row {
 	cond := Opt(OneOf("condition", Flag("NX"), Flag("XX"), Flag("GT"), Flag("LT"))).From("7.0.0")
 	return []Row{
@@ -61,7 +61,7 @@ func expireRows() []Row {
 	}
 }
 
-// ttlRows are the commands that ask for deadlines.
+// ttlRows returns the rows of the commands that read deadlines.
 func ttlRows() []Row {
 	return []Row{
 		{Name: "ttl", Group: Generic, Since: "1.0.0", Flags: ReadOnly | Fast, Run: ttl,
@@ -82,7 +82,7 @@ func ttlRows() []Row {
 	}
 }
 
-// scanRows are the commands that find keys.
+// scanRows returns the rows of the commands that list keys.
 func scanRows() []Row {
 	return []Row{
 		{Name: "keys", Group: Generic, Since: "1.0.0", Flags: ReadOnly, Cats: CatDangerous, Run: keys,
@@ -102,7 +102,7 @@ func scanRows() []Row {
 	}
 }
 
-// renameRows are the commands that put a value at another key.
+// renameRows returns the rows of the commands that put a value at another key.
 func renameRows() []Row {
 	return []Row{
 		{Name: "rename", Group: Generic, Since: "1.0.0", Flags: Write, Run: rename,

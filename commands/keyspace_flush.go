@@ -18,10 +18,10 @@ func flushall(c *Ctx) error {
 	})
 }
 
-// empty runs what empties databases, and returns how many keys there were. ASYNC makes no difference to the
-// data: a database is dropped at once, and its memory is given back by the collector. Without it the client
-// hears first of what is gone. The keys count as freed beside the commands, but for those of a SYNC that may
-// not wait.
+// empty runs a command that empties databases; flush returns the number of removed keys. With or without
+// ASYNC a database is dropped at once, and the garbage collector frees its memory. Without ASYNC the client
+// gets its invalidation messages before the reply. The keys count as freed lazily, except those of a SYNC
+// that may not wait.
 func empty(c *Ctx, flush func() int) error {
 	a := c.Args()
 	async := c.DB.Store().Lazy().UserFlush
@@ -61,7 +61,7 @@ func swapdb(c *Ctx) error {
 	return nil
 }
 
-// readSwapIndex reads the number of a database; err is for what does not fit into 32 bits.
+// readSwapIndex reads the number of a database. It reports err if the number does not fit into 32 bits.
 func readSwapIndex(a *Scanner, err Error) int {
 	n := a.IntOr(err)
 	if n != int64(int32(n)) {

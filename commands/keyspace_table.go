@@ -1,6 +1,6 @@
 package commands
 
-// KeyspaceRows are the commands on whole databases.
+// KeyspaceRows returns the rows of the commands on whole databases.
 func KeyspaceRows() []Row {
 	mode := Opt(OneOf("flush-type", Flag("ASYNC").From("4.0.0"), Flag("SYNC").From("6.2.0")))
 	flushTips := []string{"request_policy:all_shards", "response_policy:all_succeeded"}

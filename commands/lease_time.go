@@ -8,10 +8,10 @@ import (
 // A lease ends in the millisecond behind its deadline, as every key does. So it is counted from CeilNowMS,
 // less one: it is over once all of its time has passed, and no reply shows more of it than was asked for.
 
-// LeaseLeftMS is how many whole milliseconds a lease with this deadline has left.
+// LeaseLeftMS returns how many whole milliseconds a lease with this deadline has left.
 func LeaseLeftMS(deadlineMS, nowUS int64) int64 { return max(0, deadlineMS+1-(nowUS+999)/1000) }
 
-// KeyLeftMS is how many whole milliseconds the key of a lock has left; -1: it has no deadline.
+// KeyLeftMS returns how many whole milliseconds the key of a lock has left, or -1 if it has no deadline.
 func KeyLeftMS(r store.Ref, nowUS int64) int64 {
 	switch {
 	case r.DeadlineMS() == 0:
@@ -22,8 +22,9 @@ func KeyLeftMS(r store.Ref, nowUS int64) int64 {
 	return max(0, r.DeadlineMS()-nowUS/1000)
 }
 
-// IsLease reports whether the deadline of a key is the lease of a lock or a semaphore of ours. That of a lock
-// that is shared with Redisson's readers is not: their scripts have given it, and count as Redis does.
+// IsLease reports whether the deadline of a key is the lease of one of our locks or semaphores. The deadline
+// of a lock that is shared with Redisson's readers is not: Redisson's scripts set it, so it counts as in
+// Redis.
 func IsLease(r store.Ref) bool {
 	if r.Kind() != store.Hash {
 		return false

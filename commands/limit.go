@@ -7,9 +7,9 @@ import (
 	"lockserver/store"
 )
 
-// A limiter is a string key with the state of package gcra. The key expires when the limiter is full again,
-// so an idle limiter takes no memory. A take that is refused changes nothing, unless the limiter was further
-// from full than its terms know: it is then as empty as they know (gcra.Answer.Emptied).
+// A limiter is a string key that holds the state of package gcra. The key expires when the limiter is full,
+// so an idle limiter takes no memory. A refused take changes nothing, with one exception: if the limiter is
+// emptier than the given terms allow, it becomes empty by these terms (gcra.Answer.Emptied).
 
 // takeCall is one call of LIMIT.TAKE.
 type takeCall struct {
@@ -18,12 +18,12 @@ type takeCall struct {
 	takeOptions
 }
 
-// takeOptions are the words behind the rates of LIMIT.TAKE and LIMIT.MTAKE.
+// takeOptions holds the options of LIMIT.TAKE and LIMIT.MTAKE, which follow the rates.
 type takeOptions struct {
 	cost   int64
 	waits  bool
-	waitMS int64 // 0: without limit
-	// owner waits without blocking its client (NOTIFY); nil: the client is blocked.
+	waitMS int64 // 0 means no limit
+	// owner waits without blocking its client (NOTIFY). If it is nil the client is blocked.
 	owner []byte
 }
 
@@ -41,8 +41,8 @@ func (l *takeCall) read(c *Ctx) error {
 	return a.Err()
 }
 
-// readPlain reads a call without options and with a rate that makes sense, as most calls are. False: it is
-// another call.
+// readPlain reads a call without options and with a valid rate, as most calls are. It returns false for any
+// other call.
 func (l *takeCall) readPlain(c *Ctx) bool {
 	if len(c.Argv) != 5 {
 		return false
@@ -59,7 +59,7 @@ func (l *takeCall) readPlain(c *Ctx) bool {
 	return ok
 }
 
-// read reads the options. The cost is 1 if the call does not say it.
+// read reads the options. The cost is 1 if the call does not have COST.
 func (l *takeOptions) read(a *Scanner) {
 	cost := false
 	l.cost = 1
@@ -91,7 +91,7 @@ func (l *takeOptions) read(a *Scanner) {
 	}
 }
 
-// readCost reads how many units a call takes or gives.
+// readCost reads the number of units that a call takes or gives back.
 func readCost(a *Scanner) int64 {
 	cost := a.IntOr(ErrLimitCost)
 	if cost < 0 {
@@ -100,7 +100,7 @@ func readCost(a *Scanner) int64 {
 	return cost
 }
 
-// readOwner reads the name of the owner that waits.
+// readOwner reads the name of the waiting owner.
 func (l *takeOptions) readOwner(a *Scanner) {
 	l.owner = a.Bytes()
 	if a.Err() == nil {
@@ -119,7 +119,7 @@ func readTerms(a *Scanner) (burst, count, periodMS int64) {
 	return burst, count, periodMS
 }
 
-// readRate reads the terms of a limiter.
+// readRate reads the burst, count and period of a limiter and returns its rate.
 func readRate(c *Ctx, a *Scanner) *gcra.Rate {
 	burst, count, periodMS := readTerms(a)
 	r, ok := c.rateOf(burst, count, periodMS)
@@ -129,8 +129,8 @@ func readRate(c *Ctx, a *Scanner) *gcra.Rate {
 	return r
 }
 
-// rateOf is gcra.NewRate. Most calls have the rate of the one before, which is not computed again. The result
-// is valid until the next call.
+// rateOf returns gcra.NewRate of these terms. It keeps the last rate, because most calls have the terms of
+// the call before. The result is valid until the next call.
 func (c *Ctx) rateOf(burst, count, periodMS int64) (r *gcra.Rate, ok bool) {
 	if terms := [...]int64{burst, count, periodMS}; terms != c.terms {
 		rate, ok := gcra.NewRate(burst, count, periodMS)
@@ -142,7 +142,7 @@ func (c *Ctx) rateOf(burst, count, periodMS int64) (r *gcra.Rate, ok bool) {
 	return &c.rate, true
 }
 
-// limitTake takes the cost from a limiter, waits for it, or replies that it was not to be had.
+// limitTake takes the cost from a limiter. If the limiter does not have it, the call waits or replies so.
 func limitTake(c *Ctx) error {
 	var l takeCall
 	if err := l.read(c); err != nil {
@@ -163,8 +163,8 @@ func limitTake(c *Ctx) error {
 	return err
 }
 
-// wait makes the client, or the owner of a call with NOTIFY, wait for its turn at the keys of w. many:
-// it is a LIMIT.MTAKE.
+// wait makes the client, or the owner of a call with NOTIFY, wait for its turn at the keys of w. many says
+// that the call is LIMIT.MTAKE.
 func (l *takeOptions) wait(c *Ctx, w Wait, many bool) error {
 	w.DeadlineMS, w.Queue = c.WaitEndMS(l.waitMS), true
 	if l.owner != nil {
@@ -173,7 +173,7 @@ func (l *takeOptions) wait(c *Ctx, w Wait, many bool) error {
 	return c.Block(w)
 }
 
-// take takes the cost, unless the rate or another waiter is in the way.
+// take takes the cost, unless the rate does not allow it or another waiter comes first.
 func (l *takeCall) take(c *Ctx) (gcra.Answer, error) {
 	// plant:limit-queue
 	if l.cost > 0 && c.Queues.Awaited(c.DB.ID(), l.key) {
@@ -182,29 +182,29 @@ func (l *takeCall) take(c *Ctx) (gcra.Answer, error) {
 	return takeFrom(c, l.key, l.rate, l.cost)
 }
 
-// refused is the answer to a call that takes nothing and changes nothing, whatever the limiter has.
+// refused returns the answer to a call that is refused whatever the limiter holds. Nothing changes.
 func (l *takeCall) refused(c *Ctx) (gcra.Answer, error) {
 	_, s, nowNS, err := findLimiter(c, l.key)
 	return behindOthers(l.rate, s, nowNS, l.cost), err
 }
 
-// behindOthers is the answer to a call that comes after waiters, whatever the limiter has.
+// behindOthers returns the answer to a call that comes behind waiters, whatever the limiter holds.
 func behindOthers(rate *gcra.Rate, s gcra.State, nowNS, cost int64) gcra.Answer {
-	a, retryNS := rate.Take(s, nowNS, 0), int64(1_000_000) // at least: how long the others wait is not known
+	a, retryNS := rate.Take(s, nowNS, 0), int64(1_000_000) // a lower limit: how long the others wait is not known
 	if would := rate.Take(s, nowNS, cost); !would.Allowed {
-		retryNS = would.RetryNS + a.ResetNS - would.ResetNS // it stays as far from full as it is
+		retryNS = would.RetryNS + a.ResetNS - would.ResetNS // the limiter stays as far from full as it is
 	}
 	a.Allowed, a.RetryNS = false, retryNS
 	return a
 }
 
-// tryAgain lets the queue of the limiter have its turn when this call could take its cost.
+// tryAgain has the queue of the limiter tried again at the time when this call can take its cost.
 func (l *takeCall) tryAgain(c *Ctx, a gcra.Answer) {
 	nowNS, _ := gcra.NowNS(c.DB.Store().NowUS())
 	c.Host.TryAgainAt(c, l.key, gcra.CeilMS(nowNS+a.RetryNS))
 }
 
-// tryTake is Wait.Try of a call that is at the head of the queue.
+// tryTake is the Wait.Try of a call at the head of the queue.
 func tryTake(c *Ctx) (bool, error) {
 	var l takeCall
 	if err := l.read(c); err != nil {
@@ -222,11 +222,11 @@ func tryTake(c *Ctx) (bool, error) {
 	return true, nil
 }
 
-// refuseTake is Wait.TimedOut.
+// refuseTake is the Wait.TimedOut of such a call.
 func refuseTake(c *Ctx) {
 	var l takeCall
-	_ = l.read(c)        // it was read before
-	a, _ := l.refused(c) // a key that is no limiter any more ends the wait before: tryTake fails
+	_ = l.read(c)        // no error: it was read before
+	a, _ := l.refused(c) // no error: tryTake ends the wait when the key is no limiter any more
 	l.reply(c, a)
 }
 
@@ -234,8 +234,8 @@ func (l *takeCall) reply(c *Ctx, a gcra.Answer) {
 	c.Out.Ints(int64(boolInt(a.Allowed)), l.rate.Burst(), a.Remaining, gcra.CeilMS(a.RetryNS), gcra.CeilMS(a.ResetNS))
 }
 
-// clThrottle is the command of redis-cell. Its burst is one less than what can be taken at once, and its
-// times are seconds, rounded up to the next one from a millisecond on.
+// clThrottle runs CL.THROTTLE of the module redis-cell. Its burst is 1 less than the units that can be taken
+// at once. Its times are in seconds: see throttleSeconds.
 func clThrottle(c *Ctx) error {
 	a := c.Args()
 	key, burst, count, seconds, cost := a.Key(), a.Int(), a.Int(), a.Int(), int64(1)
@@ -272,7 +272,8 @@ func clThrottle(c *Ctx) error {
 	return nil
 }
 
-// throttleSeconds are whole seconds: a part of one counts as one, less than a millisecond as none.
+// throttleSeconds returns whole seconds. A rest of a millisecond or more is rounded up, a smaller rest is
+// dropped.
 func throttleSeconds(ns int64) int64 {
 	const second, ms = 1_000_000_000, 1_000_000
 	if ns%second >= ms {
@@ -294,8 +295,8 @@ func takeFrom(c *Ctx, key []byte, rate *gcra.Rate, cost int64) (gcra.Answer, err
 	return a, nil
 }
 
-// putLimiter writes the state of a limiter that is not full. slot is that of findLimiter. moved reports
-// whether the slots of other keys count no more.
+// putLimiter writes the state of a limiter that is not full. slot is the result of findLimiter. moved reports
+// whether the slots of other keys are no longer valid.
 func putLimiter(c *Ctx, slot int, key []byte, s *gcra.State, event string) (moved bool) {
 	var text [64]byte
 	endMS := s.EndMS()
@@ -309,7 +310,7 @@ func putLimiter(c *Ctx, slot int, key []byte, s *gcra.State, event string) (move
 	return moved
 }
 
-// limitGive gives units back that were taken and not used. The waiters of the limiter get them.
+// limitGive gives back units that were taken and not used. The waiters of the limiter get them.
 func limitGive(c *Ctx) error {
 	a := c.Args()
 	key, cost := a.Key(), int64(1)
@@ -345,7 +346,7 @@ func limitGive(c *Ctx) error {
 	return nil
 }
 
-// findLimiter reads the state at a key, and the time of this unit. slot is for PutState.
+// findLimiter returns the state at a key, and the time of this unit. slot is for PutState.
 func findLimiter(c *Ctx, key []byte) (slot int, s gcra.State, nowNS int64, err error) {
 	nowNS, ok := gcra.NowNS(c.DB.Store().NowUS())
 	if !ok {

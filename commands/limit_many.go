@@ -7,11 +7,11 @@ import (
 	"lockserver/internal/gcra"
 )
 
-// LIMIT.MTAKE is LIMIT.TAKE of several limiters that give their units in one moment or not at all. While it
-// waits it has taken from none of them and has a place in the queue of each, as MLOCK has (lock_many.go): so
-// two of them cannot wait for each other.
+// LIMIT.MTAKE is LIMIT.TAKE of several limiters: it takes the cost from all of them at one moment, or from
+// none of them. While it waits it has taken nothing and has a place in the queue of each, as MLOCK has
+// (lock_many.go). So two calls cannot wait for each other.
 
-// mostLimits is how many limiters one call may name.
+// mostLimits is the largest number of limiters in a call.
 const mostLimits = 64
 
 // manyCall is one call of LIMIT.MTAKE.
@@ -20,26 +20,26 @@ type manyCall struct {
 	takeOptions
 }
 
-// oneLimit is a limiter of a call that names several. Most calls have the terms of the call before, so their
-// rates are kept.
+// oneLimit is a limiter of a call that names several. Its rate is kept, because most calls have the terms of
+// the call before.
 type oneLimit struct {
 	key    []byte
 	terms  [3]int64 // burst, count, period in milliseconds
 	rate   gcra.Rate
-	slot   int // of the key, until something changes
+	slot   int // the slot of the key; valid until something changes
 	state  gcra.State
 	answer gcra.Answer
 }
 
-// manyAnswer holds the outcome of a call. The figures are those of the limiter that has least, takes longest,
-// and is furthest from full.
+// manyAnswer holds the outcome of a call. Each figure is that of the most restrictive limiter: the fewest
+// units, the longest wait, the furthest from full.
 type manyAnswer struct {
 	gcra.Answer
-	refused int    // the place of the first limiter that refuses, from 1; 0: all allow it
+	refused int    // the number of the first limiter that refuses, from 1; 0 means that all allow it
 	slowest []byte // the key of the limiter with the longest RetryNS
 }
 
-// read reads the call. Its limiters are in memory of c, until done.
+// read reads the call. Its limiters are in memory of c; done releases them.
 func (m *manyCall) read(c *Ctx) error {
 	if m.readPlain(c) {
 		return nil
@@ -78,7 +78,7 @@ func (m *manyCall) read(c *Ctx) error {
 	return a.Err()
 }
 
-// readPlain reads a call without options that makes sense, as most calls are. False: it is another call.
+// readPlain reads a valid call without options, as most calls are. It returns false for any other call.
 func (m *manyCall) readPlain(c *Ctx) bool {
 	n := (len(c.Argv) - 2) / 4
 	if named, ok := decimal.ParseInt(c.Argv[1]); !ok || named != int64(n) || n < 1 || n > mostLimits || len(c.Argv) != 2+4*n {
@@ -98,7 +98,7 @@ func (m *manyCall) readPlain(c *Ctx) bool {
 	return true
 }
 
-// manyLimits returns n limiters, with the terms that they had in the last call.
+// manyLimits returns n limiters. They still have the terms and rates of the last call.
 func (c *Ctx) manyLimits(n int) []oneLimit {
 	if c.limits == nil {
 		c.limits = new([mostLimits]oneLimit)
@@ -106,8 +106,8 @@ func (c *Ctx) manyLimits(n int) []oneLimit {
 	return c.limits[:n]
 }
 
-// setTerms makes the rate that of the terms; false: they are no rate, or its burst takes too long to come
-// back.
+// setTerms sets the rate by these terms. It returns false if they are not valid, or if the burst takes too
+// long to fill.
 func (l *oneLimit) setTerms(burst, count, periodMS int64) (ok bool) {
 	terms := [...]int64{burst, count, periodMS}
 	if terms == l.terms {
@@ -120,7 +120,7 @@ func (l *oneLimit) setTerms(burst, count, periodMS int64) (ok bool) {
 	return ok
 }
 
-// namedBefore reports whether a limiter before the one at i has its key.
+// namedBefore reports whether an earlier limiter of the call has the key of the one at i.
 func (m *manyCall) namedBefore(i int) bool {
 	for j := range i {
 		if bytes.Equal(m.limits[j].key, m.limits[i].key) {
@@ -130,14 +130,15 @@ func (m *manyCall) namedBefore(i int) bool {
 	return false
 }
 
-// done lets go of the words of the call.
+// done drops the references to the words of the call.
 func (m *manyCall) done() {
 	for i := range m.limits {
 		m.limits[i].key = nil
 	}
 }
 
-// limitManyTake takes the cost from all limiters, waits for that, or replies that it was not to be had.
+// limitManyTake takes the cost from all limiters. If one of them does not have it, the call waits or replies
+// so.
 func limitManyTake(c *Ctx) error {
 	var m manyCall
 	defer m.done()
@@ -163,7 +164,8 @@ func limitManyTake(c *Ctx) error {
 	return err
 }
 
-// take takes the cost from each limiter, unless a rate or another waiter is in the way of one of them.
+// take takes the cost from each limiter, unless the rate of one of them does not allow it or another waiter
+// comes first there.
 func (m *manyCall) take(c *Ctx) (a manyAnswer, err error) {
 	if a, err = m.look(c, false); err != nil || m.cost == 0 {
 		return a, err
@@ -171,7 +173,7 @@ func (m *manyCall) take(c *Ctx) (a manyAnswer, err error) {
 	moved := false
 	for i := range m.limits {
 		l := &m.limits[i]
-		if a.Allowed || l.answer.Emptied { // an empty limiter has to be kept, though it refuses: see takeFrom
+		if a.Allowed || l.answer.Emptied { // an emptied limiter is stored although it refuses: see takeFrom
 			if moved {
 				l.slot, _ = c.DB.FindState(l.key)
 			}
@@ -181,8 +183,8 @@ func (m *manyCall) take(c *Ctx) (a manyAnswer, err error) {
 	return a, nil
 }
 
-// look asks all limiters, and changes nothing. refuse makes the answer that of a call that takes nothing,
-// whatever the limiters have.
+// look asks all limiters and changes nothing. With refuse the answer is that of a call that is refused
+// whatever the limiters hold.
 func (m *manyCall) look(c *Ctx, refuse bool) (a manyAnswer, err error) {
 	var nowNS int64
 	for i := range m.limits {
@@ -203,7 +205,7 @@ func (m *manyCall) look(c *Ctx, refuse bool) (a manyAnswer, err error) {
 	}
 	for i := range m.limits {
 		l := &m.limits[i]
-		if a.refused > 0 && l.answer.Allowed { // it would have allowed it, and keeps what it has
+		if a.refused > 0 && l.answer.Allowed { // another limiter refuses, so this one keeps its units
 			l.answer = l.rate.Take(l.state, nowNS, 0)
 		}
 		a.add(l, i == 0)
@@ -212,7 +214,7 @@ func (m *manyCall) look(c *Ctx, refuse bool) (a manyAnswer, err error) {
 	return a, nil
 }
 
-// add counts a limiter in.
+// add includes the answer of a limiter in the figures.
 func (a *manyAnswer) add(l *oneLimit, first bool) {
 	if first || l.answer.Remaining < a.Remaining {
 		a.Remaining = l.answer.Remaining
@@ -223,13 +225,13 @@ func (a *manyAnswer) add(l *oneLimit, first bool) {
 	a.ResetNS = max(a.ResetNS, l.answer.ResetNS)
 }
 
-// tryAgain lets the queue of the slowest limiter have its turn when that limiter allows the cost.
+// tryAgain has the queue of the slowest limiter tried again at the time when that limiter allows the cost.
 func (m *manyCall) tryAgain(c *Ctx, a *manyAnswer) {
 	nowNS, _ := gcra.NowNS(c.DB.Store().NowUS())
 	c.Host.TryAgainAt(c, a.slowest, gcra.CeilMS(nowNS+a.RetryNS))
 }
 
-// tryManyTake is Wait.Try of a call that is at the head of a queue.
+// tryManyTake is the Wait.Try of a call at the head of a queue.
 func tryManyTake(c *Ctx) (bool, error) {
 	var m manyCall
 	defer m.done()
@@ -248,12 +250,12 @@ func tryManyTake(c *Ctx) (bool, error) {
 	return true, nil
 }
 
-// refuseManyTake is Wait.TimedOut.
+// refuseManyTake is the Wait.TimedOut of such a call.
 func refuseManyTake(c *Ctx) {
 	var m manyCall
 	defer m.done()
-	_ = m.read(c)           // it was read before
-	a, _ := m.look(c, true) // a key that is no limiter any more ends the wait before: tryManyTake fails
+	_ = m.read(c)           // no error: it was read before
+	a, _ := m.look(c, true) // no error: tryManyTake ends the wait when a key is no limiter any more
 	a.reply(c)
 }
 

@@ -2,7 +2,7 @@ package commands
 
 import "slices"
 
-// LimitRows are the native commands for rates, and that of redis-cell.
+// LimitRows returns the rows of the native commands for rates, and of that of redis-cell.
 func LimitRows() []Row {
 	key := Key("key", RW|Access|Update|Insert)
 	rate := []Arg{key, Int("burst"), Int("count"), Int("period").Shown("period-ms")}

@@ -7,7 +7,7 @@ import (
 	"lockserver/store/list"
 )
 
-// lset looks at the key before it looks at the index, as Redis does.
+// lset checks the key before the index, as Redis does.
 func lset(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()

@@ -6,11 +6,11 @@ import (
 	"lockserver/store/list"
 )
 
-// moveCall is an element's way from one list to another.
+// moveCall is a call that moves an element from one list to another.
 type moveCall struct {
 	source, destination []byte
 	from, to            list.Side
-	waits               bool // it would, which Redis finds out in a look-up of its own
+	waits               bool // BLMOVE or BRPOPLPUSH: Redis looks up the source twice for these
 }
 
 func lmove(c *Ctx) error {
@@ -48,7 +48,7 @@ func (m *moveCall) runOrNull(c *Ctx, a *Scanner) error {
 	return nil
 }
 
-// runOrWait moves an element, or makes the client wait until it can; the timeout is still to be read from a.
+// runOrWait moves an element, or makes the client wait until it can. It reads the timeout from a.
 func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 	m.waits = true
 	deadlineMS := a.Deadline(c.CeilNowMS())
@@ -58,7 +58,7 @@ func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 	if done, err := m.run(c); done || err != nil {
 		return err
 	}
-	if !c.MayBlock { // another reply than that to a wait that ran out
+	if !c.MayBlock { // differs from the reply at the end of a wait, as in Redis
 		c.Out.Null()
 		return nil
 	}
@@ -67,8 +67,8 @@ func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
-// run moves an element if there is one, and reports whether there is; if not, nothing is written. A
-// destination of another type ends a wait with an error, and the element stays.
+// run moves an element and reports whether there was one; if not, nothing is written. If the destination has
+// another type, the call fails and the element stays.
 func (m *moveCall) run(c *Ctx) (done bool, err error) {
 	source, ok := c.DB.OpenList(m.source)
 	if m.waits && ok {
@@ -80,7 +80,7 @@ func (m *moveCall) run(c *Ctx) (done bool, err error) {
 	case source.List() == nil:
 		return false, nil
 	case string(m.source) == string(m.destination):
-		c.DB.FindToWrite(m.destination) // in Redis, too, that is another use
+		c.DB.FindToWrite(m.destination) // counts as another use, as in Redis
 		i := 0
 		if m.from == list.Right {
 			i = -1
@@ -105,7 +105,8 @@ func (m *moveCall) run(c *Ctx) (done bool, err error) {
 	return true, nil
 }
 
-// notify tells of a move, the arrival first; gone says that the source went with the element.
+// notify sends the events of a move, first that of the destination. gone says that the source was removed
+// with its last element.
 func (m *moveCall) notify(c *Ctx, gone bool) {
 	c.Notify(keyevent.List, pushEvents[m.to], m.destination)
 	c.NotifyTaken(keyevent.List, popEvents[m.from], m.source, gone)

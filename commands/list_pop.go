@@ -14,7 +14,7 @@ func blmpop(c *Ctx) error { return popFirstOrWait(c, store.List) }
 func blpop(c *Ctx) error  { return popOneOrWait(c, store.List, false) }
 func brpop(c *Ctx) error  { return popOneOrWait(c, store.List, true) }
 
-// popEnd is LPOP and RPOP.
+// popEnd runs LPOP and RPOP.
 func popEnd(c *Ctx, side list.Side) error {
 	a := c.Args()
 	key := a.Key()
@@ -67,7 +67,7 @@ func readSide(a *Scanner) list.Side {
 	return list.Left
 }
 
-// popList pops from a list if there is one, and writes its key and the elements.
+// popList pops from a list if it exists, and writes its key and the elements.
 func (p *popCall) popList(c *Ctx, key []byte) (done bool, err error) {
 	e, ok := c.DB.OpenList(key)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"lockserver/store/list"
 )
 
-// pushEvents and popEvents are what happens to a list at each of its ends.
+// pushEvents and popEvents are the names of the events at each end of a list.
 var (
 	pushEvents = [...]string{list.Left: "lpush", list.Right: "rpush"}
 	popEvents  = [...]string{list.Left: "lpop", list.Right: "rpop"}
@@ -16,7 +16,7 @@ func rpush(c *Ctx) error  { return pushList(c, list.Right, false) }
 func lpushx(c *Ctx) error { return pushList(c, list.Left, true) }
 func rpushx(c *Ctx) error { return pushList(c, list.Right, true) }
 
-// pushList is the push commands; existing: a missing list is not made.
+// pushList runs the push commands. With existing it does not create a missing list.
 func pushList(c *Ctx, side list.Side, existing bool) error {
 	a := c.Args()
 	key, elements := a.Key(), a.Rest()

@@ -26,7 +26,7 @@ func llen(c *Ctx) error {
 	return nil
 }
 
-// lindex looks at the key before it looks at the index, as Redis does.
+// lindex checks the key before the index, as Redis does.
 func lindex(c *Ctx) error {
 	a := c.Args()
 	l, err := c.findList(a.Key())
@@ -72,8 +72,8 @@ func lrange(c *Ctx) error {
 	return nil
 }
 
-// between is the part of length elements that two indexes name, both inclusive; a
-// negative one counts from the end.
+// between returns the part of a list of the given length between two inclusive indexes. A negative index
+// counts from the end.
 func between(start, stop int64, length int) (from, n int) {
 	if start < 0 {
 		start = max(start+int64(length), 0)
@@ -97,11 +97,11 @@ func writeElement(out *resp.Writer, v list.Value) {
 	}
 }
 
-// positionCall is what an LPOS asks for.
+// positionCall holds the options of LPOS.
 type positionCall struct {
-	rank   int64 // which match is the first to count; negative: from the right
-	count  int64 // most matches, 0: all; -1: one, and not as an array
-	maxLen int64 // most elements to look at, 0: all
+	rank   int64 // the first match that counts; negative: from the right
+	count  int64 // the largest number of matches, 0 means all; -1: no COUNT, so the reply is no array
+	maxLen int64 // the largest number of elements to compare, 0 means all
 }
 
 func lpos(c *Ctx) error {
@@ -151,7 +151,7 @@ func (p *positionCall) read(a *Scanner) {
 	}
 }
 
-// matches calls fn with the indexes of the matches that count.
+// matches calls fn with the index of each match that counts.
 func (p *positionCall) matches(l *list.List, element []byte, fn func(i int) bool) {
 	from, skip := list.Left, p.rank-1
 	if p.rank < 0 {

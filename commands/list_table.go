@@ -1,6 +1,6 @@
 package commands
 
-// ListRows are the commands on lists.
+// ListRows returns the rows of the commands on lists.
 func ListRows() []Row {
 	rows := listPushRows()
 	rows = append(rows, listPopRows()...)
@@ -9,7 +9,7 @@ func ListRows() []Row {
 	return append(rows, listEditRows()...)
 }
 
-// sideArg is the choice of an end of a list.
+// sideArg describes the choice of an end of a list.
 func sideArg(name string) Arg { return OneOf(name, Flag("LEFT"), Flag("RIGHT")) }
 
 func listPushRows() []Row {
