@@ -16,29 +16,29 @@ type lockCall struct {
 	lease  lease
 	shared bool
 	many   bool // MLOCK: the reply is an array
-	once   bool // a lock that the owner holds already is not counted once more
+	once   bool // a lock that the owner already holds gets no further hold
 	waits  bool
-	notify bool        // the client is not blocked by a wait, and gets the outcome later
-	waitMS int64       // 0: without limit
-	grants []lockGrant // of the keys, once they are locked; kept after a wait only
+	notify bool        // the client is not blocked, and gets the outcome later as a message
+	waitMS int64       // 0 means no limit
+	grants []lockGrant // one for each key, set when the locks are taken; kept only after a wait
 }
 
-// WaitingLock is what is kept of a call that waits as an owner: of LOCK, MLOCK or SEM.ACQUIRE, or of
-// LIMIT.TAKE with NOTIFY. There may be a million of them, so it is kept small. Keys, owner and permits it
-// finds in the words of the command.
+// WaitingLock holds the state of a call that waits for an owner: of LOCK, MLOCK or SEM.ACQUIRE, or of
+// LIMIT.TAKE or LIMIT.MTAKE with NOTIFY. There may be a million of them, so it is small: keys, owner and
+// permits are read from the words of the command.
 type WaitingLock struct {
 	leaseMS int64        // as lease.ms
-	grants  *[]lockGrant // nil: it has none
-	// number is how many keys the call names, or, of a semaphore, its limit when the call looked last; 0: the
-	// call has named none, and not looked.
+	grants  *[]lockGrant // nil means no grant
+	// number is the number of keys that the call names. For a semaphore it is the limit at the last try, or 0
+	// if the call has named no limit and has not tried.
 	number  int32
 	kind    waitKind
-	renewed bool // the lease has no time of its own
+	renewed bool // the call names no lease, so the server renews it
 	once    bool
-	traced  bool // the words have a traceparent
+	traced  bool // the command has a traceparent
 }
 
-// waitKind is what a WaitingLock waits for.
+// waitKind says what a WaitingLock waits for.
 type waitKind uint8
 
 const (
@@ -47,11 +47,11 @@ const (
 	waitsForLocks
 	waitsForShares
 	waitsForPermits
-	waitsForUnits     // of a limiter
-	waitsForManyUnits // of several limiters
+	waitsForUnits     // one limiter
+	waitsForManyUnits // several limiters
 )
 
-// kindOf is what a call of LOCK or MLOCK waits for.
+// kindOf returns the kind of wait of a LOCK or MLOCK.
 func kindOf(shared, many bool) waitKind {
 	switch {
 	case shared && many:
@@ -64,7 +64,7 @@ func kindOf(shared, many bool) waitKind {
 	return waitsForLock
 }
 
-// waitingUnits is a call that waits for units of a limiter, or of several.
+// waitingUnits returns the state of a call that waits for units of one or more limiters.
 func waitingUnits(many bool, limiters int) WaitingLock {
 	if many {
 		return WaitingLock{kind: waitsForManyUnits, number: int32(limiters)}
@@ -75,27 +75,27 @@ func waitingUnits(many bool, limiters int) WaitingLock {
 // Semaphore reports whether the call waits for permits of a semaphore.
 func (w *WaitingLock) Semaphore() bool { return w.kind == waitsForPermits }
 
-// Limiter reports whether the call waits for units of a limiter, or of several.
+// Limiter reports whether the call waits for units of one or more limiters.
 func (w *WaitingLock) Limiter() bool { return w.kind >= waitsForUnits }
 
-// lockGrant is what a call was given of one key.
+// lockGrant describes a grant to a call for one key.
 type lockGrant struct {
 	token   int64
-	counted bool   // it is a hold more
-	record  uint64 // Host.Held: another one if the hold was confirmed to another client since
-	permits int64  // of SEM.ACQUIRE
+	counted bool   // the call added a hold
+	record  uint64 // the result of Host.Held; the key has another number once the hold was confirmed to another client
+	permits int64  // for SEM.ACQUIRE
 }
 
-// notConfirmed stands for the number of a hold that was certainly not confirmed.
+// notConfirmed is the record of a hold that was certainly not confirmed.
 const notConfirmed = math.MaxUint64
 
-// canBeGivenBack reports whether the grant gave the owner a hold more that was not confirmed since. The
-// argument is the number that the key has now.
+// canBeGivenBack reports whether the grant added a hold that was not confirmed since. now is the key's
+// present record.
 func (g *lockGrant) canBeGivenBack(now uint64) bool {
 	return g.counted && (now == g.record || now == 0 || g.record == notConfirmed)
 }
 
-// read takes what follows the keys and checks it.
+// read reads the words behind the keys and validates them.
 func (l *lockCall) read(c *Ctx, a *Scanner) error {
 	l.owner = a.Bytes()
 	for a.More() {
@@ -137,12 +137,12 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 	}
 	_, err := l.lease.endMS(c)
 	if err == nil && l.notify && c.Host.Unconfirmed(c, l.keys, l.owner) {
-		l.once = true // the grant was not heard of, and is not to count twice
+		l.once = true // the client never saw the grant, so it must not count twice
 	}
 	return err
 }
 
-// lock acquires, or waits, or answers nil.
+// lock acquires the lock. If it is held, the call waits or replies null.
 func lock(c *Ctx) error {
 	a := c.Args()
 	l := lockCall{keys: a.Take(1)}
@@ -160,7 +160,7 @@ func lock(c *Ctx) error {
 	return l.orWait(c)
 }
 
-// orWait is what becomes of a call that cannot have its locks now.
+// orWait handles a call that cannot have its locks now: it waits, or replies null.
 func (l *lockCall) orWait(c *Ctx) error {
 	if !l.waits || !c.MayBlock {
 		for _, key := range l.keys {
@@ -172,7 +172,7 @@ func (l *lockCall) orWait(c *Ctx) error {
 	return l.park(c)
 }
 
-// refuse answers that the locks could not be had.
+// refuse replies that the locks are not available.
 func (l *lockCall) refuse(c *Ctx) {
 	if l.many {
 		c.Out.NullArray()
@@ -181,8 +181,8 @@ func (l *lockCall) refuse(c *Ctx) {
 	}
 }
 
-// acquire takes one lock for the owner and returns the token; 0: it is held, or kept for who
-// waits, and nothing was changed.
+// acquire takes one lock for the owner and returns the token. It returns 0 and changes nothing if the lock is
+// held, or kept for a waiter.
 func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
 	if c.DB.HasCompanions() {
 		if ok, err := l.admits(c, key); !ok {
@@ -200,7 +200,7 @@ func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
 	return l.take(c, key, held, edit, 0), nil
 }
 
-// admits reports whether the owner may have a lock now.
+// admits reports whether the owner may have a lock now. It is for databases with companions of Redisson.
 func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
 	head, _ := fairHead(c, key)
 	first := head != nil && bytes.Equal(head, l.owner)
@@ -220,22 +220,22 @@ func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
 	return held.holds > 0 || head == nil || first, nil
 }
 
-// allows is admits as far as the lock itself and the native queue go. An owner may have its own lock at any
-// time, without queueing, and a free one if no waiter is before it. first: it is the first of RFairLock's
-// queue, which precedes the native one.
+// allows is the part of admits about the lock itself and the native queue. An owner may take its own lock at
+// any time without queueing, and a free lock if no waiter comes first. first says that the owner is the head
+// of RFairLock's queue, which precedes the native queue.
 func (l *lockCall) allows(c *Ctx, key []byte, held heldLock, first bool) (bool, error) {
-	if held.holds > math.MaxInt64-int64(len(l.keys)) { // MLOCK may name a key more than once
+	if held.holds > math.MaxInt64-int64(len(l.keys)) { // MLOCK may name a key several times
 		return false, ErrOverflow
 	}
-	if !held.taken && !store.TokenCanRise(c.NowMS()*1000, held.token) { // it has no owner, or a new token would have to exceed it
+	if !held.taken && !store.TokenCanRise(c.NowMS()*1000, held.token) { // no owner holds it, so a new token is needed, which must exceed the last one
 		return false, ErrTokenRange
 	}
 	return held.holds > 0 || !held.taken && (first || !c.Queues.Awaited(c.DB.ID(), key)), nil
 }
 
-// takeAt takes a lock that admits has found to be the owner's to take.
+// takeAt takes a lock that admits allowed the owner to take.
 func (l *lockCall) takeAt(c *Ctx, key []byte) (token int64) {
-	floor, _ := fence(c, key) // first: what is looked up moves, if something overdue dies of it
+	floor, _ := fence(c, key) // before openLock: the look-up may remove an overdue key, and that moves other slots
 	held, edit, err := openLock(c.DB, key, l.owner)
 	fresh, was := held.holds == 0, held.token
 	if err != nil || l.shared {
@@ -253,17 +253,17 @@ func (l *lockCall) takeAt(c *Ctx, key []byte) (token int64) {
 	return token
 }
 
-// counts reports whether the call gives the owner one hold more.
+// counts reports whether the call adds a hold.
 func (l *lockCall) counts(held heldLock) bool { return held.holds == 0 || !l.once } // plant:lock-counts
 
-// take gives the owner one hold more, or confirms the one that it has. A new token is above floor.
+// take adds a hold, or confirms the hold that the owner has. A new token is greater than floor.
 func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, floor int64) (token int64) {
 	token = held.token
 	// plant:lock-token
 	if held.holds == 0 || token == 0 { // a lock that Redisson's scripts took has no token yet
 		token = c.Host.NextToken(max(token, floor))
 	}
-	endMS, _ := l.lease.endMS(c) // checked before
+	endMS, _ := l.lease.endMS(c) // no error: it was checked before
 	if edit.Hash() == nil {
 		edit.MakeLock(l.owner, token, l.lease.unit == "", endMS)
 	} else {
@@ -277,7 +277,7 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 		edit.Expire(endMS)
 	}
 	was := uint64(0)
-	if held.holds > 0 && l.once { // a confirmed hold keeps its time
+	if held.holds > 0 && l.once { // a confirmed hold keeps its start time
 		was = c.DB.LockRecord(key)
 	}
 	record := c.Host.Held(c, key, l.owner, token, l.lease.unit == "", was)
@@ -299,14 +299,14 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	return token
 }
 
-// again makes the event that of an owner that holds the lock already. counts: it holds it once more.
+// again makes the event that of an owner that already holds the lock. counts says that the call added a hold.
 func (e *LockEvent) again(counts bool) {
 	if e.Reason = lockhistory.Again; !counts {
 		e.Kind, e.Reason = lockhistory.Renewed, lockhistory.Once
 	}
 }
 
-// mode is how the call wants the locks.
+// mode returns the mode in which the call wants the locks.
 func (l *lockCall) mode() lockhistory.Mode {
 	if l.shared {
 		return lockhistory.Shared
@@ -314,7 +314,7 @@ func (l *lockCall) mode() lockhistory.Mode {
 	return lockhistory.Exclusive
 }
 
-// park makes the client wait its turn.
+// park makes the client wait for its turn.
 func (l *lockCall) park(c *Ctx) error {
 	own := WaitingLock{leaseMS: l.lease.ms, number: int32(len(l.keys)), kind: kindOf(l.shared, l.many), renewed: l.lease.unit == "", once: l.once, traced: c.Traced}
 	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Units: l.units(), Notify: l.notify, Lock: own})
@@ -324,7 +324,7 @@ func (l *lockCall) park(c *Ctx) error {
 	return err
 }
 
-// LeaseMS is the lease that the call asks for, in milliseconds; 0: the one that the server renews.
+// LeaseMS returns the requested lease in milliseconds, or 0 for a lease that the server renews.
 func (w *WaitingLock) LeaseMS() int64 {
 	if w.renewed {
 		return 0
@@ -332,7 +332,7 @@ func (w *WaitingLock) LeaseMS() int64 {
 	return w.leaseMS
 }
 
-// Mode is how the call wants the locks, or permits.
+// Mode returns the mode in which the call wants the locks or permits.
 func (w *WaitingLock) Mode() lockhistory.Mode {
 	switch w.kind {
 	case waitsForPermits:
@@ -343,21 +343,21 @@ func (w *WaitingLock) Mode() lockhistory.Mode {
 	return lockhistory.Exclusive
 }
 
-// Many reports whether the call is an MLOCK, or a LIMIT.MTAKE.
+// Many reports whether the call is an MLOCK or a LIMIT.MTAKE.
 func (w *WaitingLock) Many() bool {
 	return w.kind == waitsForLocks || w.kind == waitsForShares || w.kind == waitsForManyUnits
 }
 
-// Renews makes the call ask for the lease that a later one asks for.
+// Renews gives the call the lease that a later call of the same owner asks for.
 func (w *WaitingLock) Renews(later *WaitingLock) {
 	w.leaseMS, w.renewed = later.leaseMS, later.renewed
-	if w.kind != waitsForPermits { // a semaphore's queue counts with it
+	if w.kind != waitsForPermits { // the queue of a semaphore depends on once
 		w.once = later.once
 	}
 }
 
-// NotConfirmed says that the owner has not confirmed what the call was granted. So Undo gives it back even
-// if another owner of the same lock has confirmed a grant of its own.
+// NotConfirmed says that the owner has not confirmed the grants of the call. So Undo gives them back even if
+// another owner of the same lock has confirmed its own grant.
 func (w *WaitingLock) NotConfirmed() {
 	if w.grants != nil {
 		for i := range *w.grants {
@@ -366,7 +366,7 @@ func (w *WaitingLock) NotConfirmed() {
 	}
 }
 
-// Keys is the number of keys that the call names.
+// Keys returns the number of keys that the call names.
 func (w *WaitingLock) Keys() int {
 	if w.Many() {
 		return int(w.number)
@@ -374,22 +374,22 @@ func (w *WaitingLock) Keys() int {
 	return 1
 }
 
-// KeysIn are the keys among the words of the call's command.
+// KeysIn returns the keys in the words of the call's command.
 func (w *WaitingLock) KeysIn(argv [][]byte) [][]byte {
 	if w.kind == waitsForManyUnits {
 		keys := make([][]byte, w.number)
 		for i := range keys {
-			keys[i] = argv[2+4*i] // its terms are behind it
+			keys[i] = argv[2+4*i] // each key is followed by its three terms
 		}
 		return keys
 	}
 	if w.Many() {
-		return argv[2 : 2+w.number] // behind numkeys
+		return argv[2 : 2+w.number] // the keys follow numkeys
 	}
 	return argv[1:2]
 }
 
-// AppendTokens appends those that the call was granted, in the order of its keys.
+// AppendTokens appends the tokens of the grants, in the order of the keys.
 func (w *WaitingLock) AppendTokens(tokens []int64) []int64 {
 	if w.grants != nil {
 		for _, g := range *w.grants {
@@ -399,11 +399,11 @@ func (w *WaitingLock) AppendTokens(tokens []int64) []int64 {
 	return tokens
 }
 
-// call is the call that waits, as it was.
+// call restores the call that waits.
 func (w *WaitingLock) call(c *Ctx) lockCall {
 	at := 1
 	if w.Many() {
-		at = 2 // behind numkeys
+		at = 2 // after numkeys
 	}
 	end := at + w.Keys()
 	shared := w.kind == waitsForShare || w.kind == waitsForShares
@@ -415,7 +415,7 @@ func (w *WaitingLock) call(c *Ctx) lockCall {
 	return l
 }
 
-// Try implements Waiting: it is the call's turn, after a wait.
+// Try implements Waiting: the call has its turn.
 func (w *WaitingLock) Try(c *Ctx) (bool, error) {
 	switch w.kind {
 	case waitsForPermits:
@@ -468,9 +468,9 @@ func (w *WaitingLock) Undo(c *Ctx) {
 	}
 }
 
-// giveBack releases locks with a grant that never reached the client, unless they have been released since,
-// or were confirmed to the owner again by a second LOCK ... ONCE over another connection. If the second of
-// those is lost as well, the lock ends with its lease.
+// giveBack releases locks of a grant that never reached the client. It leaves out locks that have been
+// released since, and holds that a second LOCK ... ONCE has confirmed over another connection. If the reply
+// of that call is lost as well, the lock ends with its lease.
 func (l *lockCall) giveBack(c *Ctx) {
 	for i, key := range l.keys {
 		g := l.grants[i]

@@ -1,8 +1,8 @@
 package commands
 
-// guard runs another command if a token is the current one of a lock that is held, in the same unit: no other
-// owner can take the lock in between. With the token of a shared holder it only runs what reads. The holders
-// of a semaphore are not alone, and may run anything.
+// guard runs another command if a token is the current token of a held lock. Both happen in one unit, so that
+// no other owner can take the lock in between. With the token of a shared holder only commands that read may
+// run. With that of a semaphore's holder any command may run, although there are other holders.
 func guard(c *Ctx) error {
 	a := c.Args()
 	key, token, argv := a.Key(), readTokenNumber(a), a.Rest()
@@ -36,10 +36,10 @@ func guard(c *Ctx) error {
 	return c.Host.Nested(c, row, argv)
 }
 
-// guardable reports whether the command may run under GUARD: it acts on data, not on the connection, a
-// transaction or a subscription. Those are the ones that a transaction does not queue or a script may not
-// call. A command that scripts may not call because it blocks does not block here either. A script is one
-// unit.
+// guardable reports whether the command may run under GUARD: it must act on data, not on the connection, a
+// transaction or a subscription. So commands are refused that a transaction does not queue or that a script
+// may not call. Commands that scripts may not call because they block are allowed: here they do not block. A
+// script is one unit.
 func guardable(r *Row) bool {
 	switch {
 	case r.Inner != 0, r.Group == Connection, r.Flags&(NoMulti|Immediate) != 0:
@@ -48,6 +48,6 @@ func guardable(r *Row) bool {
 	return !r.Flags.Has(NoScript) || r.Flags.Has(Blocking) || runsScript(r)
 }
 
-// runsScript reports whether the command runs a script or a function: those, and no
-// other of their group, have keys.
+// runsScript reports whether the command runs a script or a function. Only such commands of that group have
+// keys.
 func runsScript(r *Row) bool { return r.Group == Scripting && len(r.Keys()) > 0 }

@@ -6,18 +6,18 @@ import (
 	"lockserver/store"
 )
 
-// A latch is the string that Redisson's RCountDownLatch keeps: how many counts are left. A latch without a
-// key is open. Redisson's clients wait for a message on the latch's channel. Native waiters are woken by the
-// change of the key, whatever caused it.
+// A latch is the string of Redisson's RCountDownLatch: the number of counts that are left. Without a key the
+// latch is open. Redisson's clients wait for a message on the latch's channel. Native waiters are woken by
+// any change of the key.
 const latchChannel = "redisson_countdownlatch__channel__"
 
-// LatchMode is the mode of a latch, where those of locks are shown.
+// LatchMode is the mode of a latch in lists of locks.
 const LatchMode = "latch"
 
 // The messages of that channel: the latch is open, or it has a new count.
 var latchOpened, latchClosed = []byte("0"), []byte("1")
 
-// announceLatch sends a message to Redisson's waiters. Their channel has the key in braces in any case.
+// announceLatch sends a message to Redisson's waiters. Their channel always has the key in braces.
 func announceLatch(c *Ctx, key, message []byte) {
 	if !c.Host.AnyoneListens() {
 		return
@@ -27,7 +27,8 @@ func announceLatch(c *Ctx, key, message []byte) {
 	c.Host.Publish(channel, message)
 }
 
-// latchCount returns the count of what is at a key; 0 and less is open. exists: there is something.
+// latchCount returns the count of a latch, which is open at 0 and below. exists reports whether the key
+// exists.
 func latchCount(r store.Ref) (count int64, exists bool, err error) {
 	switch {
 	case !r.OK():
@@ -42,14 +43,14 @@ func latchCount(r store.Ref) (count int64, exists bool, err error) {
 	return count, true, nil
 }
 
-// Latch is a latch that is closed.
+// Latch is a closed latch.
 type Latch struct {
 	Count int64
-	TTLMS int64 // until the key dies; -1: it has no deadline
+	TTLMS int64 // the time until the key expires, or -1
 }
 
-// FindLatch returns the latch at a key that clients wait for; ok is false if there is none. Without waiters a
-// latch is a number like any other.
+// FindLatch returns the closed latch at a key for which clients wait, or false. Without waiters it returns
+// false, because a latch is then a number like any other.
 func FindLatch(c *Ctx, key []byte) (l Latch, ok bool) {
 	if c.Queues.LatchAwaited(c.DB.ID(), key) == 0 {
 		return l, false
@@ -63,14 +64,14 @@ func FindLatch(c *Ctx, key []byte) (l Latch, ok bool) {
 	return Latch{count, of.TTLMS(c.DB.Store().NowUS())}, true
 }
 
-// openLatch removes a latch that is closed, which opens it.
+// openLatch opens a closed latch by removing its key.
 func openLatch(c *Ctx, key []byte) {
 	c.DB.Delete(key)
 	announceLatch(c, key, latchOpened)
 	c.Notify(keyevent.Generic, "del", key)
 }
 
-// readCounts reads a number of counts, which is at least 1.
+// readCounts reads a number of counts, at least 1.
 func readCounts(a *Scanner) int64 {
 	n := a.Int()
 	if a.Err() == nil && n < 1 {
@@ -79,7 +80,7 @@ func readCounts(a *Scanner) int64 {
 	return n
 }
 
-// latchSet closes a latch that does not exist: it gets a count.
+// latchSet closes a latch that does not exist, by giving it a count.
 func latchSet(c *Ctx) error {
 	a := c.Args()
 	key, n := a.Key(), readCounts(a)
@@ -101,7 +102,7 @@ func latchSet(c *Ctx) error {
 	return nil
 }
 
-// latchDown takes counts from a latch. The last one removes the key.
+// latchDown subtracts counts from a latch. The last count removes the key.
 func latchDown(c *Ctx) error {
 	a := c.Args()
 	key, n := a.Key(), int64(1)
@@ -123,7 +124,7 @@ func latchDown(c *Ctx) error {
 	case !exists:
 	case left > 0:
 		c.DB.SetInt(key, left)
-		c.Notify(keyevent.String, "incrby", key) // as of DECR
+		c.Notify(keyevent.String, "incrby", key) // the event of DECR
 	default:
 		c.DB.Delete(key)
 		if count > 0 {
@@ -136,7 +137,7 @@ func latchDown(c *Ctx) error {
 	return nil
 }
 
-// latchGet replies how many counts are left.
+// latchGet replies the number of counts that are left.
 func latchGet(c *Ctx) error {
 	count, _, err := latchCount(c.DB.Find(c.Args().Key()))
 	if err != nil {
@@ -146,13 +147,13 @@ func latchGet(c *Ctx) error {
 	return nil
 }
 
-// latchWait replies 1 if the latch is open, or waits for that. All waiters of a latch can go at the same time
-// or none can, so a strict queue, in which only the first one tries, is enough.
+// latchWait replies 1 if the latch is open, or waits until it is. Either all waiters of a latch can go or no
+// waiter can. So a strict queue, in which only the head tries, is enough.
 func latchWait(c *Ctx) error {
 	a := c.Args()
 	key, waits, waitMS := a.Key(), false, int64(0)
 	for a.More() {
-		a.Option() // WAIT is the only one
+		a.Option() // WAIT is the only option
 		if waits {
 			a.Syntax()
 		}
@@ -190,7 +191,7 @@ func replyOpen(c *Ctx, open bool) {
 	}
 }
 
-// readWaitMS reads how many milliseconds to wait; 0: without limit.
+// readWaitMS reads the longest time to wait in milliseconds. 0 means no limit.
 func readWaitMS(a *Scanner) int64 {
 	ms := a.IntOr(ErrTimeout)
 	if ms < 0 {

@@ -1,6 +1,6 @@
 package commands
 
-// LatchRows are the native commands on latches.
+// LatchRows returns the rows of the native commands on latches.
 func LatchRows() []Row {
 	return []Row{
 		{Name: "latch.set", Group: Lock, Since: "0.1.0", Flags: Write | DenyOOM | Fast, Run: latchSet,

@@ -8,23 +8,23 @@ import (
 	"lockserver/store"
 )
 
-// lockFilter is what LOCK.LIST asks of a lock; nil: nothing.
+// lockFilter holds the filters of LOCK.LIST; nil means no filter.
 type lockFilter struct{ pattern, owner []byte }
 
 // listedLock is a lock that LOCK.LIST shows.
 type listedLock struct {
 	key    string
-	mode   string // empty: it has no shared holders
-	holder Holder // of its own, whatever becomes of the lock
-	latch  int64  // what is left of a latch; 0: it is none
+	mode   string // empty for a lock that never had shared holders
+	holder Holder // a copy, valid whatever happens to the lock
+	latch  int64  // the count of a latch, or 0 for a lock
 }
 
-// latchCursor marks the cursor of a list that has not come to the end of the latches, which come first.
+// latchCursor marks a cursor in the list of latches, which come before the locks.
 const latchCursor = 1 << 63
 
-// lockList lists the held locks of the database that the client may read, in no order: those that have a
-// token. One that Redisson's scripts took is among them as soon as a native command has. Before them come the
-// latches that clients wait for. With a cursor it looks at some of them, as SCAN does.
+// lockList lists the held locks of the database that have a token and that the client may read, in no order.
+// A lock of Redisson's scripts has a token after the first native command on it. Before the locks come the
+// latches for which clients wait. With a cursor it examines a part of them, as SCAN does.
 func lockList(c *Ctx) error {
 	var f lockFilter
 	var cursor uint64
@@ -73,7 +73,7 @@ func lockList(c *Ctx) error {
 	return nil
 }
 
-// lockPiece looks at count latches and locks below a cursor; -1: the default of SCAN.
+// lockPiece examines count latches and locks below a cursor. A count of -1 means the default of SCAN.
 func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 	var found []listedLock
 	left, next := PieceOf(count), uint64(0)
@@ -84,7 +84,7 @@ func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 				found = append(found, l)
 			}
 		})
-		cursor = math.MaxInt // all locks
+		cursor = math.MaxInt // the cursor of the whole list of locks
 		switch {
 		case next != 0:
 			next |= latchCursor
@@ -107,8 +107,7 @@ func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 	}
 }
 
-// each visits those who hold a key's lock and are to be shown: the filter wants them, and the client may read
-// the key.
+// each visits the holders of a key's lock that match the filter, if the client may read the key.
 func (f *lockFilter) each(c *Ctx, key string, r store.LiveRef, visit func(l listedLock) bool) {
 	if f.pattern != nil && !glob.Match(f.pattern, []byte(key), false) || !c.Host.MayRead(c, []byte(key)) {
 		return
@@ -117,7 +116,7 @@ func (f *lockFilter) each(c *Ctx, key string, r store.LiveRef, visit func(l list
 	if err != nil || !state.Held() {
 		return
 	}
-	if f.owner != nil && state.Limit > 0 && CheckOwner(f.owner) == nil { // there may be many holders
+	if f.owner != nil && state.Limit > 0 && CheckOwner(f.owner) == nil { // a semaphore may have many holders
 		if h, ok := HolderOf(r, f.owner); ok {
 			visit(listed(key, &state, h))
 		}
@@ -128,7 +127,8 @@ func (f *lockFilter) each(c *Ctx, key string, r store.LiveRef, visit func(l list
 	})
 }
 
-// latch returns what is shown of a latch with waiters; ok is false if it is not to be shown.
+// latch returns the entry for a latch with waiters; ok is false if the filter or the rights of the client
+// exclude it.
 func (f *lockFilter) latch(c *Ctx, q *waiting.Queue) (l listedLock, ok bool) {
 	key := []byte(q.Key())
 	if f.owner != nil || f.pattern != nil && !glob.Match(f.pattern, key, false) || !c.Host.MayRead(c, key) {
@@ -142,7 +142,7 @@ func (f *lockFilter) latch(c *Ctx, q *waiting.Queue) (l listedLock, ok bool) {
 	return l, ok
 }
 
-// listed is what is shown of a holder of a lock.
+// listed returns the entry for a holder of a lock.
 func listed(key string, state *LockState, h Holder) listedLock {
 	l := listedLock{key: key, holder: h}
 	switch {

@@ -1,18 +1,17 @@
 package commands
 
-// MLOCK is LOCK of several keys that become the owner's in one moment or not at all. While it waits it holds
-// none of them and has a place in the queue of each. The same key twice is two holds, which
-// MUNLOCK of the same keys gives back; with ONCE it is one.
+// MLOCK is LOCK of several keys: the owner gets all of them at one moment, or none of them. While it waits it
+// holds no key and has a place in the queue of each. A key that is named twice gets two holds, which MUNLOCK
+// of the same keys gives back; with ONCE it gets one.
 //
-// There is no barging: a free key goes only to the first of its queue, even if that is an MLOCK and its
-// other keys are still taken. So two that wait for each other's place would wait for ever. They
-// cannot: a waiter enters all its queues in one moment and keeps its places until it leaves them all in one
-// moment. All queues therefore have the order of arrival, and a waiter stands only behind those that came
-// before it. The one that came first of all stands first in each of its queues; it waits for holders alone,
-// and what they release is kept for it. A deadlock cycle must go through a holder that waits itself, and that
-// one the server refuses (internal/waiting/deadlock.go).
+// A free key goes only to the first waiter of its queue, even if that is an MLOCK with other keys that are
+// still taken. Two calls cannot wait for each other's place for ever. A waiter enters all its queues at one
+// moment, and leaves them all at one moment. So all queues have the order of arrival, and a waiter stands
+// only behind waiters that came before it. The earliest waiter of all is the first in each of its queues. It
+// waits for holders alone, and each key that they release is kept for it. A deadlock cycle must therefore
+// contain a holder that waits. The server refuses the wait of that holder (internal/waiting/deadlock.go).
 
-// mlock acquires all keys, or waits for all, or answers nil.
+// mlock acquires all keys. If one is held, the call waits or replies null.
 func mlock(c *Ctx) error {
 	a := c.Args()
 	l := lockCall{keys: lockKeys(a), many: true}
@@ -28,13 +27,13 @@ func mlock(c *Ctx) error {
 	return l.orWait(c)
 }
 
-// lockKeys reads numkeys and the keys, behind which the owner stands.
+// lockKeys reads numkeys and the keys. The owner must follow.
 func lockKeys(a *Scanner) [][]byte { return a.CountedKeys(1, ErrTooManyKeys) }
 
 // acquireAll takes every lock for the owner and replies the tokens, or changes nothing and returns false.
 func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 	all := true
-	for _, key := range l.keys { // to the last one: each may be an error
+	for _, key := range l.keys { // no early end: each key may be an error
 		ok, err := l.admits(c, key)
 		if err != nil {
 			return false, err
@@ -58,7 +57,7 @@ func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 	return true, nil
 }
 
-// countsAt is counts for a key that admits has let in.
+// countsAt is counts for a key that admits allowed the owner to take.
 func (l *lockCall) countsAt(c *Ctx, key []byte) bool {
 	held, r, err := peekLock(c.DB, key, l.owner)
 	if err == nil && !l.shared {

@@ -9,20 +9,20 @@ import (
 	"lockserver/store/list"
 )
 
-// What Redisson keeps and says beside the hash of a lock, so that its clients and ours can share one. None
-// of it is looked up unless the database has a key that begins with store.CompanionPrefix.
+// The keys and messages that Redisson uses besides the hash of a lock, so that its clients and ours can share
+// one. None of the keys is looked up unless the database has a key that begins with store.CompanionPrefix.
 const (
-	redissonChannel  = "redisson_lock__channel"          // RLock: who waits listens here for unlockMessage
+	redissonChannel  = "redisson_lock__channel"          // RLock: waiters subscribe to it for unlockMessage
 	redissonToken    = store.CompanionPrefix + "token"   // RFencedLock: a string, the last token
-	redissonQueue    = store.CompanionPrefix + "queue"   // RFairLock: a list of the owners that wait
-	redissonTimeouts = store.CompanionPrefix + "timeout" // RFairLock: a sorted set, until when (ms) each keeps its place
+	redissonQueue    = store.CompanionPrefix + "queue"   // RFairLock: a list of the waiting owners
+	redissonTimeouts = store.CompanionPrefix + "timeout" // RFairLock: a sorted set, the time (ms) at which each loses its place
 )
 
-// unlockMessage is what Redisson publishes when a lock is released.
+// unlockMessage is the message that Redisson publishes when a lock is released.
 var unlockMessage = []byte("0")
 
-// companion appends the name that Redisson gives to what belongs to a lock. It has the key in braces, so
-// that a cluster keeps both in one place, unless the key has braces of its own.
+// companion appends Redisson's name for a key beside a lock. The lock's key is in braces there, so that a
+// cluster keeps both in one slot, unless it has braces of its own.
 func companion(dst []byte, name string, key []byte) []byte {
 	dst = append(append(dst, name...), ':')
 	if bytes.IndexByte(key, '{') >= 0 {
@@ -31,7 +31,8 @@ func companion(dst []byte, name string, key []byte) []byte {
 	return append(append(append(dst, '{'), key...), '}')
 }
 
-// LocksOf returns the two names that the lock of a companion can have; an empty one stands for none.
+// LocksOf returns the two possible names of the lock to which a companion belongs. A name is empty if there
+// is no such lock.
 func LocksOf(companionKey []byte) (bare, whole []byte) {
 	_, whole, ok := bytes.Cut(companionKey, []byte{':'})
 	if !ok {
@@ -43,8 +44,8 @@ func LocksOf(companionKey []byte) (bare, whole []byte) {
 	return bare, whole
 }
 
-// announce tells Redisson's clients that a lock has been released: all waiters, the one that is next, and
-// with the message tell those of an RReadWriteLock.
+// announce sends Redisson's clients the messages of a release: one to all waiters, one to the next waiter of
+// an RFairLock, and tell to those of an RReadWriteLock.
 func announce(c *Ctx, key, tell []byte) {
 	channel := companion(make([]byte, 0, 128), redissonChannel, key)
 	c.Host.Publish(channel, unlockMessage)
@@ -54,9 +55,10 @@ func announce(c *Ctx, key, tell []byte) {
 	c.Host.Publish(companion(channel[:0], rwChannel, key), tell)
 }
 
-// fairHead returns the first live waiter in RFairLock's queue of a lock, and when (in milliseconds since
-// 1970) it is live no longer; nil if there is none. One that has no timeout is not live. It takes time in
-// proportion to the expired waiters at the front; Redisson's scripts remove those, and so does clearFair.
+// fairHead returns the first live waiter in RFairLock's queue of a lock, and the end of its life in
+// milliseconds since 1970. owner is nil if there is no live waiter. A waiter without a timeout is not live.
+// The time is proportional to the expired waiters at the front; Redisson's scripts and clearFair remove
+// those.
 func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
 	if !c.DB.HasCompanions() {
 		return nil, 0
@@ -87,8 +89,8 @@ func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
 	return owner, untilMS
 }
 
-// tryAgain makes a parked call try again when those waiters of Redisson that stand before it lose their
-// places. What they do themselves wakes it anyway.
+// tryAgain has a parked call tried again when the waiters of Redisson before it lose their places. Any other
+// change by Redisson's clients wakes it anyway.
 func (l *lockCall) tryAgain(c *Ctx) {
 	if !c.DB.HasCompanions() {
 		return
@@ -100,11 +102,11 @@ func (l *lockCall) tryAgain(c *Ctx) {
 	}
 }
 
-// mostCleared is how many dead waiters one call of clearFair removes.
+// mostCleared is the largest number of expired waiters that a call of clearFair removes.
 const mostCleared = 128
 
-// clearFair removes expired waiters from the front of RFairLock's queue, as its scripts do before they look.
-// It is for calls that change something anyway.
+// clearFair removes expired waiters from the front of RFairLock's queue, as Redisson's scripts do before they
+// look. It is for calls that change data anyway.
 func clearFair(c *Ctx, key []byte) {
 	if !c.DB.HasCompanions() {
 		return
@@ -130,7 +132,7 @@ func clearFair(c *Ctx, key []byte) {
 	}
 }
 
-// leaveFair takes an owner that has got the lock out of RFairLock's queue, in which it was the first.
+// leaveFair removes the head of RFairLock's queue if that is the owner, because it now has the lock.
 func (l *lockCall) leaveFair(c *Ctx, key []byte) {
 	head, _ := fairHead(c, key)
 	if head == nil || !bytes.Equal(head, l.owner) {
@@ -143,8 +145,8 @@ func (l *lockCall) leaveFair(c *Ctx, key []byte) {
 	timeouts.Remove(head)
 }
 
-// fence returns the last token of RFencedLock, which a new one must exceed; 0: there is none. An error says
-// that what is there is no token, or the last one possible.
+// fence returns the last token of RFencedLock, which a new token must exceed, or 0 if there is none. It
+// returns an error if the value is no token, or the last possible token.
 func fence(c *Ctx, key []byte) (token int64, err error) {
 	if !c.DB.HasCompanions() {
 		return 0, nil
@@ -167,7 +169,8 @@ func fence(c *Ctx, key []byte) (token int64, err error) {
 	return max(token, 0), nil
 }
 
-// keepFence writes a new token back where RFencedLock counts, if it does. What is no counter is left alone.
+// keepFence stores a new token in RFencedLock's counter, if there is one. A value of another type is left
+// alone.
 func keepFence(c *Ctx, key []byte, token int64) {
 	if !c.DB.HasCompanions() {
 		return
@@ -179,9 +182,9 @@ func keepFence(c *Ctx, key []byte, token int64) {
 	}
 }
 
-// locksOwnCounter reports whether keys that are to be locked together name a lock and the counter of its
-// tokens. A key cannot be both: the one that is taken first would be in the way of the other, which no look
-// at the data can tell before. The order of the keys makes no difference.
+// locksOwnCounter reports whether keys that are locked together contain a lock and the counter of its tokens,
+// in any order. One key cannot be both: after the first is taken, the other cannot be. A check of the data
+// before that would not find it.
 func locksOwnCounter(keys [][]byte) bool {
 	var counters map[string]bool
 	for _, key := range keys {

@@ -6,7 +6,7 @@ import (
 	"lockserver/store"
 )
 
-// release gives back one hold and returns 1 if it was the last, else 0.
+// release gives back one hold. It returns 1 if that was the last hold, else 0.
 func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int64 {
 	c.Host.Confirmed(c, key, owner, held.token)
 	e := c.NewEvent(key, owner)
@@ -66,7 +66,8 @@ func unlock(c *Ctx) error {
 	return nil
 }
 
-// readUnlock reads what follows the owner: 0 if any token will do, and whether a shared hold is meant.
+// readUnlock reads the options of UNLOCK. token is 0 if any token will do; shared says to give back a shared
+// hold.
 func readUnlock(a *Scanner) (token int64, shared bool) {
 	for a.More() {
 		switch w := a.Option(); {
@@ -81,7 +82,7 @@ func readUnlock(a *Scanner) (token int64, shared bool) {
 	return token, shared
 }
 
-// readTokenNumber reads a fencing token, which is always positive.
+// readTokenNumber reads a fencing token, which must be positive.
 func readTokenNumber(a *Scanner) int64 {
 	token := a.Int()
 	if a.Err() == nil && token <= 0 {
@@ -90,7 +91,7 @@ func readTokenNumber(a *Scanner) int64 {
 	return token
 }
 
-// readMunlock reads TOKENS and a token for each of n keys, and whether shared holds are meant.
+// readMunlock reads the options of MUNLOCK: TOKENS with a token for each of n keys, and SHARED.
 func readMunlock(a *Scanner, n int) (tokens []int64, shared bool) {
 	for a.More() {
 		switch w := a.Option(); {
@@ -108,7 +109,7 @@ func readMunlock(a *Scanner, n int) (tokens []int64, shared bool) {
 	return tokens, shared
 }
 
-// munlock gives back one hold of each key. A key that is no lock keeps it from doing anything.
+// munlock gives back one hold of each key. If one of the keys is no lock, nothing changes.
 func munlock(c *Ctx) error {
 	a := c.Args()
 	keys := lockKeys(a)
@@ -140,7 +141,7 @@ func munlock(c *Ctx) error {
 			if tokens != nil {
 				token = tokens[i]
 			}
-			v, _ := viewOf(edit.Hash(), owner, held, err) // looked at before
+			v, _ := viewOf(edit.Hash(), owner, held, err) // no error: it was looked at before
 			unlockShare(c, key, owner, token, shared, v, edit)
 			continue
 		case held.holds > 0 && !stale:
@@ -154,12 +155,12 @@ func munlock(c *Ctx) error {
 	return nil
 }
 
-// lockForce releases all holds of a lock, of any owner, or of one. It opens a latch that clients wait for.
+// lockForce releases all holds of a lock, or those of one owner. It opens a latch for which clients wait.
 func lockForce(c *Ctx) error {
 	a := c.Args()
 	key, owner := a.Key(), []byte(nil)
 	for a.More() {
-		a.Option() // OWNER is the only one
+		a.Option() // OWNER is the only option
 		if owner != nil {
 			a.Syntax()
 		}

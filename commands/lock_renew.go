@@ -10,10 +10,10 @@ type renewCall struct {
 	key, owner []byte
 	lease      lease
 	endMS      int64 // of the lease
-	token      int64 // 0: it names none
+	token      int64 // 0 means any token
 }
 
-// readRenew reads the words of a call and checks them.
+// readRenew reads the words of a call and validates them.
 func readRenew(c *Ctx) (r renewCall, err error) {
 	a := c.Args()
 	r.key, r.owner = a.Key(), a.Bytes()
@@ -38,10 +38,10 @@ func readRenew(c *Ctx) (r renewCall, err error) {
 	return r, err
 }
 
-// taken reports whether the client has taken the renewal over: the call has a time of its own.
+// taken reports whether the client renews the lease from now on, because the call names a lease.
 func (r *renewCall) taken() bool { return r.lease.unit != "" }
 
-// renew starts the lease of a held lock anew.
+// renew restarts the lease of a held lock.
 func renew(c *Ctx) error {
 	r, err := readRenew(c)
 	if err != nil {

@@ -15,17 +15,17 @@ type semCall struct {
 	key, owner []byte
 	lease      lease
 	permits    int64
-	limit      int64 // 0: it names none
-	initial    bool  // the limit is only for a semaphore that the call makes
-	once       bool  // what the owner holds counts
+	limit      int64 // 0 means that the call names no limit
+	initial    bool  // the limit only applies if the call creates the semaphore
+	once       bool  // permits that the owner already holds count
 	waits      bool
 	notify     bool // the client is not blocked while it waits
-	waited     bool // it has waited: the limit is that of the semaphore when it looked last
+	waited     bool // the call has waited: limit is that of the semaphore at the last try
 	waitMS     int64
-	value      []byte // that the owner's field was given, until the next command
+	value      []byte // the last value of the owner's field; valid until the next command
 }
 
-// semAcquire takes permits, or waits, or answers nil.
+// semAcquire takes permits. If they are not available, the call waits or replies null.
 func semAcquire(c *Ctx) error {
 	a := c.Args()
 	s := semCall{key: a.Key(), owner: a.Bytes()}
@@ -47,14 +47,14 @@ func semAcquire(c *Ctx) error {
 	return s.park(c)
 }
 
-// park makes the owner wait its turn.
+// park makes the owner wait for its turn.
 func (s *semCall) park(c *Ctx) error {
 	own := WaitingLock{leaseMS: s.lease.ms, number: int32(s.limit), kind: waitsForPermits, renewed: s.lease.unit == "", once: s.once, traced: c.Traced}
 	return c.Block(Wait{Keys: [][]byte{s.key}, DeadlineMS: c.WaitEndMS(s.waitMS), Queue: true, Owner: s.owner, Units: int32(s.permits),
 		Permits: true, Counts: s.once, Notify: s.notify, Lock: own})
 }
 
-// read takes what follows the owner and checks it.
+// read reads the words behind the owner and validates them.
 func (s *semCall) read(c *Ctx, a *Scanner) error {
 	for a.More() {
 		switch w := a.Option(); {
@@ -90,12 +90,12 @@ func (s *semCall) read(c *Ctx, a *Scanner) error {
 	}
 	_, err := s.lease.endMS(c)
 	if err == nil && s.notify && c.Host.Unconfirmed(c, [][]byte{s.key}, s.owner) {
-		s.once = true // the grant was not heard of, and is not to count twice
+		s.once = true // the client never saw the grant, so it must not count twice
 	}
 	return err
 }
 
-// readPermits reads a number of permits; outside is the error for one that no semaphore has.
+// readPermits reads a number of permits. It reports outside if no semaphore can have that number.
 func readPermits(a *Scanner, outside Error) int64 {
 	n := a.Int()
 	if a.Err() == nil && (n < 1 || n > MostPermits) {
@@ -104,8 +104,8 @@ func readPermits(a *Scanner, outside Error) int64 {
 	return n
 }
 
-// acquire takes the permits and returns the token; 0: they are not available, or kept for waiters, and
-// nothing was changed. grant is for giveBack.
+// acquire takes the permits and returns the token. It returns 0 and changes nothing if they are not
+// available, or kept for waiters. grant is for giveBack.
 func (s *semCall) acquire(c *Ctx) (token int64, grant lockGrant, err error) {
 	var v lockView
 	var edit store.HashEdit
@@ -135,8 +135,8 @@ func (s *semCall) acquire(c *Ctx) (token int64, grant lockGrant, err error) {
 	return token, lockGrant{token: token, counted: lacking > 0, record: c.DB.LockRecord(s.key), permits: lacking}, nil
 }
 
-// admits reports whether so many permits are available to the call. A waiter for more than there are hears
-// of it when its turn comes.
+// admits reports whether the call can have the lacking permits. A waiter that asks for more than the limit
+// gets the error at its turn.
 func (s *semCall) admits(c *Ctx, h *hash.Hash, exists bool, lacking int64) (bool, error) {
 	// plant:sem-queue
 	queues := c.Queues.Awaited(c.DB.ID(), s.key)
@@ -154,10 +154,10 @@ func (s *semCall) admits(c *Ctx, h *hash.Hash, exists bool, lacking int64) (bool
 	return used+lacking <= s.limit, nil
 }
 
-// take gives the owner so many more permits, and its lease begins anew.
+// take adds permits to those of the owner, and restarts its lease.
 func (s *semCall) take(c *Ctx, v *lockView, edit *store.HashEdit, permits int64) (token int64) {
 	if v.owners == 0 {
-		if edit.Hash() != nil { // what the last holder of something left behind
+		if edit.Hash() != nil { // the rest of a semaphore without holders
 			edit.Remove()
 			*edit = c.DB.EditHash(s.key)
 		}
@@ -170,7 +170,7 @@ func (s *semCall) take(c *Ctx, v *lockView, edit *store.HashEdit, permits int64)
 	has.shared += permits
 	has.watched = s.lease.unit == ""
 	s.value = has.append(c.names[0][:0])
-	endMS, _ := s.lease.endMS(c) // checked before
+	endMS, _ := s.lease.endMS(c) // no error: it was checked before
 	// plant:sem-lease
 	if v.owners == 0 {
 		edit.MakeSemaphore(s.owner, s.value, has.token, s.limit, min(endMS, MaxFieldDeadlineMS))
@@ -183,7 +183,7 @@ func (s *semCall) take(c *Ctx, v *lockView, edit *store.HashEdit, permits int64)
 		confirmed = c.DB.LockRecord(s.key)
 	}
 	record := c.Host.HeldShare(c, s.key, s.owner, has.token, has.watched, confirmed)
-	if permits == 0 { // what was given over another connection is not to be given back: see giveBack
+	if permits == 0 { // permits of a lost grant that are now confirmed must not be given back: see giveBack
 		lock := c.DB.EditHash(s.key)
 		lock.SetLockRecord(record)
 		c.Host.Confirmed(c, s.key, s.owner, has.token)
@@ -200,7 +200,7 @@ func (s *semCall) take(c *Ctx, v *lockView, edit *store.HashEdit, permits int64)
 	return has.token
 }
 
-// semaphore is the call of SEM.ACQUIRE that waits, as it was.
+// semaphore restores the SEM.ACQUIRE that waits.
 func (w *WaitingLock) semaphore(c *Ctx) semCall {
 	s := semCall{key: c.Argv[1], owner: c.Argv[2], permits: permitsIn(c.Argv), limit: int64(w.number), once: w.once, waited: true}
 	s.lease.ms = w.leaseMS
@@ -211,7 +211,7 @@ func (w *WaitingLock) semaphore(c *Ctx) semCall {
 	return s
 }
 
-// permitsIn is how many permits the words of a call ask for, which was read before.
+// permitsIn returns how many permits a call asks for. Its words have been validated.
 func permitsIn(argv [][]byte) int64 {
 	for i := 3; i < len(argv)-1; i++ {
 		if ascii.EqualFold(argv[i], "permits") {

@@ -48,7 +48,7 @@ func semRelease(c *Ctx) error {
 	return nil
 }
 
-// releasePermits gives so many permits back, which the owner holds, and returns how many it still has.
+// releasePermits gives back permits that the owner holds, and returns how many it still has.
 func releasePermits(c *Ctx, key, owner []byte, v *lockView, edit *store.HashEdit, permits int64) (left int64) {
 	has := v.mine
 	// plant:sem-release
@@ -68,7 +68,7 @@ func releasePermits(c *Ctx, key, owner []byte, v *lockView, edit *store.HashEdit
 	return 0
 }
 
-// removeHolder ends what an owner holds of a semaphore, and with the last holder the semaphore.
+// removeHolder removes an owner from a semaphore. With the last holder it removes the semaphore.
 func removeHolder(c *Ctx, key, owner []byte, v *lockView, edit *store.HashEdit, forced bool) {
 	if v.owners == 1 {
 		edit.Remove()
@@ -89,7 +89,7 @@ func removeHolder(c *Ctx, key, owner []byte, v *lockView, edit *store.HashEdit, 
 	c.Notify(keyevent.Generic, "release", key)
 }
 
-// semRenew starts the lease of a holder anew.
+// semRenew restarts the lease of a holder.
 func semRenew(c *Ctx) error {
 	r, err := readRenew(c)
 	if err != nil {
@@ -112,7 +112,7 @@ func semRenew(c *Ctx) error {
 	return nil
 }
 
-// semResize sets the limit of a semaphore. Holders keep what they have.
+// semResize sets the limit of a semaphore. Holders keep their permits.
 func semResize(c *Ctx) error {
 	a := c.Args()
 	key, limit := a.Key(), readPermits(a, ErrPermitLimit)

@@ -5,9 +5,9 @@ import (
 	"lockserver/store/hash"
 )
 
-// A semaphore is a hash of the layout of a lock with shared holders (lock_shared_state.go). The field for the
-// mode says "sem", and one more field has the limit. The number of an owner's shared holds is the number of
-// its permits. Each owner has a lease and a token of its own.
+// A semaphore is a hash with the layout of a lock with shared holders (lock_shared_state.go). The field for
+// the mode has the value "sem", and one more field has the limit. The number of an owner's shared holds is
+// the number of its permits. Each owner has its own lease and token.
 var (
 	permitsField = []byte(store.LimitField)
 )
@@ -15,9 +15,9 @@ var (
 // MostPermits is the highest limit of a semaphore.
 const MostPermits = 1_000_000_000
 
-// viewSemaphore reads a hash that says to be a semaphore, as an owner sees it. owners is 0 if no holder is
-// left of it. A field with any other value was written by hand, and does not count. A hash with such a field
-// and no holder is no semaphore.
+// viewSemaphore reads a hash that is marked as a semaphore, from an owner's point of view. owners is 0 if it
+// has no holder. A field with any other value was written by hand, and does not count. A hash with such a
+// field and no holder is no semaphore.
 func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
 	limit, isInt, _ := h.GetInt(permitsField)
 	if !isInt || limit < 1 || limit > MostPermits {
@@ -29,7 +29,7 @@ func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
 	if v.owners > 0 && len(owner) > 0 {
 		value, ok = h.Get(nil, owner)
 	}
-	const withOneField = 3 // the owner's, the mode and the limit
+	const withOneField = 3 // the fields of the owner, the mode and the limit
 	switch alone := ok && h.Len() == withOneField; {
 	case !alone && h.Has(modeField), v.owners == 0 && h.Len() >= withOneField:
 		return lockView{}, ErrWrongType
@@ -40,7 +40,7 @@ func viewSemaphore(h *hash.Hash, owner []byte) (v lockView, err error) {
 	return v, nil
 }
 
-// parsePermits reads the value of a holder's field; ok false, and no hold: it is no such value.
+// parsePermits parses the value of a holder's field; ok is false if it is no such value.
 func parsePermits(value []byte) (s share, ok bool) {
 	if s, ok = parseShare(value); !ok || s.exclusive > 0 {
 		return share{}, false
@@ -48,9 +48,8 @@ func parsePermits(value []byte) (s share, ok bool) {
 	return s, true
 }
 
-// openSemaphore reads the semaphore at key as owner sees it into v, and edit is to change it. Both are empty
-// before. Without owners there is no semaphore. The hash, if there is one, is what the last holder of
-// something left behind.
+// openSemaphore reads the semaphore at key into v, from the owner's point of view, and opens edit to change
+// it. Both must be empty. v.owners is 0 if there is no semaphore; a hash without holders may then remain.
 func openSemaphore(db *store.DB, key, owner []byte, v *lockView, edit *store.HashEdit) (err error) {
 	if !edit.Open(db, key) {
 		return ErrWrongType
@@ -65,7 +64,7 @@ func openSemaphore(db *store.DB, key, owner []byte, v *lockView, edit *store.Has
 			return nil
 		}
 	}
-	if mode, native := h.Get(nil, shareField); native && string(mode) == store.SemaphoreMode { // as nearly always
+	if mode, native := h.Get(nil, shareField); native && string(mode) == store.SemaphoreMode { // nearly every call
 		*v, err = viewSemaphore(h, owner)
 		return err
 	}
@@ -77,17 +76,18 @@ func openSemaphore(db *store.DB, key, owner []byte, v *lockView, edit *store.Has
 	return err
 }
 
-// Semaphore is a semaphore that is held.
+// Semaphore is a held semaphore.
 type Semaphore struct {
 	Limit   int64
-	Used    int64 // permits; more than Limit if that has been lowered
+	Used    int64 // permits; greater than Limit after the limit was lowered
 	Holders int
 }
 
-// Available is how many permits can be acquired.
+// Available returns how many permits can be acquired.
 func (s *Semaphore) Available() int64 { return max(0, s.Limit-s.Used) }
 
-// FindSemaphore returns the semaphore at key; Limit 0: there is none. ErrWrongType: there is something else.
+// FindSemaphore returns the semaphore at key. Limit is 0 if the key does not exist. Any other value gives
+// ErrWrongType.
 func FindSemaphore(db *store.DB, key []byte) (s Semaphore, err error) {
 	l, err := FindLock(db, key)
 	if err != nil || !l.Held() {

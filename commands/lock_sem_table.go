@@ -1,6 +1,7 @@
 package commands
 
-// SemaphoreRows are the native commands on semaphores; SEM.INFO is the server's.
+// SemaphoreRows returns the rows of the native commands on semaphores, except SEM.INFO, which is the
+// server's.
 func SemaphoreRows() []Row {
 	lease := Opt(OneOf("lease", Int("milliseconds").After("PX"), Int("seconds").After("EX")))
 	const logarithmic = "O(log N) where N is the number of holders"

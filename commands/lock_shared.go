@@ -8,36 +8,36 @@ import (
 	"lockserver/store"
 )
 
-// LOCK ... SHARED, and every command on a lock that has shared holders (lock_shared_state.go). There is one
-// queue for both kinds. A shared hold is granted if no client waits and no owner holds the lock exclusively.
-// So shared waiters that are together at the head of the queue get it together, and none passes a waiting
-// writer. An owner has its lease, its token and a count of each kind of hold:
+// This file has LOCK ... SHARED, and every command on a lock that has had shared holders
+// (lock_shared_state.go). Both kinds of waiters share one queue. A shared hold is granted if no client waits
+// and no owner holds the lock exclusively. So neighbouring shared waiters at the head of the queue get it
+// together, and no reader passes a waiting writer. An owner has one lease, one token, and a count of each
+// kind of hold:
 //
-//   - with an exclusive hold it gets either kind at once, and keeps its token;
-//   - with a shared one it gets another at once, and an exclusive one as soon as it is the only holder,
-//     before all who wait (two that want that wait for each other: a deadlock cycle). It is then a new
-//     exclusive
-//     holder, so it gets a new token.
+//   - An owner with an exclusive hold gets either kind at once, and keeps its token.
+//   - An owner with a shared hold gets another one at once. It gets an exclusive hold, before all waiters, as
+//     soon as it is the only holder. It is then a new exclusive holder, so it gets a new token. Two such
+//     owners wait for each other: a deadlock cycle.
 //
-// UNLOCK gives back an exclusive hold first: what is left is the downgrade. With SHARED it gives back a
-// shared one.
+// UNLOCK gives back an exclusive hold first, which is a downgrade if shared holds are left. With SHARED it
+// gives back a shared hold.
 
-// openShares is openLock for either layout.
+// openShares is openLock for both layouts.
 func openShares(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdit, err error) {
 	held, edit, err := openLock(db, key, owner)
 	v, err = viewOf(edit.Hash(), owner, held, err)
 	return v, edit, err
 }
 
-// openAny is openShares for a semaphore, too.
+// openAny is openShares that accepts a semaphore, too.
 func openAny(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdit, err error) {
 	held, edit, err := openLock(db, key, owner)
 	v, err = viewAny(edit.Hash(), owner, held, err)
 	return v, edit, err
 }
 
-// acquireShare is acquire for a call of LOCK with SHARED, or on a lock that has had shared holders. It is
-// handed what came of openLock.
+// acquireShare is acquire for a call of LOCK with SHARED, or on a lock that has had shared holders. held,
+// edit and err are the results of openLock.
 func (l *lockCall) acquireShare(c *Ctx, key []byte, held heldLock, edit store.HashEdit, err error) (token int64, _ error) {
 	v, err := viewOf(edit.Hash(), l.owner, held, err)
 	if err != nil {
@@ -50,7 +50,7 @@ func (l *lockCall) acquireShare(c *Ctx, key []byte, held heldLock, edit store.Ha
 	return token, nil
 }
 
-// admitsShare is admits for such a call. head is the first of RFairLock's queue, nil if there is none.
+// admitsShare is admits for such a call. head is the first waiter of RFairLock's queue, or nil.
 func (l *lockCall) admitsShare(c *Ctx, key, head []byte, first bool) (bool, error) {
 	v, _, err := openShares(c.DB, key, l.owner)
 	if err != nil {
@@ -87,7 +87,7 @@ func (l *lockCall) allowsShare(c *Ctx, key []byte, v lockView, first bool) (bool
 	return free && (first || !c.Queues.Awaited(c.DB.ID(), key)), nil
 }
 
-// needsToken reports whether the owner becomes a holder, or a new exclusive one.
+// needsToken reports whether the owner becomes a holder, or a new exclusive holder.
 func (l *lockCall) needsToken(v lockView) bool {
 	// plant:share-token
 	return v.mine.exclusive == 0 && (!l.shared || v.mine.shared == 0)
@@ -102,8 +102,8 @@ func (l *lockCall) countsShare(v lockView) bool {
 	return v.mine.exclusive == 0 || !l.once
 }
 
-// takeShare takes a lock that admitsShare has found to be the owner's to take. was is the token that the
-// owner had; fresh: it held nothing.
+// takeShare takes a lock that admitsShare allowed the owner to take. was is the previous token of the owner;
+// fresh says that it held nothing.
 func (l *lockCall) takeShare(c *Ctx, key []byte, floor int64) (token, was int64, fresh bool) {
 	v, edit, err := openShares(c.DB, key, l.owner)
 	if err != nil {
@@ -112,9 +112,9 @@ func (l *lockCall) takeShare(c *Ctx, key []byte, floor int64) (token, was int64,
 	return l.takeView(c, key, v, edit, floor)
 }
 
-// takeView gives the owner one hold more. A new token is above floor.
+// takeView adds a hold for the owner. A new token is greater than floor.
 func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit, floor int64) (token, was int64, fresh bool) {
-	if v.owners == 0 && edit.Hash() != nil { // what its last holder left behind
+	if v.owners == 0 && edit.Hash() != nil { // the rest of a lock without holders
 		edit.Remove()
 		v, edit = lockView{plain: true}, c.DB.EditHash(key)
 	}
@@ -134,7 +134,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 		s.exclusive++
 	}
 	s.watched = l.lease.unit == ""
-	edit.Update(l.owner, s.append(c.names[0][:0])) // first: a new hash gets space for the fields after a long one
+	edit.Update(l.owner, s.append(c.names[0][:0])) // before the other fields: the first field of a new hash decides how much space it gets
 	mode := readMode
 	if s.exclusive > 0 {
 		mode = writeMode
@@ -142,15 +142,15 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	if v.owners == 0 || v.plain || !l.shared && v.mine.exclusive == 0 || v.byScript {
 		setMode(&edit, &v, mode)
 	}
-	if v.plain && v.owners > 0 { // the owner's own exclusive lock, from now on in this layout
+	if v.plain && v.owners > 0 { // the owner's own exclusive lock changes to this layout
 		edit.Delete(tokenField)
 		edit.Delete(watchdogField)
 		c.Host.StopRenewing(c, key)
 	}
-	endMS, _ := l.lease.endMS(c) // checked before
+	endMS, _ := l.lease.endMS(c) // no error: it was checked before
 	moveLease(c.DB, key, l.owner, endMS, v, edit)
 	if was != 0 && s.token != was {
-		c.Host.ReleasedShare(c, key, l.owner, true) // it is another hold now, and none was lost
+		c.Host.ReleasedShare(c, key, l.owner, true) // a new hold replaces it: nothing was lost
 		c.RecordEvent(key, l.owner, LockEvent{Kind: lockhistory.Released, Reason: lockhistory.Upgraded, Mode: lockhistory.Shared, Token: was})
 	}
 	confirmed := uint64(0)
@@ -158,7 +158,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 		confirmed = c.DB.LockRecord(key)
 	}
 	record := c.Host.HeldShare(c, key, l.owner, s.token, s.watched, confirmed)
-	if !counts { // what was given over another connection is not to be given back: see giveBack
+	if !counts { // a hold of a lost grant that is now confirmed must not be given back: see giveBack
 		lock := c.DB.EditHash(key)
 		lock.SetLockRecord(record)
 		c.Host.Confirmed(c, key, l.owner, s.token)
@@ -177,7 +177,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	return s.token, was, fresh
 }
 
-// setMode says how the lock is held. Where Redisson's scripts see a field of their own, it says the same.
+// setMode stores how the lock is held, also in the field that Redisson's scripts read if they hold it, too.
 func setMode(edit *store.HashEdit, v *lockView, mode []byte) {
 	edit.Update(shareField, mode)
 	if v.byScript {
@@ -186,8 +186,7 @@ func setMode(edit *store.HashEdit, v *lockView, mode []byte) {
 }
 
 // moveLease makes an owner's lease end at endMS, and the key with the last of its holders. v is the lock
-// as it was before. A field has no later deadline than MaxFieldDeadlineMS: a lease of thousands of years
-// ends then.
+// before the change. The deadline of a field is at most MaxFieldDeadlineMS.
 func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit store.HashEdit) {
 	endMS = min(endMS, MaxFieldDeadlineMS)
 	if v.owners == 0 && !v.byScript {
@@ -210,14 +209,15 @@ func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit st
 	}
 }
 
-// endWithLast makes the key's deadline the latest of its fields'. No script of Redisson's holds the lock.
+// endWithLast makes the key's deadline the latest deadline of its fields. It is for locks that no script of
+// Redisson holds.
 func endWithLast(db *store.DB, key []byte, edit store.HashEdit) {
 	if endMS := edit.Hash().LastDeadline(); endMS >= db.Store().NowMS() && endMS != db.Peek(key).DeadlineMS() {
 		edit.Expire(endMS)
 	}
 }
 
-// giveShareBack is giveBack for one lock that has shared holders.
+// giveShareBack is giveBack for one lock that has had shared holders.
 func (l *lockCall) giveShareBack(c *Ctx, key []byte, token int64) {
 	v, edit, err := openShares(c.DB, key, l.owner)
 	if err == nil && v.mine.token == token && (v.mine.shared > 0 || !l.shared) {
@@ -225,8 +225,8 @@ func (l *lockCall) giveShareBack(c *Ctx, key []byte, token int64) {
 	}
 }
 
-// releaseShare gives back one hold, a shared one if that is meant or there is no other, and returns 1 if
-// it was the owner's last, else 0.
+// releaseShare gives back one hold: a shared hold if shared is set or the owner has no other. It returns 1 if
+// it was the owner's last hold, else 0.
 func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, shared bool) int64 {
 	s := v.mine
 	c.Host.Confirmed(c, key, owner, s.token)
@@ -263,7 +263,7 @@ func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, sh
 	return 1
 }
 
-// modeOf is how the owner holds the lock.
+// modeOf returns the mode in which the owner holds the lock.
 func (v *lockView) modeOf() lockhistory.Mode {
 	switch {
 	case v.limit > 0:
@@ -287,7 +287,7 @@ func removeShares(c *Ctx, key []byte, v lockView, edit store.HashEdit, tell []by
 	c.NotifyTaken(keyevent.Generic, "unlock", key, true)
 }
 
-// unlockShare is UNLOCK of a lock that has had shared holders, or of a shared hold.
+// unlockShare runs UNLOCK of a lock that has had shared holders, or of a shared hold.
 func unlockShare(c *Ctx, key, owner []byte, token int64, shared bool, v lockView, edit store.HashEdit) {
 	if !v.mine.held() || shared && v.mine.shared == 0 || token != 0 && token != v.mine.token {
 		if token != 0 {
@@ -299,7 +299,7 @@ func unlockShare(c *Ctx, key, owner []byte, token int64, shared bool, v lockView
 	c.Out.Int(releaseShare(c, key, owner, v, edit, shared))
 }
 
-// share is RENEW of a lock that has shared holders.
+// share runs RENEW of a lock that has had shared holders.
 func (r *renewCall) share(c *Ctx, edit store.HashEdit) error {
 	v, err := viewOf(edit.Hash(), r.owner, heldLock{}, ErrWrongType)
 	if err != nil {
@@ -316,7 +316,7 @@ func (r *renewCall) share(c *Ctx, edit store.HashEdit) error {
 	return nil
 }
 
-// holder renews one holder of several, and answers.
+// holder renews the lease of one holder, and replies.
 func (r *renewCall) holder(c *Ctx, v lockView, edit store.HashEdit) {
 	if has := v.mine; r.taken() && has.watched {
 		has.watched = false
@@ -332,7 +332,8 @@ func (r *renewCall) holder(c *Ctx, v lockView, edit store.HashEdit) {
 	c.Out.Int(1)
 }
 
-// forceShares is LOCK.FORCE of a lock that has shared holders, or of a semaphore; owner nil: of all holders.
+// forceShares runs LOCK.FORCE of a lock that has had shared holders, or of a semaphore. owner is nil to end
+// the holds of all owners.
 func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit) error {
 	v, err := viewAny(edit.Hash(), owner, heldLock{}, ErrWrongType)
 	switch {
@@ -346,7 +347,7 @@ func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit) error {
 	switch {
 	case v.limit > 0:
 		if owner == nil {
-			v.owners = 1 // all of them as if they were one
+			v.owners = 1 // the semaphore ends as if it had one holder
 		}
 		removeHolder(c, key, owner, &v, &edit, true)
 	case owner == nil || v.owners == 1:
@@ -361,7 +362,7 @@ func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit) error {
 	return nil
 }
 
-// forcedHolders records that the holders of a lock, or the one holder that is meant, lose it to LOCK.FORCE.
+// forcedHolders records that LOCK.FORCE took the lock from one owner, or from all holders if owner is nil.
 func forcedHolders(c *Ctx, key, owner []byte, permits bool) {
 	EachHolder(c.DB.PeekLive(key), func(h Holder) bool {
 		if owner != nil && string(h.Owner) != string(owner) {
@@ -379,7 +380,7 @@ func forcedHolders(c *Ctx, key, owner []byte, permits bool) {
 	})
 }
 
-// dropShare removes what an owner has of a lock that others hold, too.
+// dropShare removes an owner from a lock that has other holders.
 func dropShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit) {
 	last := edit.Hash().Deadline(owner) == c.DB.Peek(key).DeadlineMS()
 	edit.DeleteHolder(owner)
@@ -394,7 +395,7 @@ func dropShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit) {
 	}
 }
 
-// extendShare is ExtendLock for one holder of several, with the deadline of the lease.
+// extendShare is ExtendLock for a lock with several holders. endMS is the deadline of the field.
 func extendShare(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
 	v, edit, err := openAny(db, key, owner)
 	if err != nil || !v.mine.held() || token != 0 && token != v.mine.token {
@@ -407,7 +408,7 @@ func extendShare(db *store.DB, owner, key []byte, token, endMS int64) (held, ext
 	return true, extended
 }
 
-// cutShare is CutLock for one holder of several, with the deadline of the lease.
+// cutShare is CutLock for a lock with several holders. endMS is the deadline of the field.
 func cutShare(db *store.DB, owner, key []byte, token, endMS int64) {
 	v, edit, err := openAny(db, key, owner)
 	if err == nil && v.mine.held() && v.mine.token == token && edit.Hash().Deadline(owner) > endMS {
@@ -415,7 +416,7 @@ func cutShare(db *store.DB, owner, key []byte, token, endMS int64) {
 	}
 }
 
-// holderWith returns the holder of a lock that has a token; none if no owner has it.
+// holderWith returns the holder with a token, or an empty Holder.
 func holderWith(r store.LiveRef, token int64) (found Holder) {
 	if owner := store.OwnerOfToken(r.Hash(), token); owner != "" {
 		found, _ = HolderOf(r, []byte(owner))

@@ -9,29 +9,31 @@ import (
 	"lockserver/store/hash"
 )
 
-// What an RReadWriteLock of Redisson keeps: the hash has the field "mode" with "read" or "write", and a
-// field an owner with its read holds. The field of a writer is its name with ":write" behind it. For each
-// read hold there is a string "{key}:<owner>:rwlock_timeout:<i>" that dies with its lease. Its readers and
-// native ones may be in one hash. Each of its readers that leaves computes the key's deadline anew, from
-// those strings alone, and removes the key if there is none. So the native holders, with values that its
-// scripts take for no numbers, have one reader of that kind for all of them. That is the field
-// readersField, and its string.
+// An RReadWriteLock of Redisson is a hash with the field "mode" ("read" or "write"). Each owner has a field
+// with the number of its holds. A reader's field is its name; a writer's field is its name and ":write". Each
+// read hold also has a string "{key}:<owner>:rwlock_timeout:<i>", which expires with its lease.
+//
+// Readers of Redisson and native readers may share one hash. When a reader of Redisson leaves, it computes
+// the key's deadline from those strings alone, and removes the key if there is none. So one such reader
+// represents all native holders: the field readersField, and its string. Redisson's scripts do not take the
+// values of native holders for numbers.
 const (
 	rwChannel      = "redisson_rwlock"
 	writeSuffix    = ":write"
 	timeoutInfix   = ":rwlock_timeout:"
-	mostTimeouts   = 1024 // of one reader that are looked up
+	mostTimeouts   = 1024 // the strings of one reader that are looked up
 	mostScriptHold = 1 << 31
 )
 
 var (
 	readersField = []byte(store.ReadersField)
-	// What RReadWriteLock's clients hear: one of those that wait may try, or all.
+	// The messages to RReadWriteLock's clients: one waiter may try, or all.
 	tellOne, tellAll = unlockMessage, []byte("1")
 )
 
-// scriptHolders returns how many owners hold a lock with the field "mode". native: native ones do, too.
-// ErrHeldByScript: the owner holds it by Redisson's scripts. ErrWrongType: it is no such lock.
+// scriptHolders returns how many owners hold a lock with the field "mode". native says that native owners
+// hold it, too. The error is ErrHeldByScript if Redisson's scripts hold it for the owner, and ErrWrongType if
+// it is no such lock.
 func scriptHolders(h *hash.Hash, owner []byte, native bool) (n int, err error) {
 	h.Each(func(field, value []byte) bool {
 		holds, isInt := decimal.ParseInt(value)
@@ -54,7 +56,7 @@ func scriptHolders(h *hash.Hash, owner []byte, native bool) (n int, err error) {
 	return n, err
 }
 
-// readScript reads a field of Redisson's.
+// readScript sets the owner and its holds from a field of Redisson's.
 func (h *Holder) readScript(field []byte, holds int64) {
 	if writer, ok := bytes.CutSuffix(field, []byte(writeSuffix)); ok {
 		h.Owner, h.Exclusive = writer, holds
@@ -63,8 +65,8 @@ func (h *Holder) readScript(field []byte, holds int64) {
 	}
 }
 
-// adoptReader is called when a script has added a field to a hash, by HINCRBY: on a lock with native shared
-// holders that is a reader of an RReadWriteLock.
+// adoptReader is called after a script has added a field to a hash by HINCRBY. On a lock with native shared
+// holders that field is a reader of an RReadWriteLock.
 func (c *Ctx) adoptReader(key []byte, e store.HashEdit) {
 	mode, native := e.Hash().Get(nil, shareField)
 	if !native || string(mode) != "read" {
@@ -76,7 +78,7 @@ func (c *Ctx) adoptReader(key []byte, e store.HashEdit) {
 	updateShares(c.DB, key, e)
 }
 
-// timeoutKey appends the name of the string that says how long a reader's hold lasts.
+// timeoutKey appends the name of the string that lives as long as a hold of a reader.
 func timeoutKey(dst, key, owner []byte, number int64) []byte {
 	if bytes.IndexByte(key, '{') >= 0 {
 		dst = append(dst, key...)
@@ -87,7 +89,7 @@ func timeoutKey(dst, key, owner []byte, number int64) []byte {
 	return strconv.AppendInt(dst, number, 10)
 }
 
-// scriptsEndMS returns when the last hold of a reader of Redisson's ends, as its strings say; 0: there is
+// scriptsEndMS returns when the last hold of a reader of Redisson's ends, by its strings, or 0 if it has
 // none.
 func scriptsEndMS(db *store.DB, key, reader []byte, holds int64) (endMS int64) {
 	for i := range min(holds, mostTimeouts) {
@@ -97,8 +99,8 @@ func scriptsEndMS(db *store.DB, key, reader []byte, holds int64) (endMS int64) {
 	return endMS
 }
 
-// updateShares makes the key's deadline the latest of its holders', once one of them has changed, and keeps
-// the reader that stands for the native holders before Redisson's.
+// updateShares is called after a holder has changed. It makes the key's deadline the latest of its holders',
+// and creates or removes the reader that represents the native holders.
 func updateShares(db *store.DB, key []byte, e store.HashEdit) {
 	h := e.Hash()
 	var nativeMS, scriptMS int64
@@ -119,13 +121,13 @@ func updateShares(db *store.DB, key []byte, e store.HashEdit) {
 	var name [160]byte
 	stand := timeoutKey(name[:0], key, readersField, 1)
 	if scripts > 0 {
-		e = db.EditHash(key) // a string that was looked up and found overdue may have moved it
+		e = db.EditHash(key) // the look-up may have removed an overdue string, and that moves slots
 	}
 	if scripts > 0 && natives > 0 {
 		e.SetInt(readersField, 1)
 		e.HoldUntil(readersField, nativeMS)
 		db.SetInt(stand, 1)
-		db.Expire(stand, max(nativeMS, db.Store().NowMS()+1)) // what would end now would be gone at once
+		db.Expire(stand, max(nativeMS, db.Store().NowMS()+1)) // a deadline that is due now would remove the string at once
 		e = db.EditHash(key)                                  // as above
 	} else if h.Has(modeField) {
 		if e.Delete(readersField) {
@@ -143,12 +145,12 @@ func updateShares(db *store.DB, key []byte, e store.HashEdit) {
 	}
 }
 
-// standInEndMS returns when the last lease of the native holders ends that stand beside Redisson's
-// readers; 0: there are none. Its scripts give the key the deadline of the reader that asks, who must not
-// cut the leases of others.
+// standInEndMS returns when the last lease of the native holders beside Redisson's readers ends, or 0.
+// Redisson's scripts give the key the deadline of the reader that calls, which must not shorten the leases of
+// others.
 func standInEndMS(h *hash.Hash) int64 { return h.Deadline(readersField) }
 
-// dropStandIn removes the string of the reader that stands for native holders, if there is one.
+// dropStandIn removes the string of the reader that represents native holders, if there is one.
 func dropStandIn(c *Ctx, key []byte) {
 	if h := c.DB.Peek(key).Hash(); h != nil && h.Has(readersField) {
 		var name [160]byte
@@ -156,7 +158,7 @@ func dropStandIn(c *Ctx, key []byte) {
 	}
 }
 
-// announceShares tells those that wait for an RReadWriteLock that they may try: one, or all.
+// announceShares sends tell to the waiters of an RReadWriteLock: one of them may try, or all.
 func announceShares(c *Ctx, key, tell []byte) {
 	if c.Host.AnyoneListens() {
 		c.Host.Publish(companion(make([]byte, 0, 128), rwChannel, key), tell)

@@ -8,21 +8,20 @@ import (
 	"lockserver/store/hash"
 )
 
-// A lock that has had a shared holder is a hash of another layout than RLock's. Each owner has a field. The
-// field's deadline is that owner's lease; the value has its token and how often it holds the lock in either
-// way. The
-// key's deadline is the latest of the fields'. One more field says how the lock is held, in the words that
-// Redisson has for it. HGET of "mode" answers with it (lockMode), so that the scripts of an RReadWriteLock
-// keep out, or come in beside other readers. What they add to the hash is lock_shared_redisson.go's.
+// A lock that has had a shared holder is a hash with another layout than RLock's. Each owner has a field. The
+// field's deadline is that owner's lease; its value has the owner's token and its number of holds of each
+// kind. The key's deadline is the latest of the fields'. One more field has the mode of the lock, in
+// Redisson's words. HGET of "mode" replies it (lockMode), so that the scripts of an RReadWriteLock wait, or
+// enter beside other readers. lock_shared_redisson.go describes the fields that they add.
 var (
 	shareField = []byte(store.ShareField)
 	readMode   = []byte("read")
 	writeMode  = []byte("write")
 )
 
-// share is what an owner has of a lock that can be shared.
+// share holds the state of one owner of a lock that can be shared.
 type share struct {
-	shared, exclusive int64 // holds
+	shared, exclusive int64 // numbers of holds
 	token             int64
 	watched           bool // the server renews its lease
 }
@@ -32,7 +31,7 @@ func (s *share) held() bool { return s.shared > 0 || s.exclusive > 0 }
 // append appends the value of the owner's field: "$token:shared:exclusive", and ":w" if it is watched.
 func (s *share) append(dst []byte) []byte {
 	dst = decimal.AppendInt(append(dst, '$'), s.token)
-	if uint64(s.shared) < 10 && uint64(s.exclusive) < 10 { // as nearly all are
+	if uint64(s.shared) < 10 && uint64(s.exclusive) < 10 { // nearly every lock
 		dst = append(dst, ':', '0'+byte(s.shared), ':', '0'+byte(s.exclusive))
 	} else {
 		dst = decimal.AppendInt(append(dst, ':'), s.shared)
@@ -46,7 +45,7 @@ func (s *share) append(dst []byte) []byte {
 
 // parseShare is the opposite of append.
 func parseShare(value []byte) (s share, ok bool) {
-	const colon, usual = 17, 21 // a token that is made of the time, and two digits: as nearly all are
+	const colon, usual = 17, 21 // a token made from the time, and two digits: nearly every value
 	if len(value) == usual && value[0] == '$' && value[colon] == ':' && value[colon+2] == ':' && value[colon+1]-'0' <= 9 && value[colon+3]-'0' <= 9 {
 		if s.token, ok = decimal.ParseInt(value[1:colon]); ok && s.token > 0 && s.token < MaxToken {
 			s.shared, s.exclusive = int64(value[colon+1]-'0'), int64(value[colon+3]-'0')
@@ -56,7 +55,7 @@ func parseShare(value []byte) (s share, ok bool) {
 	return parseAnyShare(value)
 }
 
-// parseAnyShare is parseShare for every value.
+// parseAnyShare is parseShare for values of any length.
 func parseAnyShare(value []byte) (s share, ok bool) {
 	token, rest, ok := store.ShareToken(value)
 	if !ok || token >= MaxToken {
@@ -64,7 +63,7 @@ func parseAnyShare(value []byte) (s share, ok bool) {
 	}
 	s.token = token
 	rest, s.watched = bytes.CutSuffix(rest, []byte(":w"))
-	if len(rest) == 3 && rest[1] == ':' && rest[0]-'0' <= 9 && rest[2]-'0' <= 9 { // as nearly all are
+	if len(rest) == 3 && rest[1] == ':' && rest[0]-'0' <= 9 && rest[2]-'0' <= 9 { // nearly every value
 		s.shared, s.exclusive = int64(rest[0]-'0'), int64(rest[2]-'0')
 		return s, s.held()
 	}
@@ -78,30 +77,30 @@ func parseAnyShare(value []byte) (s share, ok bool) {
 	return s, isInt[0] && isInt[1] && min(s.shared, s.exclusive) >= 0 && s.held()
 }
 
-// isShare reports whether a value is that of a holder.
+// isShare reports whether a value is that of a holder's field.
 func isShare(value []byte) bool {
 	_, ok := parseShare(value)
 	return ok
 }
 
-// lockView is a lock of either layout, as an owner sees it.
+// lockView is a lock of either layout, from an owner's point of view.
 type lockView struct {
 	mine      share
-	owners    int   // how many hold it
-	exclusive bool  // one of them does so exclusively
-	plain     bool  // it has RLock's layout, or there is none
-	limit     int64 // of a semaphore; 0: it is none
-	byScript  bool  // scripts of an RReadWriteLock hold it, or have held it since the key was made
+	owners    int   // number of holders
+	exclusive bool  // the one holder holds it exclusively
+	plain     bool  // it has RLock's layout, or does not exist
+	limit     int64 // of a semaphore, or 0
+	byScript  bool  // scripts of an RReadWriteLock hold it, or did since the key was created
 }
 
-// viewLock reads what stands at a key. ErrWrongType: it is no lock; ErrHeldByScript: the owner holds it by
-// Redisson's scripts, which keep its holds in another form.
+// viewLock reads the lock at a key. The error is ErrWrongType if the value is no lock. It is ErrHeldByScript
+// if the owner holds it by Redisson's scripts, which store its holds in another form.
 func viewLock(h *hash.Hash, owner []byte) (lockView, error) {
 	held, err := readLock(h, owner)
 	return viewOf(h, owner, held, err)
 }
 
-// viewOf is viewLock for who has called readLock, or openLock, and hands over what came of it.
+// viewOf is viewLock for a caller that has called readLock or openLock. held and err are their results.
 func viewOf(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, error) {
 	v, err := viewAny(h, owner, held, err)
 	if err == nil && v.limit > 0 && v.owners > 0 {
@@ -110,10 +109,10 @@ func viewOf(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, err
 	return v, err
 }
 
-// viewAny is viewOf that takes a semaphore for a lock, too.
+// viewAny is viewOf that accepts a semaphore, too.
 func viewAny(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, error) {
 	switch {
-	case err != nil && h == nil: // another type
+	case err != nil && h == nil: // the value has another type
 		return lockView{}, err
 	case err != nil:
 		return viewShares(h, owner)
@@ -128,7 +127,7 @@ func viewAny(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, er
 	return v, nil
 }
 
-// viewShares is viewLock for what has not RLock's layout. A field that was written by hand beside native
+// viewShares is viewLock for a hash without RLock's layout. A field that was written by hand beside native
 // holders does not count. A hash with such a field and no holder is no lock.
 func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	mode, native := h.Get(nil, shareField)
@@ -173,8 +172,8 @@ func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	return v, nil
 }
 
-// lockMode returns the answer for Redisson's scripts when they read the field "mode", which native locks do
-// not have. There may be no hash. It returns nil if the hash has it, or is no lock that is held.
+// lockMode returns the reply to Redisson's scripts when they read the field "mode", which native locks do not
+// have. h may be nil. The result is nil if the hash has the field, or is no held lock.
 func lockMode(h *hash.Hash) []byte {
 	if h == nil || h.Has(modeField) {
 		return nil
@@ -191,19 +190,19 @@ func lockMode(h *hash.Hash) []byte {
 	return nil
 }
 
-// Holder is one of those who hold a lock.
+// Holder is a holder of a lock.
 type Holder struct {
-	Owner             []byte // valid during the visit only
-	Shared, Exclusive int64  // holds; at least one of them is positive
-	Token             int64  // 0: none, as those have who hold it by Redisson's scripts
-	DeadlineMS        int64  // when the lease ends, in milliseconds since 1970; 0: never
+	Owner             []byte // valid only during the visit
+	Shared, Exclusive int64  // numbers of holds; at least one of them is positive
+	Token             int64  // 0 for holders by Redisson's scripts, which have no token
+	DeadlineMS        int64  // when the lease ends, in milliseconds since 1970; 0 means never
 	Watched           bool   // as in LockState
 }
 
-// Holds is how often the owner holds the lock, in either way.
+// Holds returns the number of holds of both kinds.
 func (h *Holder) Holds() int64 { return h.Shared + h.Exclusive }
 
-// Mode is how the owner holds a lock that has had shared holders.
+// Mode returns how the owner holds a lock that has had shared holders.
 func (h *Holder) Mode() string {
 	l := LockState{Exclusive: h.Exclusive > 0}
 	return l.Mode()
@@ -215,7 +214,7 @@ func (h *Holder) TTLMS(nowUS int64) int64 {
 	return l.TTLMS(nowUS)
 }
 
-// EachHolder visits those who hold a lock, until visit returns false.
+// EachHolder visits the holders of a lock, until visit returns false.
 func EachHolder(r store.LiveRef, visit func(h Holder) bool) {
 	h := r.Hash()
 	if h == nil {
@@ -250,7 +249,7 @@ func EachHolder(r store.LiveRef, visit func(h Holder) bool) {
 	})
 }
 
-// eachShare visits a lock with shared holders as if each of them had one of its own.
+// eachShare visits each holder of a lock with shared holders, as if it had a lock of its own.
 func eachShare(key string, r store.LiveRef, l LockState, visit func(key string, l LockState) bool) (goOn bool) {
 	goOn = true
 	EachHolder(r, func(h Holder) bool {
@@ -261,7 +260,7 @@ func eachShare(key string, r store.LiveRef, l LockState, visit func(key string, 
 	return goOn
 }
 
-// HolderOf returns what an owner has of the lock at key; false if it holds nothing.
+// HolderOf returns the holder with the name owner of the lock at key, or false.
 func HolderOf(r store.LiveRef, owner []byte) (h Holder, ok bool) {
 	if !r.OK() || !r.Is(store.Hash) {
 		return h, false

@@ -8,49 +8,49 @@ import (
 	"lockserver/store/hash"
 )
 
-// A lock is the hash that Redisson's RLock keeps: the owner's name is the field, the number of its holds the
-// value, and the key's deadline the lease. Two more fields, which Redisson's scripts never look at, are the
+// A lock is the hash that Redisson's RLock uses: the owner's name is the field, its number of holds the
+// value, and the key's deadline the lease. Two more fields, which Redisson's scripts never read, are the
 // fencing token, and the mark of a lock with a lease that the server renews.
 var (
 	tokenField    = []byte(store.TokenField)
 	watchdogField = []byte(store.WatchdogField)
 	// modeField marks Redisson's read-write lock; its other fields have other meanings.
 	modeField = []byte(store.ModeField)
-	oneText   = []byte("1") // of watchdogField
+	oneText   = []byte("1") // the value of watchdogField
 )
 
-// MaxToken is above every fencing token.
+// MaxToken is greater than every fencing token.
 const MaxToken = store.MaxToken
 
-// heldLock is what an owner has of a lock.
+// heldLock is a lock from an owner's point of view.
 type heldLock struct {
 	taken   bool  // an owner holds the lock
 	watched bool  // the hash has watchdogField
-	holds   int64 // of the owner that was asked for; 0: it holds nothing
-	token   int64 // 0: none, as Redisson's own locks have
+	holds   int64 // of that owner; 0 means that it does not hold the lock
+	token   int64 // 0 means no token, as for Redisson's own locks
 }
 
-// LockState is a lock as seen by any client. Owner is valid until the next change of the store.
+// LockState is a lock as any client sees it. Owner is valid until the next change of the store.
 type LockState struct {
-	// Shares is how many hold a lock that has had shared holders; 0: none, or it is an ordinary lock.
-	// EachHolder tells who they are, and nothing else is set but Exclusive: one of them holds it
-	// exclusively.
+	// Shares is the number of holders of a lock that has had shared holders, and 0 for any other lock. If it
+	// is positive, EachHolder visits the holders, and only Exclusive is set here, which says that the one
+	// holder holds it exclusively.
 	Shares    int
 	Exclusive bool
-	// Limit is the number of permits of a semaphore; Shares owners hold some of them. 0: it is a lock.
+	// Limit is the number of permits of a semaphore, or 0 for a lock. The semaphore has Shares holders.
 	Limit int64
 
 	Owner      []byte
-	Holds      int64 // 0: the lock is free, or has the holders that Shares counts
-	Token      int64 // 0: none, as Redisson's own locks have
-	DeadlineMS int64 // when the lease ends, in milliseconds since 1970; 0: never
-	Watched    bool  // the server renews the lease, as long as a client lives for which it does
+	Holds      int64 // 0 if the lock is free, or if Shares counts its holders
+	Token      int64 // 0 means no token, as for Redisson's own locks
+	DeadlineMS int64 // when the lease ends, in milliseconds since 1970; 0 means never
+	Watched    bool  // the server renews the lease while the client lives
 }
 
 // Held reports whether the lock is held.
 func (l *LockState) Held() bool { return l.Holds > 0 || l.Shares > 0 }
 
-// Mode is how a lock that has had shared holders is held.
+// Mode returns how a lock that has had shared holders is held.
 func (l *LockState) Mode() string {
 	switch {
 	case l.Limit > 0:
@@ -61,8 +61,7 @@ func (l *LockState) Mode() string {
 	return "shared"
 }
 
-// FindLock returns the lock that is held at key.
-// ErrWrongType: what is there is no lock.
+// FindLock returns the held lock at key. The error is ErrWrongType if the value is no lock.
 func FindLock(db *store.DB, key []byte) (l LockState, err error) {
 	r := db.PeekLive(key)
 	if !r.Is(store.Hash) {
@@ -71,7 +70,7 @@ func FindLock(db *store.DB, key []byte) (l LockState, err error) {
 	return lockAt(r)
 }
 
-// StateOf is FindLock for a value. It is no lock if the result is not held.
+// StateOf is FindLock for a value. If the value is no lock, the result is not held.
 func StateOf(r store.LiveRef) LockState {
 	if !r.Is(store.Hash) {
 		return LockState{}
@@ -80,7 +79,7 @@ func StateOf(r store.LiveRef) LockState {
 	return l
 }
 
-// lockAt is FindLock for what stands at a key: nothing, or a hash.
+// lockAt is FindLock for a key without a value, or with a hash.
 func lockAt(r store.LiveRef) (l LockState, err error) {
 	held, err := readLock(r.Hash(), nil)
 	if err != nil {
@@ -98,8 +97,8 @@ func lockAt(r store.LiveRef) (l LockState, err error) {
 	return l, nil
 }
 
-// EachLock visits the locks of a database that are held and have a token, those with shared holders once for
-// each of them, until visit returns false.
+// EachLock visits the held locks of a database that have a token, until visit returns false. A lock with
+// shared holders is visited once for each of them.
 func EachLock(db *store.DB, visit func(key string, l LockState) bool) {
 	db.EachToken(func(key string, r store.LiveRef) bool {
 		l, err := lockAt(r)
@@ -116,8 +115,8 @@ func HoldOf(db *store.DB, key, owner []byte) (token int64, held bool) {
 	return h.Token, held
 }
 
-// LockOf returns the lock at key as one of its owners has it; false: that owner does not hold it. Shares is
-// the number of holders, as in FindLock.
+// LockOf returns the lock at key with the token and lease of one of its owners, or false if that owner does
+// not hold it. Shares is the number of holders, as in FindLock.
 func LockOf(db *store.DB, key, owner []byte) (l LockState, held bool) {
 	l, err := FindLock(db, key)
 	if err != nil || l.Shares == 0 {
@@ -128,20 +127,20 @@ func LockOf(db *store.DB, key, owner []byte) (l LockState, held bool) {
 	return l, held
 }
 
-// TTLMS returns how many whole milliseconds are left of the lease at a time in microseconds since 1970; -1:
-// it has no end.
+// TTLMS returns how many whole milliseconds of the lease are left, or -1 for a lease without an end. nowUS is
+// in microseconds since 1970.
 func (l *LockState) TTLMS(nowUS int64) int64 {
 	switch {
 	case l.DeadlineMS == 0:
 		return -1
 	case l.Token == 0:
-		return max(0, l.DeadlineMS-nowUS/1000) // of Redisson's scripts, as Redis says it
+		return max(0, l.DeadlineMS-nowUS/1000) // a lock of Redisson's scripts: counted as by Redis
 	}
 	return LeaseLeftMS(l.DeadlineMS, nowUS)
 }
 
-// openLock reads the lock at key as owner sees it, ready to be changed.
-// ErrWrongType: what is there is no lock.
+// openLock reads the lock at key from the owner's point of view, and opens it for a change. The error is
+// ErrWrongType if the value is no lock.
 func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit, err error) {
 	if !edit.Open(db, key) {
 		return l, edit, ErrWrongType
@@ -150,7 +149,7 @@ func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit,
 	return l, edit, err
 }
 
-// peekLock is openLock for a caller that only looks.
+// peekLock is openLock for a caller that changes nothing.
 func peekLock(db *store.DB, key, owner []byte) (l heldLock, r store.Ref, err error) {
 	if r = db.Peek(key); !r.Is(store.Hash) {
 		return l, r, ErrWrongType
@@ -159,23 +158,23 @@ func peekLock(db *store.DB, key, owner []byte) (l heldLock, r store.Ref, err err
 	return l, r, err
 }
 
-// readLock is the lock that a hash holds, as owner sees it; nil: there is none.
+// readLock returns the lock in a hash from the owner's point of view; h may be nil.
 func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	if h == nil {
 		return l, nil
 	}
 	if mine, holds, token, ok := store.OneOwner(h); ok && string(mine) == string(owner) && holds > 0 && token > 0 && token < MaxToken &&
-		string(owner) != string(modeField) && string(owner) != string(watchdogField) { // as nearly always
+		string(owner) != string(modeField) && string(owner) != string(watchdogField) { // nearly every lock
 		return heldLock{taken: true, holds: holds, token: token}, nil
 	}
 	return readLockFields(h, owner)
 }
 
-// readLockFields is readLock for a hash of any form.
+// readLockFields is readLock for any hash.
 func readLockFields(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	switch {
 	case h.Timed() > 0 && h.Has(shareField):
-		return l, ErrWrongType // viewShares knows what that is
+		return l, ErrWrongType // viewShares reads this layout
 	}
 	token, isInt, has := h.GetInt(tokenField)
 	others := h.Len()
@@ -195,7 +194,7 @@ func readLockFields(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	}
 	holds, isInt, held := h.GetInt(owner)
 	if held && (string(owner) == string(tokenField) || string(owner) == string(watchdogField)) {
-		held = false // the field is no owner's
+		held = false // the field belongs to no owner
 	}
 	if !held && h.Has(modeField) || string(owner) == string(modeField) {
 		return heldLock{}, ErrWrongType
@@ -210,7 +209,7 @@ func readLockFields(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	var space [48]byte
 	_, holds, l.taken = holder(h, space[:0])
 	switch {
-	case !l.taken: // its owner was removed by hand
+	case !l.taken: // the owner was removed by hand
 		l.watched = true
 	case holds <= 0:
 		return heldLock{}, ErrWrongType
@@ -218,8 +217,8 @@ func readLockFields(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	return l, nil
 }
 
-// holder returns the one field that is an owner, and how many holds it counts; 0 or less if it is no such
-// count. dst is scratch for an owner that is a number.
+// holder returns the field of the owner and its number of holds, which is not positive if the value is no
+// such number. dst is scratch space for an owner that is a number.
 func holder(h *hash.Hash, dst []byte) (owner []byte, holds int64, ok bool) {
 	for i := range h.Len() {
 		owner, _ = h.At(i, dst)
@@ -234,8 +233,8 @@ func holder(h *hash.Hash, dst []byte) (owner []byte, holds int64, ok bool) {
 	return nil, 0, false
 }
 
-// OwnerOf returns the owner of the lock in a value, and the token; nil if it is no lock, or one with shared
-// holders.
+// OwnerOf returns the owner and the token of the lock in a value. The owner is nil if the value is no lock,
+// or a lock that has shared holders.
 func OwnerOf(r store.Ref) (owner []byte, token int64) {
 	if r.Kind() != store.Hash {
 		return nil, 0
@@ -247,7 +246,7 @@ func OwnerOf(r store.Ref) (owner []byte, token int64) {
 	return l.Owner, l.Token
 }
 
-// CheckOwner refuses the names that mean something else in the lock's hash.
+// CheckOwner refuses names that have another meaning in the lock's hash.
 func CheckOwner(owner []byte) error {
 	switch {
 	case len(owner) == 0:
@@ -258,13 +257,13 @@ func CheckOwner(owner []byte) error {
 	return nil
 }
 
-// lease is the time that a lock is held without being renewed.
+// lease is the requested lease of a lock.
 type lease struct {
-	unit string // "PX", "EX", or "": the default, which the server renews
+	unit string // "PX", "EX", or "" for the default lease, which the server renews
 	ms   int64
 }
 
-// read takes the time behind PX or EX.
+// read reads the time after PX or EX.
 func (l *lease) read(c *Ctx, a *Scanner, unit string) {
 	if l.unit != "" {
 		a.Syntax()
@@ -276,14 +275,14 @@ func (l *lease) read(c *Ctx, a *Scanner, unit string) {
 	}
 	if unit == "EX" {
 		if n < 0 || n > math.MaxInt64/1000 {
-			n = 0 // refused later, as it would be if the product did not overflow
+			n = 0 // the caller refuses it, as it would without the overflow
 		}
 		n *= 1000
 	}
 	l.unit, l.ms = unit, n
 }
 
-// mark makes a lock's hash say whether the server renews its lease from now on.
+// mark stores in a lock's hash whether the server renews its lease from now on.
 func (l *lease) mark(held heldLock, edit store.HashEdit) {
 	switch renewed := l.unit == ""; {
 	case renewed && !held.watched:
@@ -305,9 +304,9 @@ func (l *lease) endMS(c *Ctx) (int64, error) {
 	return LeaseEndMS(c, l.ms), nil
 }
 
-// ExtendLock makes the lease of the lock at key be over at endMS (milliseconds since 1970) if owner holds it;
-// token 0 stands for any token. It never brings back a lock, and never shortens a lease; extended is false
-// if the lease ends no earlier as it is.
+// ExtendLock makes the lease of the lock at key end at endMS (milliseconds since 1970) if owner holds it. A
+// token of 0 means any token. It never restores a lock, and never shortens a lease: extended is false if the
+// lease already ends at that time or later.
 func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
 	lastMS := endMS - 1
 	l, edit, err := openLock(db, key, owner)
@@ -324,8 +323,8 @@ func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) (held, exte
 	return true, extended
 }
 
-// CutLock makes the lease of the lock at key be over at endMS, if owner holds it with
-// that token and it ends later.
+// CutLock makes the lease of the lock at key end at endMS, if owner holds it with that token and it ends
+// later.
 func CutLock(db *store.DB, owner, key []byte, token, endMS int64) {
 	lastMS := endMS - 1
 	l, edit, err := openLock(db, key, owner)

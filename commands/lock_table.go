@@ -1,6 +1,6 @@
 package commands
 
-// LockRows are the native commands on locks.
+// LockRows returns the rows of the native commands on locks.
 func LockRows() []Row {
 	lease := Opt(OneOf("lease", Int("milliseconds").After("PX"), Int("seconds").After("EX")))
 	shared := Opt(Flag("SHARED"))

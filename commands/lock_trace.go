@@ -5,12 +5,12 @@ import (
 	"lockserver/internal/tracecontext"
 )
 
-// LOCK, MLOCK and SEM.ACQUIRE take the trace that the caller belongs to (TRACE traceparent). It changes
-// nothing of the lock: the host keeps it for LOCK.INFO, the history, and spans of waits.
+// LOCK, MLOCK and SEM.ACQUIRE take the trace of the caller (TRACE traceparent). It has no effect on the lock:
+// the host keeps it for LOCK.INFO, the history, and spans of waits.
 
 const traceWord = "TRACE"
 
-// readTrace reads what follows TRACE.
+// readTrace reads the traceparent after TRACE.
 func (c *Ctx) readTrace(a *Scanner) {
 	if c.Traced {
 		a.Syntax()
@@ -24,7 +24,7 @@ func (c *Ctx) readTrace(a *Scanner) {
 	}
 }
 
-// restoreTrace makes the trace of a call that has waited that of the context again.
+// restoreTrace makes the trace of a call that has waited the trace of the context again.
 func (w *WaitingLock) restoreTrace(c *Ctx) {
 	if !w.traced {
 		return
@@ -39,7 +39,7 @@ func (w *WaitingLock) restoreTrace(c *Ctx) {
 // Traced reports whether the call names a trace.
 func (w *WaitingLock) Traced() bool { return w.traced }
 
-// Trace returns the trace that the call belongs to, from the words of its command; false: it names none.
+// Trace returns the trace in the words of the call's command, or false.
 func (w *WaitingLock) Trace(words Words) (trace tracecontext.Context, ok bool) {
 	if !w.traced {
 		return trace, false

@@ -5,10 +5,11 @@ import (
 	"lockserver/store"
 )
 
-// What the queues of the waiters (package waiting) ask about locks. They know units: an exclusive hold has
-// all units of a lock, a shared one has one, and a holder of a semaphore as many as it has permits.
+// This file answers what the queues of waiters (package waiting) ask about locks. They count in units: an
+// exclusive hold has all units of a lock, a shared hold has one, and a holder of a semaphore has one for each
+// permit.
 
-// units is how many units of each lock a call wants.
+// units returns how many units of each lock a call wants.
 func (l *lockCall) units() int32 {
 	if l.shared {
 		return 1
@@ -16,7 +17,7 @@ func (l *lockCall) units() int32 {
 	return waiting.All
 }
 
-// units is how many units a holder of a lock or a semaphore has.
+// units returns how many units a holder has.
 func (h *Holder) units(semaphore bool) int32 {
 	switch {
 	case h.Exclusive > 0:
@@ -33,7 +34,7 @@ func isSemaphore(r store.LiveRef) bool {
 	return string(mode) == store.SemaphoreMode
 }
 
-// QueuedLocks tells the queues of the locks in a store.
+// QueuedLocks returns what the queues need to know of the locks in a store.
 func QueuedLocks(s *store.Store) waiting.Locks {
 	return waiting.Locks{
 		Find: func(db int, key string) waiting.Lock {

@@ -2,7 +2,7 @@ package commands
 
 import "lockserver/internal/keyevent"
 
-// removeAll calls remove for each of the members and returns how many there were to remove.
+// removeAll calls remove for each of the members and returns how many of them existed.
 func removeAll(members [][]byte, remove func(member []byte) bool) (removed int64) {
 	for _, member := range members {
 		if remove(member) {
@@ -12,7 +12,8 @@ func removeAll(members [][]byte, remove func(member []byte) bool) (removed int64
 	return removed
 }
 
-// replyRemoved is the end of HDEL, SREM and ZREM: gone says that the key went with its last member.
+// replyRemoved sends the event and the reply of HDEL, SREM and ZREM. gone says that the key was removed with
+// its last member.
 func (c *Ctx) replyRemoved(key []byte, class keyevent.Class, event string, removed int64, gone bool) {
 	if removed > 0 {
 		c.NotifyTaken(class, event, key, gone)

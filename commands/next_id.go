@@ -7,21 +7,21 @@ import (
 	"lockserver/internal/keyevent"
 )
 
-// An id is 64 bits: a sign of 0, 31 bits of seconds since 2022-01-01 UTC, and 32 bits of a counter that
-// begins anew each day. The counter is the string icr:<name>:<yyyy:MM:dd>, so a day's count can be read, and
-// an application that counts there by INCR shares it.
+// An id has 64 bits: a sign of 0, 31 bits with the seconds since 2022-01-01 UTC, and 32 bits of a counter
+// that restarts each day. The counter is the string icr:<name>:<yyyy:MM:dd>. So the count of a day can be
+// read, and an application that calls INCR on this key shares it.
 const (
 	idPrefix      = "icr:"
-	idDay         = ":2006:01:02" // for time's Format
+	idDay         = ":2006:01:02" // a layout for time.Format
 	idEpochS      = 1_640_995_200 // 2022-01-01 UTC
 	idCounterBits = 32
 	maxIDCounter  = math.MaxUint32
 	maxIDSeconds  = math.MaxInt32
-	// maxIDCount is how many ids one call may ask for.
+	// maxIDCount is the largest number of ids that a call may ask for.
 	maxIDCount = 100_000
 )
 
-// nextID gives out ids. Two ids of a name differ because no day's count is given twice. They rise because
+// nextID replies new ids. Two ids of a name differ because no count of a day is used twice. They rise because
 // the second does not go back while the server runs, and the count does not go back during the day of that
 // second.
 func nextID(c *Ctx) error {

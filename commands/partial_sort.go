@@ -1,8 +1,8 @@
 package commands
 
-// partialSort orders the elements 0..n-1 so that those of the places first..last are the ones that belong
-// there; the rest is left half done. Equal elements come out in the order in which Redis' sort leaves them,
-// which clients see, so this is the same quicksort with three parts.
+// partialSort sorts the elements 0..n-1 only as far as needed: the elements at first..last are those of the
+// sorted order, the rest is partly sorted. Clients see the order of equal elements. So this is the algorithm
+// of Redis' sort, a quicksort with three parts.
 //
 // Source: J. Bentley and M. D. McIlroy, "Engineering a Sort Function", 1993.
 func partialSort(n, first, last int, compare func(i, j int) int, swap func(i, j int)) {
@@ -17,11 +17,11 @@ type quickSort struct {
 }
 
 const (
-	insertBelow = 7  // elements are sorted by insertion
-	nineAbove   = 40 // the pivot is chosen among nine
+	insertBelow = 7  // fewer elements are sorted by insertion
+	nineAbove   = 40 // with more elements the pivot is chosen among nine
 )
 
-// sort orders n elements from a on.
+// sort sorts n elements from a on.
 func (s *quickSort) sort(a, n int) {
 	for {
 		if n < insertBelow {
@@ -44,7 +44,7 @@ func (s *quickSort) sort(a, n int) {
 	}
 }
 
-// wanted reports whether a place that matters is among n from a on.
+// wanted reports whether one of the n places from a on is in first..last.
 func (s *quickSort) wanted(a, n int) bool { return s.first <= a+n-1 && s.last >= a }
 
 // pivot chooses the median of three, or of three such medians.
@@ -81,8 +81,9 @@ func (s *quickSort) median(a, b, c int) int {
 	return c
 }
 
-// partition moves elements less than the one at a to the front, equal ones to the middle and greater ones to
-// the end. It returns how many are less and how many are greater. Equal ones are first gathered at both ends.
+// partition moves elements less than the one at a to the front, equal elements to the middle and greater ones
+// to the end. It returns how many are less and how many are greater. Equal elements are first gathered at
+// both ends.
 func (s *quickSort) partition(a, n int) (less, greater int) {
 	equalLeft, left := a+1, a+1
 	right, equalRight := a+n-1, a+n-1
@@ -121,7 +122,7 @@ func (s *quickSort) partition(a, n int) (less, greater int) {
 	return left - equalLeft, equalRight - right
 }
 
-// swapRuns exchanges n elements from a on with the n that end before end.
+// swapRuns exchanges the n elements from a on with the n elements before end.
 func (s *quickSort) swapRuns(a, end, n int) {
 	for i := range n {
 		s.swap(a+i, end-n+i)

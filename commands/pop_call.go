@@ -2,17 +2,17 @@ package commands
 
 import "lockserver/store"
 
-// popCall is a pop from the first of several keys that holds something: of lists LMPOP, BLPOP, BRPOP and
-// BLMPOP, of sorted sets ZMPOP, BZPOPMIN, BZPOPMAX and BZMPOP.
+// popCall is a pop from the first of several keys that has elements. The commands are LMPOP, BLPOP, BRPOP and
+// BLMPOP for lists, and ZMPOP, BZPOPMIN, BZPOPMAX and BZMPOP for sorted sets.
 type popCall struct {
 	kind  store.Kind // List or ZSet
 	keys  [][]byte
-	last  bool  // from a list's right end, or the highest of a sorted set
-	count int64 // most elements, written as an array; 0: one, written alone
-	waits bool  // the command would wait, which Redis finds out in a look-up of its own
+	last  bool  // from the right end of a list, or the highest of a sorted set
+	count int64 // the largest number of elements, written as an array; 0: one element, written alone
+	waits bool  // the command can block: Redis looks up the key twice for these
 }
 
-// popFirst is LMPOP and ZMPOP.
+// popFirst runs LMPOP and ZMPOP.
 func popFirst(c *Ctx, kind store.Kind) error {
 	a := c.Args()
 	p := popCall{kind: kind}
@@ -27,7 +27,7 @@ func popFirst(c *Ctx, kind store.Kind) error {
 	return nil
 }
 
-// popOneOrWait is BLPOP, BRPOP, BZPOPMIN and BZPOPMAX.
+// popOneOrWait runs BLPOP, BRPOP, BZPOPMIN and BZPOPMAX.
 func popOneOrWait(c *Ctx, kind store.Kind, last bool) error {
 	a := c.Args()
 	p := popCall{kind: kind, keys: a.Take(a.Left() - 1), last: last, waits: true}
@@ -38,7 +38,7 @@ func popOneOrWait(c *Ctx, kind store.Kind, last bool) error {
 	return p.runOrWait(c, deadlineMS)
 }
 
-// popFirstOrWait is BLMPOP and BZMPOP. It says what is wrong with the timeout last, as Redis does.
+// popFirstOrWait runs BLMPOP and BZMPOP. It reports an error in the timeout last, as Redis does.
 func popFirstOrWait(c *Ctx, kind store.Kind) error {
 	a := c.Args()
 	timeout := *a
@@ -55,7 +55,7 @@ func popFirstOrWait(c *Ctx, kind store.Kind) error {
 	return p.runOrWait(c, deadlineMS)
 }
 
-// read takes "numkeys key [key ...] LEFT|RIGHT [COUNT count]", or MIN|MAX as the row has it.
+// read reads "numkeys key [key ...] LEFT|RIGHT [COUNT count]", or MIN|MAX if the row has that.
 func (p *popCall) read(a *Scanner) {
 	p.keys = a.CountedKeys(0, ErrSyntax)
 	switch a.Option() {
@@ -76,8 +76,8 @@ func (p *popCall) read(a *Scanner) {
 	}
 }
 
-// run pops from the first key that is there, and reports whether there is one; if not, nothing is written. A
-// key of another type before it is an error, also for a client that has waited.
+// run pops from the first key that exists, and reports whether there is one; if not, nothing is written. A
+// key of another type before it is an error, also after a wait.
 func (p *popCall) run(c *Ctx) (done bool, err error) {
 	for _, key := range p.keys {
 		if done, err = p.popAt(c, key); done || err != nil {
@@ -87,7 +87,7 @@ func (p *popCall) run(c *Ctx) (done bool, err error) {
 	return done, err
 }
 
-// popAt pops from a key, and writes its name and the elements, if it is there.
+// popAt pops from a key if it exists, and writes the key and the elements.
 func (p *popCall) popAt(c *Ctx, key []byte) (done bool, err error) {
 	if p.kind == store.List {
 		return p.popList(c, key)

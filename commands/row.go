@@ -6,91 +6,96 @@ import (
 	"lockserver/store"
 )
 
-// Row states one command. The exported fields are written by hand in a family's table; [NewTable] derives
-// everything else from them. It works on copies: a literal row is never changed.
+// Row describes one command. The exported fields are written by hand in the table of its family; [NewTable]
+// derives everything else from them. It works on copies: a literal row is never changed.
 type Row struct {
 	// Name is the command's name in lower case, without the container's: "list" for CLIENT LIST.
 	Name  string
 	Group Group
-	// Since is the version of Redis that brought the command, or, for native ones, of lockserver.
+	// Since is the version of Redis that added the command. For native commands it is the version of
+	// lockserver.
 	Since string
 	// Summary is one sentence in our own words; redis-cli shows it as help.
 	Summary    string
 	Complexity string
-	// Deprecated is the version that deprecated the command, or empty; ReplacedBy says what to use instead.
+	// Deprecated is the version that deprecated the command, or empty; ReplacedBy names the replacement.
 	Deprecated, ReplacedBy string
 	Flags                  Flags
-	// SysCmd says in the documentation that the command is not for applications.
+	// SysCmd marks a command that is not for applications, in the documentation.
 	SysCmd bool
-	// Cats are ACL categories beyond those that follow from Group and Flags.
+	// Cats holds the ACL categories that do not follow from Group and Flags.
 	Cats Category
 	Args []Arg
-	// Run executes the command. It is nil only for a container that cannot be called without a subcommand.
+	// Run executes the command. It is nil only for a container that needs a subcommand.
 	Run func(*Ctx) error
-	// Sub are the subcommands of a container (CLIENT, CONFIG, ...). HELP is added to them by the table.
+	// Sub holds the subcommands of a container (CLIENT, CONFIG, ...). The table adds HELP to them.
 	Sub []Row
-	// HelpSince is the version that brought the container's HELP; empty: the one that brought the container.
+	// HelpSince is the version that added the container's HELP, or empty if the container always had it.
 	HelpSince string
-	// Tips are hints for proxies and clients, such as "nondeterministic_output".
+	// Tips holds hints for proxies and clients, such as "nondeterministic_output".
 	Tips []string
-	// MinArgs, if not 0, is the minimum number of words of a call, including the name, and the arity is
-	// -MinArgs. It is for the few commands with an arity other than their grammar's, because in Redis they
-	// check more themselves (QUIT, CLIENT KILL).
+	// MinArgs, if not 0, is the least number of words of a call, including the name, and the arity is
+	// -MinArgs. It is for commands with an arity that does not follow from the grammar: in Redis they check
+	// more themselves (QUIT, CLIENT KILL).
 	MinArgs int
-	// Inner, if not 0, is the index of the word where an inner command begins (GUARD). Its keys are also keys
-	// of the call.
+	// Inner, if not 0, is the index of the first word of an inner command (GUARD). The keys of that command
+	// are keys of the call, too.
 	Inner int
-	// Code says what the first argument of a command that runs a script stands for.
+	// Code says what the first argument means for a command that runs a script.
 	Code Code
 	// FindKeys reports the keys of a call if its grammar does not determine their positions or their access
 	// (SORT ... STORE, SET ... GET). It appends to dst and returns false if the arguments are malformed.
 	FindKeys func(args [][]byte, dst []KeyRef) ([]KeyRef, bool)
-	// Channels says which words of a call are names of channels, for those who may use some of them only.
+	// Channels says which words of a call are names of channels. It is for users who may use only some
+	// channels.
 	Channels Channels
-	// Databases are those that a call uses, for those who may use some of them only.
+	// Databases says which databases a call uses. It is for users who may use only some databases.
 	Databases Databases
 	// Implied, if not nil, calls visit for each key that a call uses without naming it, in any order, until
-	// visit returns false: SECKILL's follow from the voucher. A key is valid during the call of visit only.
+	// visit returns false. An example is SECKILL: its keys follow from the voucher. A key is valid only
+	// during the call of visit.
 	Implied func(db *store.DB, args [][]byte, visit func(key []byte, use KeyFlags) bool)
-	// Secrets, if not nil, reports the places of the passwords among the words of a call, which neither
-	// MONITOR nor SLOWLOG shows. It appends to dst.
+	// Secrets, if not nil, reports the indexes of the words of a call that are passwords. MONITOR and SLOWLOG
+	// do not show these words. It appends to dst.
 	Secrets func(args [][]byte, dst []int) []int
 
 	derived
 }
 
-// Code is how a command names the script that it runs.
+// Code says how a command names the script that it runs.
 type Code uint8
 
-// How a command names its script.
+// The ways to name a script.
 const (
-	NoCode       Code = iota // it runs none
+	NoCode       Code = iota // the command runs no script
 	ScriptText               // by its text (EVAL)
-	ScriptSHA1               // by the digest of a text that is known (EVALSHA)
+	ScriptSHA1               // by the digest of a known text (EVALSHA)
 	FunctionName             // by the name of a function in a library (FCALL)
 )
 
-// Channels are the words of a call that name channels: one word at First, or all from there on; First is 0 if
-// there are none. UNSUBSCRIBE has none here, because it is always permitted.
+// Channels says which words of a call name channels: the word at First, or all words from there on. First is
+// 0 if no word does. UNSUBSCRIBE has no channels here, because it is always permitted.
 type Channels struct {
 	First   int
 	Many    bool
 	Pattern bool // they are patterns (PSUBSCRIBE)
 }
 
-// Databases are the databases that a call uses. One on keys, or on a keyspace, uses that of the connection.
+// Databases says which databases a call uses. By default a command on keys, or on a keyspace, uses that of
+// the connection.
 type Databases struct {
-	// Named, if not nil, reports the places of the words of a call that are numbers of databases (MOVE). It
+	// Named, if not nil, reports the indexes of the words of a call that are numbers of databases (MOVE). It
 	// appends to dst.
 	Named func(args [][]byte, dst []int) []int
-	// All: it uses all that there are (FLUSHALL).
+	// All means that the command uses all databases (FLUSHALL).
 	All bool
-	// NotOwn: it does not use the connection's, though it changes a keyspace (SWAPDB).
+	// NotOwn means that the command does not use the database of the connection, though it changes a keyspace
+	// (SWAPDB).
 	NotOwn bool
 }
 
-// derived is what the table works out for a row. Arity follows Redis' convention: the exact number of words,
-// command and subcommand included, or, negative, the least number.
+// derived holds what the table derives for a row. Arity follows Redis' convention: it is the exact number of
+// words including command and subcommand, or the least number as a negative number.
 type derived struct {
 	fullName string // "client|list"
 	parent   *Row
@@ -99,15 +104,15 @@ type derived struct {
 	legacy   legacyRange
 	cats     Category
 	subs     []*Row
-	words    []string // option words, upper case
+	words    []string // option words in upper case
 	index    int
-	first    int // place of the first key among the words of every call, 0: the row alone does not tell
-	member   int // of the first member or field behind the only key, 0: there is none
+	first    int // index of the first key in every call, or 0 if it depends on the arguments
+	member   int // index of the first member or field after the only key, or 0
 	removes  bool
 	ownDB    bool // it uses the connection's database
 }
 
-// Redact hides the passwords in a call. It copies argv only if there are any.
+// Redact replaces the passwords in a call. It copies argv only if there is a password.
 func (r *Row) Redact(argv [][]byte) [][]byte {
 	if r.Secrets == nil {
 		return argv
@@ -123,36 +128,36 @@ func (r *Row) Redact(argv [][]byte) [][]byte {
 	return argv
 }
 
-// Index is a number below Table.Size that only this row has, subcommands included.
+// Index returns the number of the row, which is unique among rows and subcommands and less than Table.Size.
 func (r *Row) Index() int { return r.index }
 
-// FullName is the name with its container's before it: "client|list".
+// FullName returns the name with that of its container before it: "client|list".
 func (r *Row) FullName() string { return r.fullName }
 
-// Parent is the container of a subcommand, nil for a command.
+// Parent returns the container of a subcommand, or nil.
 func (r *Row) Parent() *Row { return r.parent }
 
-// Arity is the number of words of a call, command and subcommand names included;
-// negative: at least that many.
+// Arity returns the number of words of a call, including the names of command and subcommand. A negative
+// number means at least that number of words.
 func (r *Row) Arity() int { return r.arity }
 
-// Keys are the derived key specifications. The slice belongs to the table and must not be changed.
+// Keys returns the derived key specifications. The slice belongs to the table and must not be changed.
 func (r *Row) Keys() []KeySpec { return r.keys }
 
 // UsesOwnDB reports whether a call uses the database of the connection that makes it.
 func (r *Row) UsesOwnDB() bool { return r.ownDB }
 
-// Categories are all ACL categories of the command.
+// Categories returns all ACL categories of the command.
 func (r *Row) Categories() Category { return r.cats }
 
-// Subcommands are the derived rows of a container, HELP included. The slice belongs to the table.
+// Subcommands returns the derived rows of a container, including HELP. The slice belongs to the table.
 func (r *Row) Subcommands() []*Row { return r.subs }
 
-// Words are the option words of the grammar in upper case, in the order of their first appearance. The slice
-// belongs to the table.
+// Words returns the option words of the grammar in upper case, in the order of their first appearance. The
+// slice belongs to the table.
 func (r *Row) Words() []string { return r.words }
 
-// Accepts reports whether a call of argc words, names included, satisfies the arity.
+// Accepts reports whether a call of argc words, including the names, satisfies the arity.
 func (r *Row) Accepts(argc int) bool {
 	if r.arity >= 0 {
 		return argc == r.arity
@@ -160,7 +165,7 @@ func (r *Row) Accepts(argc int) bool {
 	return argc >= -r.arity
 }
 
-// nameWords is how many words of a call the name takes: 1, or 2 for a subcommand.
+// nameWords returns the number of words in the name: 1, or 2 for a subcommand.
 func (r *Row) nameWords() int {
 	if r.parent != nil {
 		return 2
@@ -168,10 +173,10 @@ func (r *Row) nameWords() int {
 	return 1
 }
 
-// Flags are properties of a command that the executor, the ACL or a client acts on.
+// Flags are properties of a command for the executor, the ACL or clients.
 type Flags uint32
 
-// The flags, in the order in which Redis prints them. MovableKeys is derived and may not be stated.
+// The flags, in the order in which Redis prints them. MovableKeys is derived, and a row must not set it.
 const (
 	Write                Flags = 1 << iota // may change the data
 	ReadOnly                               // reads keys, changes nothing
@@ -187,23 +192,23 @@ const (
 	Asking                                 // obeys ASK redirections
 	Fast                                   // constant or logarithmic time
 	NoAuth                                 // allowed before authentication
-	MayReplicate                           // is handed on though it is no write (PUBLISH); not printed
+	MayReplicate                           // is replicated though it is no write (PUBLISH); not printed
 	NoMandatoryKeys                        // may be called without any key
-	NoAsyncLoading                         // refused while a replica loads beside its old data
+	NoAsyncLoading                         // refused while a replica loads new data and serves its old data
 	NoMulti                                // not allowed inside MULTI
-	MovableKeys                            // derived: where the keys are depends on the arguments
+	MovableKeys                            // derived: the positions of the keys depend on the arguments
 	AllowBusy                              // allowed while a script runs too long
 	TouchesArbitraryKeys                   // may change keys that it does not name (FLUSHALL, SWAPDB); not printed
 	Immediate                              // runs at once between MULTI and EXEC instead of being queued; not printed
 
-	// What only a few commands have; not printed, either.
+	// Flags of only a few commands; not printed, either.
 
-	RunsQueue       // runs what was queued, and is judged by that (EXEC)
-	WhileSubscribed // allowed for a version 2 client that is subscribed
+	RunsQueue       // runs the queued commands, and is checked by their flags (EXEC)
+	WhileSubscribed // allowed for a RESP2 client with subscriptions
 	Protected       // refused unless enable-debug-command allows it (DEBUG)
-	NeedsDisk       // refused, though it is no write, while the log cannot be written (PING, which monitors send)
-	InLog           // has a place in a log, though it changes nothing (SELECT)
-	KeepsCaching    // of a container: its subcommands leave what CLIENT CACHING said to the next command
+	NeedsDisk       // refused while the log cannot be written, though it is no write (PING, which monitors send)
+	InLog           // is written to a log, though it changes nothing (SELECT)
+	KeepsCaching    // of a container: its subcommands do not consume the setting of CLIENT CACHING
 )
 
 var flagNames = [...]struct {
@@ -220,7 +225,7 @@ var flagNames = [...]struct {
 // Has reports whether all of want are set.
 func (f Flags) Has(want Flags) bool { return f&want == want }
 
-// Names lists the flags as COMMAND INFO prints them.
+// Names returns the flags as COMMAND INFO prints them.
 func (f Flags) Names() []string {
 	var names []string
 	for _, n := range flagNames {

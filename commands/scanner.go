@@ -6,9 +6,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Scanner reads the arguments of one call from left to right. It latches the first error: after one, every
-// method returns its zero value and More is false, so that a handler reads all it needs and checks Err once.
-// Reading past the end is a syntax error. Nothing of it allocates, except Fail's argument and String.
+// Scanner reads the arguments of one call from left to right. It keeps the first error. After an error every
+// method returns its zero value and More returns false, so that a handler reads all it needs and checks Err
+// once. Reading past the end is a syntax error. It does not allocate, except for Fail's argument and String.
 type Scanner struct {
 	row  *Row
 	args [][]byte
@@ -16,22 +16,22 @@ type Scanner struct {
 	err  error
 }
 
-// Args returns the scanner of this call, placed behind the command's and subcommand's name. Each call starts
-// over; there is one scanner a context.
+// Args returns the scanner of this call, placed after the names of command and subcommand. Each call of Args
+// starts again; a context has one scanner.
 func (c *Ctx) Args() *Scanner {
 	c.scanner = NewScanner(c.Row, c.Argv)
 	return &c.scanner
 }
 
-// NewScanner reads the arguments in argv, which begins with the name of the row's command.
+// NewScanner returns a scanner of the arguments in argv, which begins with the name of the row's command.
 func NewScanner(row *Row, argv [][]byte) Scanner {
 	return Scanner{row: row, args: argv, next: row.nameWords()}
 }
 
-// More reports whether there is something left to read, and nothing went wrong so far.
+// More reports whether arguments are left and no error occurred.
 func (s *Scanner) More() bool { return s.err == nil && s.next < len(s.args) }
 
-// Left is the number of arguments not read yet, 0 after an error.
+// Left returns the number of arguments that are left, or 0 after an error.
 func (s *Scanner) Left() int {
 	if s.err != nil {
 		return 0
@@ -39,7 +39,8 @@ func (s *Scanner) Left() int {
 	return len(s.args) - s.next
 }
 
-// Bytes reads an argument. The bytes are the client's: valid during the call, not to be changed.
+// Bytes reads an argument. The bytes belong to the client: they are valid during the call and must not be
+// changed.
 func (s *Scanner) Bytes() []byte {
 	if !s.More() {
 		s.Syntax()
@@ -52,10 +53,10 @@ func (s *Scanner) Bytes() []byte {
 // Key reads a key.
 func (s *Scanner) Key() []byte { return s.Bytes() }
 
-// String reads an argument as a string, which is a copy.
+// String reads an argument and returns a copy.
 func (s *Scanner) String() string { return string(s.Bytes()) }
 
-// Peek returns the argument that is read next, without reading it; nil at the end or after an error.
+// Peek returns the next argument without reading it, or nil at the end or after an error.
 func (s *Scanner) Peek() []byte {
 	if !s.More() {
 		return nil
@@ -73,7 +74,7 @@ func (s *Scanner) Rest() [][]byte {
 	return rest
 }
 
-// Take reads n arguments; with fewer left it is a syntax error.
+// Take reads n arguments. It is a syntax error if fewer are left.
 func (s *Scanner) Take(n int) [][]byte {
 	if n < 0 || n > s.Left() {
 		s.Syntax()
@@ -83,8 +84,8 @@ func (s *Scanner) Take(n int) [][]byte {
 	return s.args[s.next-n : s.next]
 }
 
-// CountedKeys reads numkeys, at least 1, and as many keys. tooMany is the error if less than
-// rest words would be left behind them.
+// CountedKeys reads numkeys, at least 1, and that number of keys. It reports tooMany if fewer than rest words
+// would be left after them.
 func (s *Scanner) CountedKeys(rest int, tooMany Error) [][]byte {
 	n := s.IntOr(ErrNumKeysZero)
 	switch {
@@ -99,7 +100,7 @@ func (s *Scanner) CountedKeys(rest int, tooMany Error) [][]byte {
 // Int reads a 64-bit integer.
 func (s *Scanner) Int() int64 { return s.IntOr(ErrNotInteger) }
 
-// IntOr reads a 64-bit integer and fails with err if it is none.
+// IntOr reads a 64-bit integer, and reports err if the argument is no integer.
 func (s *Scanner) IntOr(err Error) int64 {
 	b := s.Bytes()
 	if s.err != nil {
@@ -113,7 +114,7 @@ func (s *Scanner) IntOr(err Error) int64 {
 	return n
 }
 
-// IntRange reads an integer between least and most, both allowed.
+// IntRange reads an integer from least to most.
 func (s *Scanner) IntRange(least, most int64) int64 {
 	n := s.Int()
 	if s.err == nil && (n < least || n > most) {
@@ -136,7 +137,7 @@ func (s *Scanner) Uint() int64 {
 // Float reads a floating point number.
 func (s *Scanner) Float() float64 { return s.FloatOr(ErrNotFloat) }
 
-// FloatOr reads a floating point number and fails with err if it is none.
+// FloatOr reads a floating point number, and reports err if the argument is no number.
 func (s *Scanner) FloatOr(err Error) float64 {
 	b := s.Bytes()
 	if s.err != nil {
@@ -150,7 +151,7 @@ func (s *Scanner) FloatOr(err Error) float64 {
 	return f
 }
 
-// Option reads a word that the row declares and returns it in upper case. Anything else is a syntax error.
+// Option reads a word that the row declares and returns it in upper case. Any other word is a syntax error.
 func (s *Scanner) Option() string {
 	w := s.MaybeOption()
 	if w == "" {
@@ -159,7 +160,7 @@ func (s *Scanner) Option() string {
 	return w
 }
 
-// MaybeOption is Option for places where something else may stand: then it reads nothing and returns "".
+// MaybeOption is Option for places where another word is allowed: then it reads nothing and returns "".
 func (s *Scanner) MaybeOption() string {
 	if !s.More() {
 		return ""
@@ -174,7 +175,7 @@ func (s *Scanner) MaybeOption() string {
 	return ""
 }
 
-// IsNext reads the next argument if it is word, in any case, and reports whether it was.
+// IsNext reads the next argument if it equals word in any case, and reports whether it did.
 func (s *Scanner) IsNext(word string) bool {
 	if !s.More() || !ascii.EqualFold(s.args[s.next], word) {
 		return false
@@ -183,7 +184,7 @@ func (s *Scanner) IsNext(word string) bool {
 	return true
 }
 
-// Choose stores word in dst. It is a syntax error if dst already has another word: words that share a dst
+// Choose stores word in dst. It is a syntax error if dst already has another word, so words with the same dst
 // exclude each other. The same word twice is allowed, as in Redis.
 func Choose(s *Scanner, dst *string, word string) {
 	if *dst != "" && *dst != word {
@@ -193,22 +194,22 @@ func Choose(s *Scanner, dst *string, word string) {
 	*dst = word
 }
 
-// Syntax latches the syntax error.
+// Syntax reports the syntax error.
 func (s *Scanner) Syntax() { s.Fail(ErrSyntax) }
 
-// Arity latches the error for a wrong number of arguments, for commands that need a check beyond their arity.
+// Arity reports a wrong number of arguments. It is for commands that check more than their arity.
 func (s *Scanner) Arity() {
 	if s.err == nil {
 		s.err = ErrArity(s.row.fullName)
 	}
 }
 
-// Fail latches err, unless something went wrong before.
+// Fail keeps err, unless there already is an error.
 func (s *Scanner) Fail(err error) {
 	if s.err == nil {
 		s.err = err
 	}
 }
 
-// Err is the first error, or nil.
+// Err returns the first error, or nil.
 func (s *Scanner) Err() error { return s.err }

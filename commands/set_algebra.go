@@ -10,24 +10,25 @@ import (
 	"lockserver/store/set"
 )
 
-// maxProbedSets is up to how many sets SUNION asks each whether a member was there
-// before; beyond, it collects them.
+// maxProbedSets is the largest number of sets for which SUNION looks each member up in the earlier sets. With
+// more sets it collects the members it has seen.
 const maxProbedSets = 4
 
-// operation hands the members of its result to r, each once, until r has enough. The operands stand in the
-// order of the call and nil is a missing one; the slice is the operation's to reorder.
+// operation passes each member of its result to r once, until r has enough. The operands are in the order of
+// the call, nil for a missing key. The operation may reorder the slice.
 type operation func(st *store.Store, operands []*set.Set, r *result)
 
-// result takes what an operation finds: into a reply, into a set (set_store.go), or the mere number.
+// result receives the members that an operation finds. It writes them to a reply, adds them to a set
+// (set_store.go), or only counts them.
 type result struct {
-	out   *resp.Writer // nil: no reply
-	into  *set.Edit    // nil: no set
-	rules set.Limits   // of into
-	limit int          // the operation ends at so many members; 0 for no limit
-	n     int          // members so far
+	out   *resp.Writer // nil means no reply
+	into  *set.Edit    // nil means no set
+	rules set.Limits   // the limits of into
+	limit int          // the operation ends at this number of members; 0 means no limit
+	n     int          // number of members so far
 }
 
-// take adds members that are not in the result yet, and reports whether there may be more.
+// take adds members that are not in the result yet, and reports whether it can take more.
 func (r *result) take(members [][]byte) (more bool) {
 	if r.limit > 0 {
 		members = members[:min(len(members), r.limit-r.n)]
@@ -90,7 +91,7 @@ func sintercard(c *Ctx) error {
 	return nil
 }
 
-// findSets looks up all keys, so that one of a wrong type is an error whatever the others hold.
+// findSets looks up all keys, so that a key of a wrong type is an error whatever the other sets have.
 func findSets(c *Ctx, keys [][]byte) ([]*set.Set, error) {
 	sets := make([]*set.Set, len(keys))
 	for i, key := range keys {
@@ -103,8 +104,8 @@ func findSets(c *Ctx, keys [][]byte) ([]*set.Set, error) {
 	return sets, nil
 }
 
-// intersection walks the smallest set and looks its members up in the others, smaller ones first: those
-// are the most likely to rule them out.
+// intersection walks the smallest set and looks its members up in the other sets. It asks the smaller sets
+// first, because they most probably lack the member.
 func intersection(st *store.Store, operands []*set.Set, r *result) {
 	slices.SortStableFunc(operands, smallerFirst)
 	w := st.Walk()
@@ -119,7 +120,7 @@ func intersection(st *store.Store, operands []*set.Set, r *result) {
 	}
 }
 
-// union walks all sets, larger ones first, because the first one's members need no look-up.
+// union walks all sets. It begins with the largest, because the members of the first set need no look-up.
 func union(st *store.Store, operands []*set.Set, r *result) {
 	operands = present(operands)
 	slices.SortFunc(operands, largerFirst)
@@ -134,7 +135,7 @@ func union(st *store.Store, operands []*set.Set, r *result) {
 	}
 }
 
-// takeOthers hands those members of s to r that none of the other sets has, and reports what r did.
+// takeOthers passes the members of s that no other set has to r, and returns the result of take.
 func takeOthers(st *store.Store, s *set.Set, others []*set.Set, r *result) (more bool) {
 	w := st.Walk()
 	for members := w.Begin(s); len(members) > 0; members = w.Next() {
@@ -149,7 +150,8 @@ func takeOthers(st *store.Store, s *set.Set, others []*set.Set, r *result) (more
 	return true
 }
 
-// unionOfMany collects what was seen, so that the time does not grow with the square of the number of sets.
+// unionOfMany collects the members it has seen, so that the time does not grow with the square of the number
+// of sets.
 func unionOfMany(st *store.Store, operands []*set.Set, r *result) {
 	seen := st.NewSet(nil)
 	w := st.Walk()
@@ -169,9 +171,9 @@ func unionOfMany(st *store.Store, operands []*set.Set, r *result) {
 	}
 }
 
-// difference walks the first set and leaves out members of the others. It either looks each member up in all
-// others, or, if the others are many and small, first collects their common members with the first. The
-// latter takes time in proportion to the sum of all sizes.
+// difference walks the first set and leaves out members of the others. It looks each member up in all other
+// sets. If these are many and small, it first collects the members that they share with the first. That takes
+// time in proportion to the sum of all sizes.
 func difference(st *store.Store, operands []*set.Set, r *result) {
 	first := operands[0]
 	if first == nil {
@@ -189,7 +191,7 @@ func difference(st *store.Store, operands []*set.Set, r *result) {
 	takeOthers(st, first, others, r)
 }
 
-// common returns the members of a set that are in any of the others.
+// common returns the members of a set that are in any of the other sets.
 func common(st *store.Store, first *set.Set, others []*set.Set) *set.Set {
 	result := st.NewSet(nil)
 	w := st.Walk()
@@ -203,7 +205,7 @@ func common(st *store.Store, first *set.Set, others []*set.Set) *set.Set {
 	return result.Set
 }
 
-// present drops the missing sets.
+// present removes the missing sets.
 func present(sets []*set.Set) []*set.Set {
 	return slices.DeleteFunc(sets, func(s *set.Set) bool { return s == nil })
 }

@@ -46,7 +46,7 @@ func srem(c *Ctx) error {
 	return nil
 }
 
-// smove looks at the destination's type only if there is a source, as Redis does.
+// smove checks the destination's type only if the source exists, as Redis does.
 func smove(c *Ctx) error {
 	a := c.Args()
 	source, destination, member := a.Key(), a.Key(), a.Bytes()
@@ -74,7 +74,7 @@ func smove(c *Ctx) error {
 	return nil
 }
 
-// memberCount is how often a set has a member, 0 or 1; s may be nil.
+// memberCount returns 1 if a set has a member, else 0; s may be nil.
 func memberCount(s *set.Set, member []byte) int64 {
 	if s != nil && s.Has(member) {
 		return 1
@@ -153,7 +153,7 @@ func scard(c *Ctx) error {
 	return nil
 }
 
-// cardinality is the size of a set that may be missing.
+// cardinality returns the size of a set; s may be nil.
 func cardinality(s *set.Set) int {
 	if s == nil {
 		return 0

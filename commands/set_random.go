@@ -47,8 +47,8 @@ func popOne(c *Ctx, e *store.SetEdit) {
 	e.Remove(member)
 }
 
-// popMany removes count random members and writes them, all if there are no more;
-// the key goes with the last one.
+// popMany removes count random members, or all if there are no more, and writes them. The key is removed with
+// its last member.
 func popMany(c *Ctx, key []byte, e *store.SetEdit, count int64) {
 	s := e.Set()
 	if count < int64(s.Len()) {
@@ -61,7 +61,7 @@ func popMany(c *Ctx, key []byte, e *store.SetEdit, count int64) {
 		}
 		return
 	}
-	c.DB.Look(key) // a hit, as in Redis, for which this is a SUNION
+	c.DB.Look(key) // counts as a hit: in Redis this case is a SUNION
 	n := s.Len()
 	c.Out.Set(n)
 	s.Each(func(member []byte) bool {

@@ -8,15 +8,15 @@ import (
 	"lockserver/store/set"
 )
 
-// The operations on sets that store their result. As in Redis, the form of a result depends on the order in
-// which it is built. So these operations use Redis' order; those that reply need not.
+// The operations on sets that store their result. As in Redis, the encoding of a result depends on the order
+// in which it is built. So these operations use Redis' order; the operations that only reply need not.
 
 func sinterstore(c *Ctx) error { return storeSet(c, intersectInto) }
 func sunionstore(c *Ctx) error { return storeSet(c, uniteInto) }
 func sdiffstore(c *Ctx) error  { return storeSet(c, subtractInto) }
 
-// storeSet computes the result beside the data and puts it in the destination's place at once, so that
-// the destination may be an operand.
+// storeSet builds the result in a new set and then stores it at the destination, so that the destination may
+// be an operand.
 func storeSet(c *Ctx, op operation) error {
 	a := c.Args()
 	destination, keys := a.Key(), a.Rest()
@@ -39,7 +39,8 @@ func storeSet(c *Ctx, op operation) error {
 	return nil
 }
 
-// intersectInto begins with a listpack unless the smallest set is an intset; integers alone end as one.
+// intersectInto begins with a listpack unless the smallest set is an intset. A result of integers alone
+// becomes an intset.
 func intersectInto(st *store.Store, operands []*set.Set, r *result) {
 	slices.SortStableFunc(operands, smallerFirst)
 	if first := operands[0]; first == nil {
@@ -51,7 +52,7 @@ func intersectInto(st *store.Store, operands []*set.Set, r *result) {
 	r.into.ToInts(r.rules)
 }
 
-// uniteInto adds one set after the other.
+// uniteInto adds the sets in order.
 func uniteInto(st *store.Store, operands []*set.Set, r *result) {
 	w := st.Walk()
 	for _, s := range operands {
@@ -65,7 +66,8 @@ func uniteInto(st *store.Store, operands []*set.Set, r *result) {
 	}
 }
 
-// subtractInto leaves out what is in the other sets or, where that is less to do, takes it out again.
+// subtractInto leaves out the members of the other sets. If it is less work, it adds all members and removes
+// these again.
 func subtractInto(st *store.Store, operands []*set.Set, r *result) {
 	first := operands[0]
 	if first == nil || slices.Contains(operands[1:], first) {

@@ -1,6 +1,6 @@
 package commands
 
-// SetRows are the commands on sets.
+// SetRows returns the rows of the commands on sets.
 func SetRows() []Row {
 	rows := setMemberRows()
 	rows = append(rows, setRandomRows()...)

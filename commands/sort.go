@@ -13,22 +13,23 @@ import (
 	"lockserver/store/list"
 )
 
-// sortCall is what SORT was asked for.
+// sortCall holds the options of SORT.
 type sortCall struct {
 	key, destination []byte
-	by               []byte // nil: the elements themselves
+	by               []byte // nil means by the elements themselves
 	get              [][]byte
-	offset, count    int64 // count below 0: all
+	offset, count    int64 // a negative count means all
 	desc, alpha      bool
-	// unsorted is set by a BY without a '*', and by no later BY unset: the elements are taken as they come.
+	// unsorted means that the elements keep the order of the value. A BY without a '*' sets it, and a later
+	// BY does not unset it.
 	unsorted bool
 }
 
-// sortItem is an element with what it is sorted by.
+// sortItem is an element with its sort key.
 type sortItem struct {
 	element []byte
 	weight  float64
-	word    []byte // with ALPHA; nil: there is none
+	word    []byte // with ALPHA; nil if the key does not exist
 }
 
 func sortElements(c *Ctx) error {
@@ -41,15 +42,15 @@ func sortElements(c *Ctx) error {
 	r := c.DB.Look(s.key)
 	if r.Kind() == store.ZSet {
 		e := c.DB.EditZSet(s.key)
-		e.Expand() // for good, as Redis
+		e.Expand() // permanently, as in Redis
 		r = c.DB.Peek(s.key)
 	} else if r.OK() {
-		c.DB.FindToWrite(s.key) // EditZSet is a use, too
+		c.DB.FindToWrite(s.key) // EditZSet counts as a use, too
 	}
 	switch r.Kind() {
 	case store.None, store.List, store.ZSet:
 	case store.Set:
-		// What is stored, or a script goes by, must not depend on the order in a table.
+		// A stored result, and a result that a script reads, must not depend on the order of a hash table.
 		if s.unsorted && (s.destination != nil || c.FromScript) {
 			s.unsorted, s.alpha, s.by = false, true, nil
 		}
@@ -75,8 +76,8 @@ func sortElements(c *Ctx) error {
 	return nil
 }
 
-// read takes the arguments. Patterns name keys that were not checked, so a client must be allowed to read all
-// keys.
+// read reads the arguments. Patterns name keys without a check of rights, so the client must have the right
+// to read all keys.
 func (s *sortCall) read(c *Ctx, a *Scanner) {
 	s.key, s.count = a.Key(), -1
 	for a.More() {
@@ -115,8 +116,8 @@ func (s *sortCall) read(c *Ctx, a *Scanner) {
 	}
 }
 
-// leavesSlot reports whether keys that a pattern of SORT names may be in another slot than the sorted one, in
-// a cluster.
+// leavesSlot reports whether the keys that a pattern of SORT names may be in another slot than the sorted
+// key, in a cluster.
 func (c *Ctx) leavesSlot(pattern, key []byte) bool {
 	if !c.Settings.OneSlot {
 		return false
@@ -125,10 +126,10 @@ func (c *Ctx) leavesSlot(pattern, key []byte) bool {
 	return !ok || n != keyslot.Of(key)
 }
 
-// untilZero is what C sees of a text.
+// untilZero returns the bytes before the first zero byte: the text as C sees it.
 func untilZero(b []byte) []byte { return clip(b, len(b)) }
 
-// bounds are the first and the end of what LIMIT leaves of n elements.
+// bounds returns the part from..to-1 of n elements that LIMIT selects.
 func (s *sortCall) bounds(n int) (from, to int) {
 	from, to = int(min(max(s.offset, 0), int64(n))), n
 	if s.count >= 0 {
@@ -137,7 +138,7 @@ func (s *sortCall) bounds(n int) (from, to int) {
 	return from, to
 }
 
-// sortLen is the number of elements that a value has.
+// sortLen returns the number of elements of a value.
 func sortLen(r store.Ref) int {
 	switch r.Kind() {
 	case store.List:
@@ -150,8 +151,8 @@ func sortLen(r store.Ref) int {
 	return 0
 }
 
-// take copies the elements between two positions in the order of the value. If they stay unsorted, DESC may
-// reverse that order; a set has none.
+// take copies the elements between two positions in the order of the value. If they stay unsorted, DESC
+// reverses that order, except for a set, which has no order.
 func (s *sortCall) take(r store.Ref, from, to int) [][]byte {
 	elements := make([][]byte, 0, to-from)
 	if from == to {
@@ -188,8 +189,8 @@ func (s *sortCall) take(r store.Ref, from, to int) [][]byte {
 	return elements
 }
 
-// sorted sorts elements in place. Those of the same weight go by their bytes; those of
-// the same word stay as they came.
+// sorted sorts elements in place. Elements of the same weight are ordered by their bytes; elements with the
+// same word keep their order.
 func (s *sortCall) sorted(c *Ctx, elements [][]byte) ([][]byte, error) {
 	items := make([]sortItem, len(elements))
 	failed := false
@@ -215,7 +216,7 @@ func (s *sortCall) sorted(c *Ctx, elements [][]byte) ([][]byte, error) {
 			if order = cmp.Compare(x.weight, y.weight); order == 0 {
 				order = bytes.Compare(x.element, y.element)
 			}
-		case x.word == nil || y.word == nil: // nothing comes before everything
+		case x.word == nil || y.word == nil: // a missing key comes first
 			order = cmp.Compare(boolInt(x.word != nil), boolInt(y.word != nil))
 		default:
 			order = bytes.Compare(x.word, y.word)
@@ -238,7 +239,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// reply writes the elements, or what GET finds for each.
+// reply writes the elements, or the values that GET finds for each.
 func (s *sortCall) reply(c *Ctx, elements [][]byte) {
 	c.Out.Array(len(elements) * max(1, len(s.get)))
 	s.each(c, elements, func(e []byte) {
@@ -250,8 +251,8 @@ func (s *sortCall) reply(c *Ctx, elements [][]byte) {
 	})
 }
 
-// store makes the destination a list of the elements, or of what GET finds for each;
-// what it does not find is empty.
+// store makes the destination a list of the elements, or of the values that GET finds for each. A missing
+// value becomes an empty element.
 func (s *sortCall) store(c *Ctx, elements [][]byte) {
 	st := c.DB.Store()
 	result := st.NewList(nil)
@@ -265,7 +266,7 @@ func (s *sortCall) store(c *Ctx, elements [][]byte) {
 	c.Out.Int(int64(n))
 }
 
-// each visits what a call returns; nil is what GET has not found.
+// each visits the elements of the result; nil stands for a value that GET did not find.
 func (s *sortCall) each(c *Ctx, elements [][]byte, visit func(e []byte)) {
 	for _, e := range elements {
 		if len(s.get) == 0 {
@@ -277,9 +278,9 @@ func (s *sortCall) each(c *Ctx, elements [][]byte, visit func(e []byte)) {
 	}
 }
 
-// lookUp finds the value that a pattern of BY or GET names for an element. '#' is the element itself.
-// Otherwise the element replaces the first '*', and the result is the key of a string, or, with "->field"
-// behind the '*', of a hash. The result is a copy, or nil if it does not exist.
+// lookUp returns a copy of the value that a pattern of BY or GET names for an element, or nil if it does not
+// exist. The pattern '#' is the element itself. Otherwise the element replaces the first '*'. The result is
+// the key of a string or, with "->field" after the '*', of a hash.
 func (c *Ctx) lookUp(pattern, element []byte) []byte {
 	if string(pattern) == "#" {
 		return element
@@ -308,12 +309,11 @@ func (c *Ctx) lookUp(pattern, element []byte) []byte {
 	return nil
 }
 
-// leastNormal is the least number that a double holds with all its digits; C calls
-// what is below out of range.
+// leastNormal is the least normal number of a double. C reports a number below it as out of range.
 const leastNormal = 0x1p-1022
 
-// sortWeight reads a weight as C's strtod does, with the additional checks of Redis. Leading white space is
-// skipped, an empty text is 0, and a number too small to be exact is refused.
+// sortWeight parses a weight like C's strtod, with the additional checks of Redis. Leading white space is
+// skipped, an empty text is 0, and a number below leastNormal is refused.
 func sortWeight(b []byte) (weight float64, ok bool) {
 	b = untilZero(b)
 	if len(b) == 0 {

@@ -2,7 +2,7 @@ package commands
 
 import "lockserver/internal/ascii"
 
-// SortRows are SORT and what it may do where nothing may be written.
+// SortRows returns the rows of SORT and SORT_RO.
 func SortRows() []Row {
 	row := Row{Name: "sort", Group: Generic, Since: "1.0.0", Flags: Write | DenyOOM, Run: sortElements, FindKeys: sortKeys,
 		Cats:       CatInstead | CatSet | CatSortedSet | CatList | CatDangerous,
@@ -21,13 +21,13 @@ func SortRows() []Row {
 	return []Row{row, readOnly}
 }
 
-// sortReadKeys finds the key that is sorted. What BY and GET look up follows from
-// its elements: no one can tell.
+// sortReadKeys finds the sorted key. The keys of BY and GET follow from the elements, so the call does not
+// show them.
 func sortReadKeys(_ [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	return append(dst, KeyRef{1, RO | Access}), true
 }
 
-// sortKeys finds the key that is sorted and the last one that STORE names.
+// sortKeys finds the sorted key and the last key that STORE names.
 func sortKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	dst = append(dst, KeyRef{1, RO | Access})
 	store := 0

@@ -6,16 +6,16 @@ import (
 	"lockserver/store/stream"
 )
 
-// addCall is what an XADD asks for.
+// addCall holds the arguments of XADD.
 type addCall struct {
 	key      []byte
 	onlyOld  bool // NOMKSTREAM
-	auto     bool // * for the ID
-	autoSeq  bool // ms-* for the ID
+	auto     bool // the ID is *
+	autoSeq  bool // the ID is ms-*
 	id       stream.ID
 	trim     trimCall
 	produce  produceCall
-	fields   [][]byte // alternating field and value
+	fields   [][]byte // alternately field and value
 	entryLen int
 }
 
@@ -59,14 +59,14 @@ func xadd(c *Ctx) error {
 		if edit.Trim(call.trim.Strategy) > 0 {
 			c.Notify(keyevent.Stream, "xtrim", call.key)
 		}
-		c.DB.Store().Recount(was, 0) // an XADD is one change
+		c.DB.Store().Recount(was, 0) // an XADD counts as one change
 	}
 	c.Out.Bulk(id.AppendTo(c.Scratch()))
 	return nil
 }
 
-// streamToWrite looks up key for a command that writes to it, which is neither a hit nor a
-// miss; nil if there is no such key.
+// streamToWrite looks up key for a command that writes to it, which counts neither as a hit nor as a miss.
+// The result is nil if the key does not exist.
 func (c *Ctx) streamToWrite(key []byte) (*stream.Stream, error) {
 	r := c.DB.FindToWrite(key)
 	if !r.Is(store.Stream) {
@@ -75,8 +75,8 @@ func (c *Ctx) streamToWrite(key []byte) (*stream.Stream, error) {
 	return r.Stream(), nil
 }
 
-// readOptions reads up to the ID, which is the first word that is no option. An option that lacks its
-// argument is taken for the ID, too.
+// readOptions reads up to the ID, which is the first word that is no option. An option without its argument
+// is taken for the ID, too.
 func (x *addCall) readOptions(a *Scanner) {
 	for a.More() {
 		switch {
@@ -98,7 +98,7 @@ func (x *addCall) readOptions(a *Scanner) {
 	}
 }
 
-// readFields reads the entry. The lowest ID is refused here, before Redis looks at the key.
+// readFields reads the entry. It refuses the lowest ID before the key is looked up, as Redis does.
 func (x *addCall) readFields(a *Scanner) {
 	x.fields = a.Rest()
 	if len(x.fields) < 2 || len(x.fields)%2 != 0 {
@@ -118,7 +118,7 @@ func (x *addCall) readFields(a *Scanner) {
 	}
 }
 
-// nextID is the ID of the new entry, once nothing speaks against it.
+// nextID returns the ID of the new entry, or an error if the stream cannot take it.
 func (x *addCall) nextID(c *Ctx, s *stream.Stream) (id stream.ID, err error) {
 	switch {
 	case x.auto:
@@ -141,7 +141,7 @@ func (x *addCall) nextID(c *Ctx, s *stream.Stream) (id stream.ID, err error) {
 	return id, nil
 }
 
-// xdel looks at the IDs only if there is such a key, as Redis does.
+// xdel checks the IDs only if the key exists, as Redis does.
 func xdel(c *Ctx) error {
 	a := c.Args()
 	key, ids := a.Key(), a.Rest()
@@ -191,7 +191,7 @@ func xsetid(c *Ctx) error {
 			if last.Less(id) {
 				a.Fail(ErrXSetIDDeleted)
 			}
-			if maxDeleted = &id; id.IsZero() { // says nothing
+			if maxDeleted = &id; id.IsZero() { // 0-0 means that it was not given
 				maxDeleted = nil
 			}
 		}

@@ -7,18 +7,18 @@ import (
 	"lockserver/store/stream"
 )
 
-// claimCall is what an XCLAIM asks for.
+// claimCall holds the arguments of XCLAIM and XAUTOCLAIM.
 type claimCall struct {
 	key, name, consumer []byte
 	minIdleMS           int64
 	ids                 []stream.ID
-	deliveredMS         int64 // when the entries shall count as delivered
-	retryCount          int64 // -1: one more than before
+	deliveredMS         int64 // the new time of delivery
+	retryCount          int64 // -1 means one more than before
 	force, justID       bool
 	lastID              stream.ID
 }
 
-// xclaim looks for the group before it looks at anything else, as Redis does.
+// xclaim looks up the group before it checks anything else, as Redis does.
 func xclaim(c *Ctx) error {
 	a := c.Args()
 	call := claimCall{key: a.Key(), name: a.Bytes(), consumer: a.Bytes(), retryCount: -1}
@@ -50,12 +50,12 @@ func xclaim(c *Ctx) error {
 	}
 	c.Out.SetArray(list, n)
 	if now := c.DB.Store().Dirty(); moved && now > was {
-		c.DB.Store().Recount(now, -1) // LASTID is a change by itself only
+		c.DB.Store().Recount(now, -1) // LASTID counts as a change only if nothing else changed
 	}
 	return nil
 }
 
-// readIDs reads the IDs, which end where a word is none.
+// readIDs reads the IDs up to the first word that is no ID.
 func (x *claimCall) readIDs(a *Scanner) {
 	for a.More() && a.Err() == nil {
 		id, ok := parseStreamID(a.Peek(), 0)
@@ -94,7 +94,7 @@ func (x *claimCall) readOptions(c *Ctx, a *Scanner) {
 	}
 }
 
-// see records a request of the consumer, which is created if it does not exist.
+// see records that the consumer made a request, and creates it if it does not exist.
 func (x *claimCall) see(c *Ctx, g *store.GroupEdit) {
 	consumer, _ := consumerOf(c, g, x.key, x.consumer)
 	consumer.SeenMS = c.NowMS()
@@ -104,7 +104,7 @@ func (x *claimCall) see(c *Ctx, g *store.GroupEdit) {
 func (x *claimCall) claim(c *Ctx, g *store.GroupEdit, id stream.ID) bool {
 	p, pending := g.Group().Pending(id)
 	switch {
-	case !g.Stream().Has(id): // deleted: what is pending of it is pending no more
+	case !g.Stream().Has(id): // a deleted entry is no longer pending
 		if pending {
 			g.Acknowledge(id)
 		}
@@ -129,7 +129,7 @@ func (x *claimCall) claim(c *Ctx, g *store.GroupEdit, id stream.ID) bool {
 	return true
 }
 
-// writeClaimed writes an entry, or its ID alone.
+// writeClaimed writes an entry, or only its ID.
 func writeClaimed(c *Ctx, s *stream.Stream, id stream.ID, justID bool) {
 	if justID {
 		c.Out.Bulk(id.AppendTo(c.Scratch()))
@@ -142,16 +142,16 @@ func writeClaimed(c *Ctx, s *stream.Stream, id stream.ID, justID bool) {
 }
 
 const (
-	// autoClaimCount is how many entries XAUTOCLAIM claims if the client gives no COUNT.
+	// autoClaimCount is the COUNT of an XAUTOCLAIM that does not give it.
 	autoClaimCount = 100
-	// autoClaimFactor times COUNT is how many pending entries it looks at.
+	// autoClaimFactor is the number of pending entries that XAUTOCLAIM examines for each entry of COUNT.
 	autoClaimFactor = 10
-	// autoClaimMost is the largest COUNT.
+	// autoClaimMost is the largest COUNT that a call may give.
 	autoClaimMost = math.MaxInt64 / 16
 )
 
-// xautoclaim claims entries that have been pending for long, from an ID on. The reply has the next ID, the
-// entries, and the IDs of deleted entries, which are pending no more.
+// xautoclaim claims entries that have been pending for a given time, from an ID on. The reply has the next
+// ID, the entries, and the IDs of deleted entries, which are no longer pending.
 func xautoclaim(c *Ctx) error {
 	a := c.Args()
 	call := claimCall{key: a.Key(), name: a.Bytes(), consumer: a.Bytes(), retryCount: -1, deliveredMS: c.NowMS()}
@@ -192,13 +192,13 @@ func xautoclaim(c *Ctx) error {
 	return nil
 }
 
-// auto is XAUTOCLAIM once everything is known.
+// auto runs an XAUTOCLAIM after its arguments were read.
 func (x *claimCall) auto(c *Ctx, g *store.GroupEdit, start stream.ID, count int64) {
 	var seen, deleted []stream.ID
 	next := stream.ID{}
 	attempts := count * autoClaimFactor
 	c.Out.Array(3)
-	// The reply begins with the next ID, which is known only at the end, so the entries are recorded first.
+	// The reply begins with the next ID, which is known only at the end. So the entries are recorded first.
 	claimed := int64(0)
 	g.Group().EachPending(start, func(p stream.Pending) bool {
 		if attempts == 0 || claimed == count {

@@ -6,7 +6,7 @@ import (
 	"lockserver/store/stream"
 )
 
-// groupCall is what every XGROUP names, and the options of CREATE and SETID.
+// groupCall holds the names in an XGROUP, and the options of CREATE and SETID.
 type groupCall struct {
 	key, name []byte
 	id        []byte
@@ -14,7 +14,8 @@ type groupCall struct {
 	read      int64
 }
 
-// The most words that XGROUP CREATE and SETID take: repeated options are refused when there are more.
+// The largest numbers of words of XGROUP CREATE and SETID. Repeated options are refused if they make the call
+// longer.
 const (
 	maxXGroupCreate = 8
 	maxXGroupSetID  = 7
@@ -25,12 +26,12 @@ func readGroupCall(a *Scanner) groupCall {
 	return groupCall{key: a.Key(), name: a.Bytes(), read: stream.UnknownRead}
 }
 
-// readOptions reads the ID and what stands behind it.
+// readOptions reads the ID and the options after it.
 func (g *groupCall) readOptions(c *Ctx, a *Scanner) {
 	g.id = a.Bytes()
 	for a.More() {
 		switch w := a.MaybeOption(); {
-		case w == "MKSTREAM": // only CREATE's row declares it
+		case w == "MKSTREAM": // only the row of CREATE declares it
 			g.mkStream = true
 		case w == "ENTRIESREAD" && a.More():
 			if g.read = a.Int(); a.Err() == nil && g.read < 0 && g.read != stream.UnknownRead {
@@ -42,7 +43,7 @@ func (g *groupCall) readOptions(c *Ctx, a *Scanner) {
 	}
 }
 
-// open opens the stream of the call, which must be there unless it may be made.
+// open opens the stream of the call. The stream must exist unless the call has MKSTREAM.
 func (g *groupCall) open(c *Ctx) (e store.StreamEdit, err error) {
 	e, ok := c.DB.OpenStream(g.key)
 	switch {
@@ -54,7 +55,7 @@ func (g *groupCall) open(c *Ctx) (e store.StreamEdit, err error) {
 	return e, nil
 }
 
-// openGroup opens the group of the call, which must be there.
+// openGroup opens the group of the call, which must exist.
 func (g *groupCall) openGroup(c *Ctx) (store.GroupEdit, error) {
 	e, err := g.open(c)
 	if err != nil {
@@ -67,7 +68,7 @@ func (g *groupCall) openGroup(c *Ctx) (store.GroupEdit, error) {
 	return group, nil
 }
 
-// lastID is the ID that the call gives a group of s, which is nil if there is no such key yet.
+// lastID returns the ID that the call gives a group of s; s is nil if the key does not exist yet.
 func (g *groupCall) lastID(s *stream.Stream) (id stream.ID, err error) {
 	if string(g.id) == "$" {
 		if s != nil {
@@ -82,7 +83,7 @@ func (g *groupCall) lastID(s *stream.Stream) (id stream.ID, err error) {
 	return id, nil
 }
 
-// lastOrEnd is lastID for SETID, which also takes - and + for the lowest and the highest ID there can be.
+// lastOrEnd is lastID for SETID, which also takes - and + for the lowest and the highest possible ID.
 func (g *groupCall) lastOrEnd(s *stream.Stream) (stream.ID, error) {
 	switch string(clip(g.id, len(g.id))) {
 	case "-":
@@ -176,7 +177,7 @@ func xgroupCreateConsumer(c *Ctx) error {
 	return nil
 }
 
-// consumerOf returns a consumer of a group of key's stream, which is made if there is none.
+// consumerOf returns a consumer of a group of key's stream, and creates it if it does not exist.
 func consumerOf(c *Ctx, g *store.GroupEdit, key, name []byte) (consumer *stream.Consumer, added bool) {
 	consumer, added = g.Consumer(name)
 	if added {
@@ -203,7 +204,7 @@ func xgroupDelConsumer(c *Ctx) error {
 	return nil
 }
 
-// countIf is the integer that says whether something was done.
+// countIf returns 1 if done, else 0.
 func countIf(done bool) int64 {
 	if done {
 		return 1
@@ -211,8 +212,8 @@ func countIf(done bool) int64 {
 	return 0
 }
 
-// xack counts the entries that are no longer pending. Without a stream or a group it does not
-// look at the IDs, as Redis does not.
+// xack replies how many entries it has acknowledged. It checks the IDs only if the group exists, as Redis
+// does.
 func xack(c *Ctx) error {
 	a := c.Args()
 	key, name := a.Key(), a.Bytes()
@@ -236,13 +237,13 @@ func xack(c *Ctx) error {
 	return nil
 }
 
-// openGroup opens a group for writing; e is nil if there is no such key or group. XACK and the like look the
-// key up as if to read it, as in Redis, so a miss is reported as an event.
+// openGroup opens a group for writing; e is nil if the key or the group does not exist. XACK and its
+// relatives look the key up as if to read it, as in Redis, so a miss is reported as an event.
 func openGroup(c *Ctx, key, name []byte) (e *store.StreamEdit, g *store.GroupEdit, err error) {
 	return openGroupOf(c, c.DB.Find(key), key, name)
 }
 
-// openGroupOf is openGroup for a key that was found to be r.
+// openGroupOf is openGroup for a key that was already looked up.
 func openGroupOf(c *Ctx, r store.Ref, key, name []byte) (e *store.StreamEdit, g *store.GroupEdit, err error) {
 	if !r.Is(store.Stream) {
 		return nil, nil, ErrWrongType
@@ -255,7 +256,7 @@ func openGroupOf(c *Ctx, r store.Ref, key, name []byte) (e *store.StreamEdit, g 
 	return &edit, &group, nil
 }
 
-// streamIDs reads the rest of a call's arguments as IDs.
+// streamIDs reads the remaining arguments as IDs.
 func streamIDs(a *Scanner) []stream.ID {
 	var ids []stream.ID
 	for a.More() && a.Err() == nil {

@@ -29,7 +29,7 @@ func xinfoGroups(c *Ctx) error {
 	return nil
 }
 
-// writeGroupProgress writes the three pairs about how far a group has read.
+// writeGroupProgress writes three pairs: how far the group has read.
 func writeGroupProgress(c *Ctx, s *stream.Stream, g *stream.Group) {
 	c.Out.BulkString("last-delivered-id")
 	c.Out.Bulk(g.LastID().AppendTo(c.Scratch()))
@@ -47,8 +47,8 @@ func writeGroupProgress(c *Ctx, s *stream.Stream, g *stream.Group) {
 	}
 }
 
-// xinfoConsumers tells of a group's consumers, with the two times that Redis 7.2 tells apart: idle since the
-// consumer asked for something, inactive since it got something.
+// xinfoConsumers lists a group's consumers. It shows two times, as Redis does since 7.2: idle since the last
+// request of the consumer, inactive since the last request that returned entries.
 func xinfoConsumers(c *Ctx) error {
 	a := c.Args()
 	key, name := a.Key(), a.Bytes()
@@ -82,8 +82,8 @@ func xinfoConsumers(c *Ctx) error {
 	return nil
 }
 
-// writeGroupFull writes a group for XINFO STREAM FULL, with at most count pending entries, and as many
-// of each consumer, unless count is 0.
+// writeGroupFull writes a group for XINFO STREAM FULL, with at most count pending entries of the group and of
+// each consumer. A count of 0 means no limit.
 func writeGroupFull(c *Ctx, s *stream.Stream, g *stream.Group, count int64) {
 	given := givenBack(g)
 	if given > 0 {
@@ -119,7 +119,7 @@ func writeGroupFull(c *Ctx, s *stream.Stream, g *stream.Group, count int64) {
 	}
 }
 
-// givenBack counts the entries that XNACK has given back and that have not been claimed since.
+// givenBack returns the number of entries that XNACK has given back and that were not claimed since.
 func givenBack(g *stream.Group) (n int64) {
 	if unowned := g.Consumer(nil); unowned != nil {
 		g.PendingOf(unowned, stream.ID{}, func(p stream.Pending) bool {
@@ -132,8 +132,8 @@ func givenBack(g *stream.Group) (n int64) {
 	return n
 }
 
-// writePending writes an array of pending entries; owners, if not nil, is the group that gives the name of
-// each consumer.
+// writePending writes an array of pending entries. owners is the group that has the names of the consumers,
+// or nil to leave them out.
 func writePending(c *Ctx, count int64, each func(visit func(stream.Pending) bool), owners *stream.Group) {
 	list, n := c.Out.DeferArray(), int64(0)
 	each(func(p stream.Pending) bool {

@@ -1,6 +1,6 @@
 package commands
 
-// streamGroupRows are the commands of those who read a stream as a group.
+// streamGroupRows returns the rows of the commands on consumer groups.
 func streamGroupRows() []Row {
 	return []Row{
 		{Name: "xreadgroup", Group: Stream, Since: "5.0.0", Flags: Write | Blocking, Run: xreadgroup,

@@ -10,7 +10,7 @@ import (
 // maxIDBytes is the longest spelling of an ID that Redis reads.
 const maxIDBytes = 127
 
-// splitStreamID cuts an ID into its two halves. Redis works on C strings: a zero byte ends the ID.
+// splitStreamID splits an ID into its two halves. Redis works on C strings: a zero byte ends the ID.
 func splitStreamID(text []byte) (ms, seq []byte, hasSeq, ok bool) {
 	if len(text) > maxIDBytes {
 		return nil, nil, false, false
@@ -19,7 +19,7 @@ func splitStreamID(text []byte) (ms, seq []byte, hasSeq, ok bool) {
 	return ms, seq, hasSeq, true
 }
 
-// parseStreamID reads "ms-seq", or "ms" for ms-missingSeq.
+// parseStreamID parses "ms-seq", or "ms", which means ms-missingSeq.
 func parseStreamID(text []byte, missingSeq uint64) (id stream.ID, ok bool) {
 	ms, seq, hasSeq, ok := splitStreamID(text)
 	if !ok {
@@ -35,7 +35,7 @@ func parseStreamID(text []byte, missingSeq uint64) (id stream.ID, ok bool) {
 	return id, ok
 }
 
-// parseNewStreamID reads the ID of an entry to add: "ms-seq", "ms" for ms-0, or "ms-*". With the last form
+// parseNewStreamID parses the ID of an entry to add: "ms-seq", "ms" for ms-0, or "ms-*". With the last form
 // the stream chooses the sequence number, and autoSeq is true.
 func parseNewStreamID(text []byte) (id stream.ID, autoSeq, ok bool) {
 	ms, seq, hasSeq, ok := splitStreamID(text)
@@ -47,7 +47,7 @@ func parseNewStreamID(text []byte) (id stream.ID, autoSeq, ok bool) {
 	return id, false, ok
 }
 
-// parseBound reads one end of an interval: an ID, "-" or "+" for the lowest or highest possible ID, or an
+// parseBound parses one end of an interval: an ID, "-" or "+" for the lowest or highest possible ID, or an
 // exclusive ID after "(".
 func parseBound(text []byte, missingSeq uint64) (id stream.ID, exclusive, ok bool) {
 	if len(text) > 1 && text[0] == '(' {
@@ -64,7 +64,7 @@ func parseBound(text []byte, missingSeq uint64) (id stream.ID, exclusive, ok boo
 	return id, false, ok
 }
 
-// streamID reads an ID in one of a call's arguments.
+// streamID reads an argument as an ID.
 func streamID(a *Scanner) stream.ID {
 	id, ok := parseStreamID(a.Bytes(), 0)
 	if !ok {
@@ -89,7 +89,7 @@ func nextStreamID(c *Ctx, s *stream.Stream) (stream.ID, error) {
 	return last.Next(), nil
 }
 
-// nextSequence is the ID that XADD with ms-* gives the next entry of s.
+// nextSequence returns the ID that XADD with ms-* gives the next entry of s.
 func nextSequence(s *stream.Stream, ms uint64) (stream.ID, error) {
 	last := stream.ID{}
 	if s != nil {

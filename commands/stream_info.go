@@ -4,7 +4,7 @@ import (
 	"lockserver/store/stream"
 )
 
-// infoCount is how many entries XINFO STREAM FULL shows, if the client gave no COUNT.
+// infoCount is the number of entries that XINFO STREAM FULL shows if COUNT is not given.
 const infoCount = 10
 
 func xinfoStream(c *Ctx) error {
@@ -46,8 +46,8 @@ func xinfoStream(c *Ctx) error {
 	return nil
 }
 
-// writeStreamNumbers writes the seven pairs that both forms begin with, of so many that there are, and six
-// more if the stream has to do with producers.
+// writeStreamNumbers begins the map of both forms of XINFO STREAM. It writes its first seven pairs, and six
+// more if the stream has producers. pairs is the number of pairs without those six.
 func writeStreamNumbers(c *Ctx, s *stream.Stream, pairs int) {
 	p := s.Producers()
 	if p != nil {
@@ -82,7 +82,7 @@ func writeStreamNumbers(c *Ctx, s *stream.Stream, pairs int) {
 	number("iids-duplicates", int64(duplicates))
 }
 
-// writeStreamEnds writes the three pairs that the short form ends with.
+// writeStreamEnds writes the last three pairs of the short form.
 func writeStreamEnds(c *Ctx, s *stream.Stream) {
 	c.Out.BulkString("groups")
 	c.Out.Int(int64(len(s.Groups())))

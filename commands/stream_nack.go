@@ -7,12 +7,12 @@ import (
 	"lockserver/store/stream"
 )
 
-// nackCall is what an XNACK asks for.
+// nackCall holds the arguments of XNACK.
 type nackCall struct {
 	mode       string // SILENT, FAIL or FATAL
 	ids        []stream.ID
 	force      bool
-	retryCount int64 // -1: what the mode says
+	retryCount int64 // -1 means that the mode decides
 }
 
 // xnack gives back entries that a consumer cannot process (Redis 8.8). They stay pending without a consumer,
@@ -63,7 +63,7 @@ func (x *nackCall) read(a *Scanner) {
 			x.force = true
 		case a.IsNext("RETRYCOUNT"):
 			x.retryCount = a.Uint()
-		case a.MaybeOption() != "": // a mode, or IDS once more
+		case a.MaybeOption() != "": // a mode, or a second IDS
 			a.Syntax()
 		default:
 			a.Fail(ErrStreamIDsMatch)
@@ -71,7 +71,7 @@ func (x *nackCall) read(a *Scanner) {
 	}
 }
 
-// release gives one entry back, and reports whether it was pending, or is by now.
+// release gives one entry back, and reports whether it was pending or is pending now.
 func (x *nackCall) release(g *store.GroupEdit, id stream.ID) bool {
 	p, pending := g.Group().Pending(id)
 	switch {

@@ -6,14 +6,14 @@ import (
 	"lockserver/store/stream"
 )
 
-// pendingCall is what an XPENDING asks for.
+// pendingCall holds the arguments of XPENDING.
 type pendingCall struct {
 	key, name  []byte
 	extended   bool
 	minIdleMS  int64
 	start, end stream.ID
 	count      int64
-	consumer   []byte // nil: all
+	consumer   []byte // nil means all
 }
 
 func xpending(c *Ctx) error {
@@ -70,13 +70,13 @@ func (p *pendingCall) readRange(a *Scanner) {
 	if err != nil {
 		a.Fail(err)
 	}
-	if rest := a.Rest(); len(rest) > 0 { // what stands behind the consumer is passed over, as in Redis
+	if rest := a.Rest(); len(rest) > 0 { // words after the consumer are ignored, as in Redis
 		p.consumer = rest[0]
 	}
 }
 
-// writePendingSummary writes how many entries are pending, the first and last of their IDs, and how
-// many each consumer has that has any.
+// writePendingSummary writes the number of pending entries, the lowest and highest of their IDs, and the
+// number of each consumer that has any.
 func writePendingSummary(c *Ctx, g *stream.Group) {
 	c.Out.Array(4)
 	c.Out.Int(int64(g.PendingLen()))

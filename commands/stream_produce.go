@@ -14,13 +14,12 @@ import (
 // produceCall holds the options IDMP and IDMPAUTO of XADD: the producer and its message.
 type produceCall struct {
 	given    bool
-	auto     bool // the message has no name: what is in it tells
+	auto     bool // IDMPAUTO: the message is identified by its fields
 	producer []byte
 	name     []byte
 }
 
-// readNext reads one of the options if it comes next and is followed by what it takes, and reports whether it
-// did.
+// readNext reads one of the options if the next words are one with its arguments, and reports whether it did.
 func (p *produceCall) readNext(a *Scanner) bool {
 	auto := a.Left() > 1 && a.IsNext("IDMPAUTO")
 	if !auto && (a.Left() < 3 || !a.IsNext("IDMP")) {
@@ -45,7 +44,7 @@ func (p *produceCall) readNext(a *Scanner) bool {
 	return true
 }
 
-// finish names a message without a name: fields with their values are the same in any order.
+// finish computes the name of a message without one. It does not depend on the order of the fields.
 func (p *produceCall) finish(fields [][]byte) {
 	if !p.auto {
 		return
@@ -70,7 +69,7 @@ func (p *produceCall) finish(fields [][]byte) {
 	p.name = sum[:]
 }
 
-// xcfgset sets for how long, and how many messages of a producer, a stream remembers.
+// xcfgset sets how long a stream remembers messages, and how many of each producer.
 func xcfgset(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()
@@ -105,7 +104,8 @@ func xcfgset(c *Ctx) error {
 	return nil
 }
 
-// producerLimit reads one of the two limits, which is 0 if it was not read before.
+// producerLimit reads one of the two limits; before is its value so far, or 0. bounds and twice are the
+// errors for a value out of range and for a second occurrence.
 func producerLimit(a *Scanner, before, most int, bounds, twice Error) int {
 	n := a.Int()
 	switch {
@@ -117,8 +117,8 @@ func producerLimit(a *Scanner, before, most int, bounds, twice Error) int {
 	return int(n)
 }
 
-// xidmprecord makes a stream remember a message, as an XADD with IDMP did. TIME is when that was, if that is
-// not what the entry's ID says.
+// xidmprecord makes a stream remember a message, as an XADD with IDMP did. TIME is the time of that XADD, if
+// it differs from the time in the entry's ID.
 func xidmprecord(c *Ctx) error {
 	a := c.Args()
 	key, producer, name, id := a.Key(), a.Bytes(), a.Bytes(), streamID(a)

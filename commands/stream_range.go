@@ -25,8 +25,8 @@ func xrange(c *Ctx) error { return entriesBetween(c, false) }
 
 func xrevrange(c *Ctx) error { return entriesBetween(c, true) }
 
-// entriesBetween is XRANGE, and with reverse XREVRANGE, which names the end first; errors come in the
-// order of start and end all the same.
+// entriesBetween runs XRANGE and, with reverse, XREVRANGE. XREVRANGE names the end first, but errors are
+// still reported in the order start, end.
 func entriesBetween(c *Ctx, reverse bool) error {
 	a := c.Args()
 	key, first, second := a.Key(), a.Bytes(), a.Bytes()
@@ -43,7 +43,7 @@ func entriesBetween(c *Ctx, reverse bool) error {
 	}
 	count := int64(-1)
 	for a.More() {
-		a.Option() // COUNT is the only one
+		a.Option() // COUNT is the only option
 		count = max(a.Int(), 0)
 	}
 	if err := a.Err(); err != nil {
@@ -63,7 +63,7 @@ func entriesBetween(c *Ctx, reverse bool) error {
 	return nil
 }
 
-// startOf reads where an interval begins.
+// startOf parses the start of an interval.
 func startOf(text []byte) (stream.ID, error) {
 	id, exclusive, ok := parseBound(text, 0)
 	switch {
@@ -77,7 +77,7 @@ func startOf(text []byte) (stream.ID, error) {
 	return id, nil
 }
 
-// endOf reads where an interval ends.
+// endOf parses the end of an interval.
 func endOf(text []byte) (stream.ID, error) {
 	id, exclusive, ok := parseBound(text, math.MaxUint64)
 	switch {
@@ -91,7 +91,8 @@ func endOf(text []byte) (stream.ID, error) {
 	return id, nil
 }
 
-// writeEntries writes an array of the entries from start to end, at most count of them unless that is 0.
+// writeEntries writes an array of the entries from start to end, at most count of them. A count of 0 means
+// all.
 func writeEntries(c *Ctx, s *stream.Stream, start, end stream.ID, reverse bool, count int64) {
 	list := c.Out.DeferArray()
 	n := int64(0)
@@ -103,8 +104,7 @@ func writeEntries(c *Ctx, s *stream.Stream, start, end stream.ID, reverse bool, 
 	c.Out.SetArray(list, int(n))
 }
 
-// writeEntry writes an entry: its ID, and fields and values one behind the other, which
-// are no map in version 3 either.
+// writeEntry writes an entry: its ID, and alternately fields and values. They are no map in RESP3, either.
 func writeEntry(out *resp.Writer, id stream.ID, fv stream.FieldValues) {
 	out.Array(2)
 	writeIDAndFields(out, id, fv)

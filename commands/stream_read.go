@@ -8,18 +8,18 @@ import (
 	"lockserver/store/stream"
 )
 
-// readCall is what an XREAD asks for: from each stream the entries after an ID.
+// readCall holds the arguments of XREAD and XREADGROUP. A call reads the entries of each stream after an ID.
 type readCall struct {
 	keys  [][]byte
 	after []stream.ID // one for each key
-	last  []bool      // for each key, whether to read from its last ID on, whatever that is by then ("+")
-	count int64       // most entries of each stream; 0: all
-	// timeoutMS is how long to wait for entries; 0: for ever, -1: not at all.
+	last  []bool      // for each key: the ID was "+", so the read begins with the last entry at that time
+	count int64       // the largest number of entries of each stream; 0 means all
+	// timeoutMS is the longest time to wait for entries. 0 means no limit, and -1 not to wait.
 	timeoutMS int64
-	// group and consumer are those of XREADGROUP, for which grouped is true.
+	// grouped says that the call is XREADGROUP, which has group and consumer.
 	grouped, noAck  bool
 	group, consumer []byte
-	// claim, if given, is what has been pending for so long that XREADGROUP takes it over.
+	// claim says that XREADGROUP takes over entries that have been pending for at least a given time.
 	claim       bool
 	claimIdleMS int64
 }
@@ -46,7 +46,7 @@ func xread(c *Ctx) error {
 	return nil
 }
 
-// readOptions reads up to STREAMS.
+// readOptions reads the words up to STREAMS.
 func (x *readCall) readOptions(c *Ctx, a *Scanner) {
 	for a.More() {
 		switch {
@@ -79,10 +79,10 @@ func (x *readCall) readOptions(c *Ctx, a *Scanner) {
 			a.Syntax()
 		}
 	}
-	a.Syntax() // no STREAMS
+	a.Syntax() // STREAMS is missing
 }
 
-// readStreams reads the keys, and returns the IDs behind them.
+// readStreams reads the keys, and returns the IDs after them.
 func (x *readCall) readStreams(a *Scanner) (ids [][]byte) {
 	if a.Left()%2 != 0 {
 		a.Fail(ErrStreamsUnbalanced(x.grouped))
@@ -92,7 +92,7 @@ func (x *readCall) readStreams(a *Scanner) (ids [][]byte) {
 	return rest[len(rest)/2:]
 }
 
-// resolve finds out after which entry to read in each stream.
+// resolve finds the ID after which to read in each stream.
 func (x *readCall) resolve(c *Ctx, ids [][]byte) error {
 	x.after, x.last = make([]stream.ID, len(ids)), make([]bool, len(ids))
 	for i, text := range ids {
@@ -108,15 +108,15 @@ func (x *readCall) resolve(c *Ctx, ids [][]byte) error {
 	return nil
 }
 
-// readAfter is the ID after which text tells to read in s, which is nil if there is no such key.
+// readAfter returns the ID after which to read in s; s is nil if the key does not exist.
 func readAfter(s *stream.Stream, text []byte) (stream.ID, error) {
 	switch string(clip(text, len(text))) {
-	case "$": // what is added from now on
+	case "$": // only entries that are added from now on
 		if s == nil {
 			return stream.ID{}, nil
 		}
 		return s.LastID(), nil
-	case "+": // the entry with the last ID that was given, if it is still there
+	case "+": // the last entry, if it is not deleted
 		switch {
 		case s == nil:
 			return stream.ID{}, nil
@@ -134,8 +134,7 @@ func readAfter(s *stream.Stream, text []byte) (stream.ID, error) {
 	return id, nil
 }
 
-// reply writes what there is in all streams, and reports whether that is anything;
-// if not, nothing is written.
+// reply writes the entries of all streams, and reports whether there are any; if not, nothing is written.
 func (x *readCall) reply(c *Ctx) bool {
 	n := 0
 	var streams resp.Deferred
@@ -155,8 +154,8 @@ func (x *readCall) reply(c *Ctx) bool {
 	return n > 0
 }
 
-// newsIn returns the stream at r if it has an entry after an ID, else nil. What is no stream has none: its
-// key may have changed hands while a client waited.
+// newsIn returns the stream at r if it has an entry after an ID, else nil. A value of another type has no
+// entries: the key may have changed while the client waited.
 func newsIn(r store.Ref, after stream.ID) *stream.Stream {
 	if r.Kind() != store.Stream {
 		return nil
@@ -167,7 +166,7 @@ func newsIn(r store.Ref, after stream.ID) *stream.Stream {
 	return nil
 }
 
-// beginStreams begins the reply: a map of the streams in version 3, and an array of pairs in version 2.
+// beginStreams begins the reply: a map of the streams in RESP3, and an array of pairs in RESP2.
 func beginStreams(out *resp.Writer) resp.Deferred {
 	if out.Proto >= 3 {
 		return out.DeferMap()
@@ -183,7 +182,7 @@ func endStreams(out *resp.Writer, streams resp.Deferred, n int) {
 	}
 }
 
-// writeStream writes what is new in the i-th stream, which is s.
+// writeStream writes the new entries of s, the i-th stream.
 func (x *readCall) writeStream(c *Ctx, i int, s *stream.Stream) {
 	if c.Out.Proto < 3 {
 		c.Out.Array(2)
@@ -192,8 +191,8 @@ func (x *readCall) writeStream(c *Ctx, i int, s *stream.Stream) {
 	writeEntries(c, s, x.after[i].Next(), stream.MaxID(), false, x.count)
 }
 
-// wait makes the client wait until one of the streams has entries. The IDs are fixed by now, except for "+".
-// A stream that is removed and created again answers only when its IDs exceed the old last ID.
+// wait makes the client wait until one of the streams has entries. The IDs do not change any more, except for
+// "+". If a stream is removed and created again, it answers only when its IDs exceed the old last ID.
 func (x *readCall) wait(c *Ctx) {
 	own := *x
 	own.keys = CloneAll(x.keys)
@@ -201,8 +200,8 @@ func (x *readCall) wait(c *Ctx) {
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
-// retry answers a client that has waited, with all of its streams that have entries by now. Another of its
-// keys that holds a value of another type by now is an error.
+// retry answers a client that has waited, with all of its streams that now have entries. It is an error if
+// one of its keys now has a value of another type.
 func (x *readCall) retry(c *Ctx) (bool, error) {
 	for i, key := range x.keys {
 		s, err := c.findStream(key)

@@ -5,15 +5,16 @@ import (
 	"lockserver/store/stream"
 )
 
-// groupRead is one stream of an XREADGROUP: new entries, or what is pending for the consumer after an ID.
+// groupRead is one stream of an XREADGROUP. The call reads new entries, or the history: the consumer's
+// pending entries after an ID.
 type groupRead struct {
 	key     []byte
 	history bool
-	after   stream.ID // of the history
+	after   stream.ID // for the history
 }
 
-// xreadgroup answers at once if any of its streams has something new or is asked for its
-// history, and waits otherwise.
+// xreadgroup answers at once if one of its streams has new entries, or is asked for the history. Otherwise it
+// waits.
 func xreadgroup(c *Ctx) error {
 	a := c.Args()
 	call := readCall{timeoutMS: -1, grouped: true}
@@ -39,7 +40,7 @@ func xreadgroup(c *Ctx) error {
 	return nil
 }
 
-// readGroups writes what there is in all streams, and reports whether that is anything; if not, nothing is
+// readGroups writes the entries of all streams, and reports whether there are any; if not, nothing is
 // written.
 func (x *readCall) readGroups(c *Ctx, reads []groupRead) bool {
 	n := 0
@@ -57,7 +58,7 @@ func (x *readCall) readGroups(c *Ctx, reads []groupRead) bool {
 	return true
 }
 
-// resolveGroup finds out what to read of each stream; every one must have the group.
+// resolveGroup finds what to read from each stream. Each stream must have the group.
 func (x *readCall) resolveGroup(c *Ctx, ids [][]byte) ([]groupRead, error) {
 	reads := make([]groupRead, len(ids))
 	for i, text := range ids {
@@ -81,17 +82,17 @@ func (x *readCall) resolveGroup(c *Ctx, ids [][]byte) ([]groupRead, error) {
 			if !ok {
 				return nil, ErrStreamID
 			}
-			r.history, r.after = !id.IsMax(), id // Redis takes the highest ID for a '>'
+			r.history, r.after = !id.IsMax(), id // Redis takes the highest ID like '>'
 		}
 		reads[i] = r
 	}
 	return reads, nil
 }
 
-// readGroup writes what one stream has for the consumer, which is made if it is not there, and reports
-// whether that is anything.
+// readGroup writes the entries of one stream for the consumer, and reports whether there are any. It creates
+// the consumer if it does not exist.
 func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
-	c.DB.Find(r.key) // in Redis, too, that is another hit
+	c.DB.Find(r.key) // counts as another hit, as in Redis
 	e := c.DB.EditStream(r.key)
 	g, _ := e.EditGroup(x.group)
 	consumer, _ := consumerOf(c, &g, r.key, x.consumer)
@@ -118,13 +119,14 @@ func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
 	return true
 }
 
-// hasNews reports whether a group has entries of its stream still to read.
+// hasNews reports whether a stream has entries that the group has not read.
 func hasNews(s *stream.Stream, g *stream.Group) bool {
 	return s.Len() > 0 && g.LastID().Less(s.LastID()) && g.LastID().Less(s.TopID())
 }
 
 // deliver writes the entries that the consumer takes over, and then those that the group has not read, at
-// most count of them unless that is 0. The latter become pending for the consumer unless the call has NOACK.
+// most count of them. A count of 0 means all. The latter become pending for the consumer unless the call has
+// NOACK.
 func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, idle []stream.Pending) {
 	var ids []stream.ID
 	list := c.Out.DeferArray()
@@ -138,7 +140,7 @@ func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer
 	}
 	c.Out.SetArray(list, len(idle)+len(ids))
 	if !x.noAck && len(ids) > 0 {
-		consumer.ActiveMS = c.NowMS() // with NOACK it gets something, but Redis counts only what becomes pending
+		consumer.ActiveMS = c.NowMS() // with NOACK the consumer gets entries, but Redis counts only those that become pending
 		for _, id := range ids {
 			g.Deliver(stream.Pending{ID: id, DeliveredMS: c.NowMS(), Deliveries: 1}, consumer)
 		}
@@ -146,8 +148,8 @@ func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer
 	g.Read(ids)
 }
 
-// writeHistory writes what is pending for the consumer after an ID, which counts as delivered once more. Of
-// an entry that was deleted there is only the ID.
+// writeHistory writes the consumer's pending entries after an ID, which counts as another delivery. Of a
+// deleted entry it writes only the ID.
 func writeHistory(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, after stream.ID, count int64) {
 	var pending []stream.Pending
 	g.Group().PendingOf(consumer, after.Next(), func(p stream.Pending) bool {
@@ -168,8 +170,8 @@ func writeHistory(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, after s
 	}
 }
 
-// waitGroup makes the client wait for new entries of one of its streams. A stream or a group that goes
-// meanwhile, or a key that becomes another type, ends the wait with the error that the command would give.
+// waitGroup makes the client wait for new entries of one of its streams. If a stream or a group is removed
+// meanwhile, or a key changes its type, the wait ends with the error of a new call.
 func (x *readCall) waitGroup(c *Ctx, ids [][]byte) {
 	own := *x
 	own.keys, own.group, own.consumer = CloneAll(x.keys), Clone(x.group), Clone(x.consumer)
@@ -182,7 +184,7 @@ func (x *readCall) waitGroup(c *Ctx, ids [][]byte) {
 	}
 }
 
-// retryGroup answers a client that has waited, with all of its streams that have anything new.
+// retryGroup answers a client that has waited, with all of its streams that have new entries.
 func (x *readCall) retryGroup(c *Ctx, ids [][]byte) (bool, error) {
 	reads, err := x.resolveGroup(c, ids)
 	if err != nil {
@@ -197,7 +199,7 @@ func (x *readCall) retryGroup(c *Ctx, ids [][]byte) (bool, error) {
 		return true, nil
 	}
 	for i := range reads {
-		c.DB.Find(reads[i].key) // as readGroups would have
+		c.DB.Find(reads[i].key) // as readGroups would have done
 	}
 	x.awaitIdle(c)
 	return false, nil

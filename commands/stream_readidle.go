@@ -7,10 +7,11 @@ import (
 	"lockserver/store/stream"
 )
 
-// XREADGROUP ... CLAIM, which gives a consumer what has been pending for long before what is new (Redis 8.4).
+// This file has XREADGROUP ... CLAIM, which first gives a consumer entries that have been pending for long,
+// and then new entries (Redis 8.4).
 
-// takeIdle returns what has been pending for as long as the call asks for, longest first and at most as much
-// as it may return. What was deleted from the stream meanwhile is pending no more.
+// takeIdle returns the entries that have been pending for the time in the call, longest first, and at most as
+// many as the call may return. Entries that were deleted from the stream are no longer pending.
 func (x *readCall) takeIdle(c *Ctx, g *store.GroupEdit) (idle []stream.Pending) {
 	var deleted []stream.ID
 	g.ByTime()
@@ -31,7 +32,7 @@ func (x *readCall) takeIdle(c *Ctx, g *store.GroupEdit) (idle []stream.Pending) 
 	return idle
 }
 
-// deliverIdle writes the entries that the consumer takes over. Each has the time it has been pending (-1:
+// deliverIdle writes the entries that the consumer takes over. Each has the time it has been pending (-1
 // without a consumer) and the number of earlier deliveries.
 func (x *readCall) deliverIdle(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, idle []stream.Pending) {
 	for _, p := range idle {
@@ -58,7 +59,7 @@ func idleMS(c *Ctx, g *stream.Group, p stream.Pending) int64 {
 }
 
 // idleSinceMS returns the time when a waiting call will take over a pending entry of key, if the entry is not
-// used before. It is never if the call did not request that.
+// used before. The result is never if the call has no CLAIM.
 func (x *readCall) idleSinceMS(c *Ctx, key []byte) int64 {
 	atMS := int64(math.MaxInt64)
 	if !x.claim {
@@ -76,7 +77,7 @@ func (x *readCall) idleSinceMS(c *Ctx, key []byte) int64 {
 	return atMS
 }
 
-// leastPatienceMS is how soon a call that waits looks again at what is pending.
+// leastPatienceMS is the shortest time after which a waiting call looks at the pending entries again.
 const leastPatienceMS = 10
 
 // awaitIdle makes a waiting call try again when a pending entry may be taken over. Entries delivered from now

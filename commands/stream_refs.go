@@ -6,14 +6,14 @@ import (
 	"lockserver/store/stream"
 )
 
-// refsOption is KEEPREF, DELREF or ACKED: what becomes of entries that consumer groups
-// refer to. A call may have one.
+// refsOption is KEEPREF, DELREF or ACKED: what happens to entries to which consumer groups refer. A call may
+// have one of them.
 type refsOption struct {
 	refs  stream.Refs
 	given bool
 }
 
-// readNext reads the option if it comes next, and reports whether it did. A second one is not taken for it.
+// readNext reads the option if it comes next, and reports whether it did. It does not read a second one.
 func (r *refsOption) readNext(a *Scanner) bool {
 	if r.given {
 		return false
@@ -37,10 +37,10 @@ func refsArg() Arg {
 	return Opt(OneOf("condition", Flag("KEEPREF"), Flag("DELREF"), Flag("ACKED"))).From("8.2.0")
 }
 
-// idsArg is the grammar of what XDELEX and XACKDEL are to remove.
+// idsArg is the grammar of the IDs that XDELEX and XACKDEL remove.
 func idsArg() Arg { return Block("ids", Int("numids"), Str("id").Many()).After("IDS") }
 
-// removal is what XDELEX and XACKDEL are to remove, and how.
+// removal holds the arguments of XDELEX and XACKDEL.
 type removal struct {
 	refsOption
 	ids [][]byte
@@ -48,12 +48,12 @@ type removal struct {
 
 // The replies of XDELEX and XACKDEL for each ID.
 const (
-	removedNone   = -1 // there was nothing to remove
+	removedNone   = -1 // the entry does not exist
 	removedEntry  = 1
-	removedNotYet = 2 // some group still needs it
+	removedNotYet = 2 // a group still needs it
 )
 
-// read reads the rest of a call. The words may come in any order, and IDS twice: then the last counts.
+// read reads the rest of a call. The options may come in any order, and IDS twice: then the last one counts.
 func (r *removal) read(a *Scanner) {
 	for a.More() {
 		switch {
@@ -69,7 +69,7 @@ func (r *removal) read(a *Scanner) {
 	}
 }
 
-// countedIDs reads a number and as many IDs.
+// countedIDs reads a number and that number of IDs.
 func countedIDs(a *Scanner) [][]byte {
 	n := a.IntOr(ErrStreamIDsCount)
 	switch {
@@ -82,7 +82,7 @@ func countedIDs(a *Scanner) [][]byte {
 	return a.Take(int(n))
 }
 
-// parse reads the IDs. It runs only after the key and the group were found.
+// parse parses the IDs. It runs only after the key and the group were found.
 func (r *removal) parse() ([]stream.ID, error) {
 	ids := make([]stream.ID, len(r.ids))
 	for i, text := range r.ids {
@@ -95,7 +95,7 @@ func (r *removal) parse() ([]stream.ID, error) {
 	return ids, nil
 }
 
-// nothing is the reply if there is no such key or group.
+// nothing replies that no entry exists, if the key or the group does not exist.
 func (r *removal) nothing(c *Ctx) error {
 	c.Out.Array(len(r.ids))
 	for range r.ids {
@@ -104,8 +104,8 @@ func (r *removal) nothing(c *Ctx) error {
 	return nil
 }
 
-// remove removes one entry, if the option allows it; allowed says whether it does,
-// removed whether there was one.
+// remove removes one entry, if the option allows it. allowed says whether it does, removed whether the entry
+// existed.
 func (r *removal) remove(e *store.StreamEdit, id stream.ID) (allowed, removed bool) {
 	switch r.refs {
 	case stream.AckedOnly:
@@ -118,8 +118,8 @@ func (r *removal) remove(e *store.StreamEdit, id stream.ID) (allowed, removed bo
 	return true, e.Delete(id)
 }
 
-// xdelex is XDEL with a word about consumer groups. An ID that a group has not come to yet counts as one that
-// is needed, whether or not there is such an entry, as in Redis.
+// xdelex is XDEL with an option about consumer groups. An ID that a group has not reached yet counts as
+// needed, whether or not the entry exists, as in Redis.
 func xdelex(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()
@@ -158,8 +158,8 @@ func xdelex(c *Ctx) error {
 	return nil
 }
 
-// xackdel is XACK and then XDELEX for what was pending. What was acknowledged and is not in the
-// stream any more counts as removed.
+// xackdel is XACK and then XDELEX for the entries that were pending. An acknowledged entry that is no longer
+// in the stream counts as removed.
 func xackdel(c *Ctx) error {
 	a := c.Args()
 	key, name := a.Key(), a.Bytes()

@@ -1,6 +1,6 @@
 package commands
 
-// StreamRows are the commands on streams.
+// StreamRows returns the rows of the commands on streams.
 func StreamRows() []Row {
 	rows := streamWriteRows()
 	rows = append(rows, streamReadRows()...)
@@ -55,7 +55,7 @@ func streamWriteRows() []Row {
 	}
 }
 
-// produceArg is the grammar of who has produced an entry.
+// produceArg is the grammar of the producer of an entry.
 func produceArg() Arg {
 	return Opt(OneOf("idmp", Block("idmpauto-with-pid", Flag("IDMPAUTO").Named("idmpauto-token"), Str("pid")),
 		Block("idmp-with-pid-iid", Flag("IDMP").Named("idmp-token"), Str("pid"), Str("iid")))).From("8.6.0")

@@ -5,7 +5,8 @@ import (
 	"lockserver/store/stream"
 )
 
-// trimCall is what MAXLEN, MINID, LIMIT, and KEEPREF and its like say to XADD and XTRIM.
+// trimCall holds the options of XADD and XTRIM about trimming: MAXLEN, MINID, LIMIT, and KEEPREF and its
+// relatives.
 type trimCall struct {
 	stream.Strategy
 	given   bool // MAXLEN or MINID
@@ -38,10 +39,10 @@ func (t *trimCall) readNext(a *Scanner) bool {
 	return true
 }
 
-// begin reads = or ~, unless the word is the last one.
+// begin reads = or ~, unless it would be the last word.
 func (t *trimCall) begin(a *Scanner, by stream.TrimBy) {
 	if t.given {
-		a.Fail(ErrStreamMaxLenAndMinID) // also for the same one twice
+		a.Fail(ErrStreamMaxLenAndMinID) // also if the same strategy comes twice
 	}
 	t.given, t.By = true, by
 	if a.Left() > 1 && !a.IsNext("=") {
@@ -49,7 +50,8 @@ func (t *trimCall) begin(a *Scanner, by stream.TrimBy) {
 	}
 }
 
-// check refuses options that do not go together, once all are read; need: there has to be a strategy.
+// check validates the combination of the options after all are read. need means that there must be a
+// strategy.
 func (t *trimCall) check(a *Scanner, need bool) {
 	t.Refs = t.refs.refs
 	switch {

@@ -15,15 +15,15 @@ import (
 // digestLen is the length of a digest in hexadecimal digits.
 const digestLen = 16
 
-// comparison is what a command requires of the string at its key before it acts: IFEQ and IFNE compare with a
-// value, IFDEQ and IFDNE with a digest. The zero value requires nothing.
+// comparison is a condition on the string at a key: IFEQ and IFNE compare with a value, IFDEQ and IFDNE with
+// a digest. The zero value has no condition.
 type comparison struct {
 	word    string // IFEQ, IFNE, IFDEQ or IFDNE
 	operand []byte
 }
 
-// holds reports whether val satisfies the comparison. A digest of the wrong length is an error, but one that
-// is not hexadecimal is only unequal to every digest, as in Redis.
+// holds reports whether val satisfies the comparison. A digest of the wrong length is an error. A digest that
+// is not hexadecimal only differs from every digest, as in Redis.
 func (m *comparison) holds(val []byte) (bool, error) {
 	switch m.word {
 	case "IFEQ":
@@ -39,8 +39,8 @@ func (m *comparison) holds(val []byte) (bool, error) {
 	return same == (m.word == "IFDEQ"), nil
 }
 
-// hexDigest is the XXH3 hash of val, 64 bits without a seed, as lower-case hexadecimal digits with leading
-// zeros. This is what Redis 8.4 calls the digest; clients compute it themselves.
+// hexDigest returns the XXH3 hash of val, 64 bits without a seed, as lower-case hexadecimal digits with
+// leading zeros. This is what Redis 8.4 calls the digest; clients compute it themselves.
 func hexDigest(val []byte) (text [digestLen]byte) {
 	var sum [8]byte
 	binary.BigEndian.PutUint64(sum[:], xxh3.Hash(val))
@@ -62,8 +62,8 @@ func digestString(c *Ctx) error {
 	return nil
 }
 
-// delex checks the number of its words first, and the condition only if there is a string to compare. A
-// missing key is 0, even with an invalid condition.
+// delex checks the number of its words first, and the condition only if there is a string to compare. For a
+// missing key it replies 0, even with an invalid condition.
 func delex(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()
@@ -105,7 +105,7 @@ func delifeq(c *Ctx) error {
 	return deleteIf(c, key, &comparison{word: "IFEQ", operand: c.Argv[2]}, val)
 }
 
-// deleteIf removes key, which holds val, if the comparison holds, and replies how many keys that were.
+// deleteIf removes key if its value val satisfies the comparison, and replies how many keys it removed.
 func deleteIf(c *Ctx, key []byte, m *comparison, val []byte) error {
 	ok, err := m.holds(val)
 	if err != nil {
@@ -119,7 +119,7 @@ func deleteIf(c *Ctx, key []byte, m *comparison, val []byte) error {
 	return nil
 }
 
-// deleted removes key and returns how many keys that were.
+// deleted removes key and returns how many keys it removed.
 func deleted(c *Ctx, key []byte) int64 {
 	if c.DB.Delete(key) {
 		c.Notify(keyevent.Generic, "del", key)
@@ -128,7 +128,7 @@ func deleted(c *Ctx, key []byte) int64 {
 	return 0
 }
 
-// delexKeys tells what DELEX does to its key: with a condition it reads the value.
+// delexKeys finds the key of DELEX and its use: with a condition it reads the value.
 func delexKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	flags := RM | Delete
 	if len(args) > 2 && isComparison(args[2]) {
@@ -146,7 +146,7 @@ func isComparison(word []byte) bool {
 	return false
 }
 
-// msetex sets all of its keys or none.
+// msetex sets all of its keys or no key.
 func msetex(c *Ctx) error {
 	a := c.Args()
 	pairs := msetexPairs(a)
@@ -183,7 +183,7 @@ func msetex(c *Ctx) error {
 	return nil
 }
 
-// msetexPairs reads numkeys and as many keys and values in turn.
+// msetexPairs reads numkeys, and alternately that number of keys and values.
 func msetexPairs(a *Scanner) [][]byte {
 	n := a.IntOr(ErrNumKeys)
 	switch {
@@ -199,5 +199,5 @@ func msetexPairs(a *Scanner) [][]byte {
 	return a.Take(int(2 * n))
 }
 
-// maxNumKeys is the largest number of keys that a call may claim, a limit of Redis.
+// maxNumKeys is the largest numkeys of a call, a limit of Redis.
 const maxNumKeys = 1<<31 - 1

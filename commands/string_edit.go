@@ -21,7 +21,7 @@ func appendString(c *Ctx) error {
 	return nil
 }
 
-// setrange with nothing to write changes nothing, however far behind the end its offset is.
+// setrange with an empty value changes nothing, even if its offset is beyond the end.
 func setrange(c *Ctx) error {
 	a := c.Args()
 	key, offset, val := a.Key(), a.Int(), a.Bytes()
@@ -47,7 +47,7 @@ func setrange(c *Ctx) error {
 	return nil
 }
 
-// checkStringLength refuses a string that becomes too long when tail stands behind its first n bytes, n >= 0.
+// checkStringLength returns an error if n bytes (n >= 0) and tail together are too long for a string.
 func (c *Ctx) checkStringLength(n int64, tail []byte) error {
 	if n > c.Settings.MaxStringBytes-int64(len(tail)) {
 		return ErrStringTooBig

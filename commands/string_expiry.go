@@ -7,12 +7,12 @@ import (
 	"lockserver/store"
 )
 
-// expiry is a deadline as the options of SET and GETEX state it. The number is kept as it was sent, because
-// Redis finds fault with it only after the syntax of the whole command. The zero value is no deadline.
+// expiry holds a deadline as the options of SET and GETEX give it. The number is kept as text, because Redis
+// checks it after the syntax of the whole command. The zero value means no deadline.
 type expiry struct {
-	unit  string // EX, PX, EXAT or PXAT; or a word that excludes them; or empty
+	unit  string // EX, PX, EXAT or PXAT, or a word that excludes them, or empty
 	num   []byte
-	timed bool // unit is one of the four
+	timed bool // unit is one of these four
 }
 
 // read reads the option w, one of the four units, and its number. Anything else is a syntax error.
@@ -26,7 +26,7 @@ func (e *expiry) read(a *Scanner, w string) {
 	}
 }
 
-// ttl is what becomes of a key's deadline when its value is replaced. The errors are those of deadlineMS.
+// ttl returns the deadline of a key after its value is replaced. The errors are those of deadlineMS.
 func (e *expiry) ttl(c *Ctx) (store.TTL, error) {
 	switch {
 	case e.timed:
@@ -38,8 +38,8 @@ func (e *expiry) ttl(c *Ctx) (store.TTL, error) {
 	return store.NoTTL, nil
 }
 
-// deadlineMS is the deadline in milliseconds since 1970, above 0. It may be past. The errors are those for
-// what is no integer, and for what makes no time.
+// deadlineMS returns the deadline in milliseconds since 1970, greater than 0. It may be past. It returns an
+// error for a text that is no integer, and for an integer that is no possible time.
 func (e *expiry) deadlineMS(c *Ctx) (int64, error) {
 	n, ok := decimal.ParseInt(e.num)
 	if !ok {

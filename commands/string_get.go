@@ -9,7 +9,7 @@ func get(c *Ctx) error {
 	return c.replyString(c.Argv[1])
 }
 
-// replyString writes the string at key, or null.
+// replyString writes the string at key, or null if the key does not exist.
 func (c *Ctx) replyString(key []byte) error {
 	val, ok, err := c.findString(key)
 	switch {
@@ -23,7 +23,7 @@ func (c *Ctx) replyString(key []byte) error {
 	return nil
 }
 
-// mget takes a key of another type for a missing one.
+// mget replies null for a key of another type, as for a missing key.
 func mget(c *Ctx) error {
 	keys := c.Argv[1:]
 	c.Out.Array(len(keys))
@@ -46,7 +46,7 @@ func strlen(c *Ctx) error {
 	return nil
 }
 
-// getrange is SUBSTR as well.
+// getrange also runs SUBSTR.
 func getrange(c *Ctx) error {
 	a := c.Args()
 	key, start, end := a.Key(), a.Int(), a.Int()
@@ -61,9 +61,9 @@ func getrange(c *Ctx) error {
 	return nil
 }
 
-// cutRange is the part of b from start to end, both included; negative ones count from b's end, -1
-// being the last byte. What lies outside of b is ignored, but an end before b, unlike one before
-// start, counts as the first byte.
+// cutRange returns the part of b from start to end, both inclusive. Negative numbers count from b's end, and
+// -1 is the last byte. Positions outside of b are ignored. But an end before b counts as the first byte,
+// unlike a start after b.
 func cutRange(b []byte, start, end int64) []byte {
 	n := int64(len(b))
 	if n == 0 || start < 0 && end < 0 && start > end {
@@ -103,7 +103,7 @@ func getdel(c *Ctx) error {
 	return nil
 }
 
-// getex finds fault with the number of its deadline only if there is a string.
+// getex checks the number of its deadline only if the string exists.
 func getex(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()

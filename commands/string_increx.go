@@ -10,19 +10,19 @@ import (
 	"lockserver/store"
 )
 
-// increxCall is what an INCREX asks for. Numbers are kept as they were sent until it is known what they are.
+// increxCall holds the arguments of INCREX. Numbers are kept as text until their type is known.
 type increxCall struct {
 	key          []byte
-	by           string // BYINT, BYFLOAT or empty: by 1
+	by           string // BYINT, BYFLOAT, or empty for 1
 	num          []byte
-	lower, upper []byte // nil: the bounds of the type
+	lower, upper []byte // nil means the bounds of the type
 	saturate     bool
 	onlyNew      bool // ENX
 	expiry       expiry
 }
 
-// increx adds to a number within bounds. A sum outside of them changes nothing, the deadline included, unless
-// it is to saturate.
+// increx adds to a number within bounds. A sum outside of the bounds changes nothing, not even the deadline,
+// unless the call has SATURATE.
 func increx(c *Ctx) error {
 	var x increxCall
 	x.read(c.Args())
@@ -61,7 +61,7 @@ func (x *increxCall) read(a *Scanner) {
 	}
 }
 
-// ttl is what becomes of the deadline of a key that r is.
+// ttl returns the deadline of the key after the change; r is its value before.
 func (x *increxCall) ttl(c *Ctx, r store.Ref) (store.TTL, error) {
 	ttl := store.KeepTTL
 	switch {
@@ -80,7 +80,7 @@ func (x *increxCall) ttl(c *Ctx, r store.Ref) (store.TTL, error) {
 	return ttl, nil
 }
 
-// set puts the new number at the key, and tells of it.
+// set stores the new number and sends the event.
 func (x *increxCall) set(c *Ctx, r store.Ref, text []byte, ttl store.TTL, event string) {
 	persisted := ttl == store.NoTTL && r.DeadlineMS() != 0
 	c.DB.UpdateString(x.key, text, ttl)
@@ -156,7 +156,7 @@ func (x *increxCall) addInt(c *Ctx) error {
 	return nil
 }
 
-// saturatedSum is a + b, or the bound beyond which that is; then ok is false.
+// saturatedSum returns a + b, or the bound that it exceeds; then ok is false.
 func saturatedSum(a, b, least, most int64) (sum int64, ok bool) {
 	switch sum, ok = addInts(a, b); {
 	case !ok && b > 0, ok && sum > most:

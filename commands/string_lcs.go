@@ -2,7 +2,7 @@ package commands
 
 import "lockserver/store"
 
-// lcs looks at the types before it looks at the options, as Redis does.
+// lcs checks the types before the options, as Redis does.
 func lcs(c *Ctx) error {
 	x := c.Args()
 	a, b := c.DB.Find(x.Key()), c.DB.Find(x.Key())
@@ -44,7 +44,7 @@ func lcs(c *Ctx) error {
 	return nil
 }
 
-// replyMatches replies with the positions of the subsequence in both strings, from its end to its start.
+// replyMatches replies the positions of the subsequence in both strings, from its end to its start.
 func replyMatches(c *Ctx, s *subsequence, least int64, withLen bool) {
 	length := s.solve(true)
 	c.Out.Map(2)
@@ -79,17 +79,18 @@ func replyMatches(c *Ctx, s *subsequence, least int64, withLen bool) {
 	c.Out.Int(int64(length))
 }
 
-// subsequence finds the longest common subsequence of a and b by the textbook's dynamic programming over all
-// pairs of prefixes. Of the lengths only one row is kept at a time; the way back needs one bit a pair.
+// subsequence finds the longest common subsequence of a and b by dynamic programming over all pairs of
+// prefixes. It keeps only one row of lengths at a time; the way back needs one bit for each pair.
 type subsequence struct {
 	a, b []byte
-	// up has a bit for each pair of bytes, row by row of a: the best for the prefixes that end there leaves
-	// out a's byte (1) or b's (0). It means nothing where the bytes are equal.
+	// up has a bit for each pair of bytes, row by row of a. The bit says which byte the best subsequence of
+	// the prefixes that end there leaves out: a's (1) or b's (0). It has no meaning where the bytes are
+	// equal.
 	up []uint64
 }
 
-// checkSize refuses strings for which the table of lengths that Redis makes, four bytes a pair of prefixes,
-// is above limit. Ours is smaller, but the time is the same.
+// checkSize returns an error if Redis' table of lengths, four bytes for each pair of prefixes, would exceed
+// limit. Our table is smaller, but the time is the same.
 func (s *subsequence) checkSize(limit int64) error {
 	rows, columns := int64(len(s.a))+1, int64(len(s.b))+1
 	if rows > limit/4/columns {
@@ -98,7 +99,7 @@ func (s *subsequence) checkSize(limit int64) error {
 	return nil
 }
 
-// solve returns the length of the subsequence. run and text work after it when trace is set.
+// solve returns the length of the subsequence. With trace, run and text can be called afterwards.
 func (s *subsequence) solve(trace bool) int {
 	row := make([]uint32, len(s.b)+1)
 	if trace {

@@ -36,7 +36,7 @@ func decrby(c *Ctx) error {
 	return addInt(c, key, -n)
 }
 
-// addInt adds n to the integer at key and replies the sum. The key's deadline stays.
+// addInt adds n to the integer at key and replies the sum. The key keeps its deadline.
 func addInt(c *Ctx, key []byte, n int64) error {
 	r := c.DB.FindToWrite(key)
 	if !r.Is(store.String) {
@@ -56,17 +56,17 @@ func addInt(c *Ctx, key []byte, n int64) error {
 	var digits [20]byte
 	text := strconv.AppendInt(digits[:0], sum, 10)
 	c.DB.UpdateString(key, text, store.KeepTTL)
-	c.Notify(keyevent.String, "incrby", key) // DECR, too
+	c.Notify(keyevent.String, "incrby", key) // also for DECR
 	c.Out.Digits(text)
 	return nil
 }
 
-// addInts is x + y; ok is false if that is no 64-bit integer.
+// addInts returns x + y; ok is false if the sum is no 64-bit integer.
 func addInts(x, y int64) (sum int64, ok bool) {
 	return x + y, (y <= 0 || x <= math.MaxInt64-y) && (y >= 0 || x >= math.MinInt64-y)
 }
 
-// incrbyfloat finds fault with the number at the key first, then with its argument, then with the sum.
+// incrbyfloat checks the number at the key first, then its argument, then the sum.
 func incrbyfloat(c *Ctx) error {
 	key, n := c.Argv[1], c.Argv[2]
 	r := c.DB.FindToWrite(key)

@@ -8,7 +8,7 @@ import (
 func setString(c *Ctx) error {
 	a := c.Args()
 	key, val := a.Key(), a.Bytes()
-	var cond comparison // or NX or XX, which exclude the comparisons
+	var cond comparison // or NX or XX, which cannot be combined with a comparison
 	var e expiry
 	giveOld := false
 	for a.More() {
@@ -39,7 +39,7 @@ func setString(c *Ctx) error {
 		}
 	}
 	if ok, err := maySet(c, key, &cond); !ok || err != nil {
-		c.DB.FindToWrite(key) // a refused write is a use of the key, too
+		c.DB.FindToWrite(key) // a refused write also counts as a use of the key
 		if !giveOld {
 			c.Out.Null()
 		}
@@ -53,8 +53,8 @@ func setString(c *Ctx) error {
 	return nil
 }
 
-// maySet reports whether the condition of a SET holds, without using the key. A missing key is equal to
-// nothing: it fails IFEQ and IFDEQ and satisfies IFNE and IFDNE, without a check of the operand.
+// maySet reports whether the condition of a SET holds, without counting a use of the key. A missing key is
+// equal to no value: it fails IFEQ and IFDEQ and satisfies IFNE and IFDNE, without a check of the operand.
 func maySet(c *Ctx, key []byte, cond *comparison) (bool, error) {
 	if cond.word == "" {
 		return true, nil
@@ -75,8 +75,7 @@ func maySet(c *Ctx, key []byte, cond *comparison) (bool, error) {
 	return cond.holds(r.Bytes())
 }
 
-// setKeys tells what SET does to its key: with GET it also returns what was there, and
-// with a comparison it reads it.
+// setKeys finds the key of SET and its use: GET returns the old value, and a comparison reads it.
 func setKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	flags := OW | Update
 	for _, arg := range args[3:] {
@@ -106,7 +105,7 @@ func setex(c *Ctx) error { return setFor(c, "EX") }
 
 func psetex(c *Ctx) error { return setFor(c, "PX") }
 
-// setFor is SETEX in a unit of [expiry].
+// setFor runs SETEX in a unit of [expiry].
 func setFor(c *Ctx, unit string) error {
 	key, val := c.Argv[1], c.Argv[3]
 	e := expiry{unit: unit, num: c.Argv[2], timed: true}
@@ -152,8 +151,8 @@ func msetnx(c *Ctx) error {
 	return nil
 }
 
-// keyValues are the arguments of MSET: keys and values in turn. The arity cannot
-// tell that they come in pairs.
+// keyValues returns the arguments of MSET: alternately keys and values. The arity cannot express that they
+// come in pairs.
 func keyValues(c *Ctx) ([][]byte, error) {
 	a := c.Args()
 	if a.Left()%2 != 0 {

@@ -1,6 +1,6 @@
 package commands
 
-// StringRows are the commands on strings, those on their bits excepted.
+// StringRows returns the rows of the commands on strings, except those on bits.
 func StringRows() []Row {
 	var rows []Row
 	for _, part := range [][]Row{stringReadRows(), stringWriteRows(), stringCompareRows(), stringEditRows(), numberRows()} {
@@ -9,7 +9,7 @@ func StringRows() []Row {
 	return rows
 }
 
-// stringReadRows are the commands that answer a string as it is.
+// stringReadRows returns the rows of the commands that reply a string unchanged.
 func stringReadRows() []Row {
 	return []Row{
 		{Name: "get", Group: String, Since: "1.0.0", Flags: ReadOnly | Fast, Run: get,
@@ -42,8 +42,8 @@ func stringReadRows() []Row {
 	}
 }
 
-// stringWriteRows are the commands that replace a string, or the deadline or
-// existence of one that they return.
+// stringWriteRows returns the rows of the commands that replace a string, and of those that reply it and
+// change its deadline or remove it.
 func stringWriteRows() []Row {
 	return []Row{
 		{Name: "set", Group: String, Since: "1.0.0", Flags: Write | DenyOOM, Run: setString, FindKeys: setKeys,
@@ -104,8 +104,8 @@ func stringWriteRows() []Row {
 	}
 }
 
-// stringCompareRows are the commands that act on a condition about the value, and
-// MSETEX, all newer than Redis 7.4.
+// stringCompareRows returns the rows of the commands with a condition on the value, and of MSETEX. All are
+// newer than Redis 7.4.
 func stringCompareRows() []Row {
 	return []Row{
 		{Name: "digest", Group: String, Since: "8.4.0", Flags: ReadOnly | Fast, Run: digestString,
@@ -135,7 +135,7 @@ func stringCompareRows() []Row {
 	}
 }
 
-// stringEditRows are the commands that change a part of a string.
+// stringEditRows returns the rows of the commands that change a part of a string.
 func stringEditRows() []Row {
 	return []Row{
 		{Name: "append", Group: String, Since: "2.0.0", Flags: Write | DenyOOM | Fast, Run: appendString,
@@ -150,7 +150,7 @@ func stringEditRows() []Row {
 	}
 }
 
-// numberRows are the commands that count.
+// numberRows returns the rows of the commands that count.
 func numberRows() []Row {
 	return []Row{
 		{Name: "incr", Group: String, Since: "1.0.0", Flags: Write | DenyOOM | Fast, Run: incr,

@@ -11,17 +11,17 @@ import (
 	"lockserver/internal/ascii"
 )
 
-// Table is every command that a server knows. It is built once and never changes, so that any number of
-// servers and goroutines can share one.
+// Table holds every command that a server knows. It is built once and never changes, so that any number of
+// servers and goroutines can share it.
 type Table struct {
-	rows []*Row // by name
+	rows []*Row // sorted by name
 	// slots is a hash table with open addressing, at most half full; its length is a power of two.
 	slots []slot
 	shift uint8
-	size  int // rows and subcommands
+	size  int // number of rows and subcommands
 }
 
-// Size is the number of commands and subcommands.
+// Size returns the number of commands and subcommands.
 func (t *Table) Size() int { return t.size }
 
 // number gives a row and its subcommands their indexes.
@@ -33,15 +33,15 @@ func (t *Table) number(r *Row) {
 	}
 }
 
-// slot is one entry of the hash table: a row under the digest of its name, empty if row is nil.
+// slot is an entry of the hash table: a row under the digest of its name. row is nil in an empty slot.
 type slot struct {
 	digest digest
 	name   string
 	row    *Row
 }
 
-// NewTable builds a table of all rows of all groups and derives what they leave unsaid. It panics if a row
-// contradicts itself or a name occurs twice.
+// NewTable builds a table of all rows of all groups and derives the fields that they do not set. It panics if
+// a row contradicts itself or a name occurs twice.
 func NewTable(groups ...[]Row) *Table {
 	t := &Table{}
 	for _, group := range groups {
@@ -62,7 +62,7 @@ func NewTable(groups ...[]Row) *Table {
 	return t
 }
 
-// index makes the hash table of the rows; names are their names in the same order.
+// index builds the hash table of the rows; names has their names in the same order.
 func (t *Table) index(names []string) {
 	size := bits.Len(uint(2 * len(t.rows)))
 	t.slots = make([]slot, 1<<size)
@@ -111,7 +111,7 @@ func (t *Table) Renamed(renames [][]string) (*Table, error) {
 	return n, nil
 }
 
-// What can be wrong with a renaming, as Redis words it.
+// The errors of a renaming, in Redis' words.
 var (
 	errRenameUnknown = Error("No such command in rename-command")
 	errRenameTaken   = Error("Target command name already exists")
@@ -147,10 +147,10 @@ func copyArgs(args []Arg) []Arg {
 	return args
 }
 
-// Rows are all commands by name, without subcommands. The slice belongs to the table.
+// Rows returns all commands sorted by name, without subcommands. The slice belongs to the table.
 func (t *Table) Rows() []*Row { return t.rows }
 
-// Names are the full names of the rows that keep wants, subcommands included.
+// Names returns the full names of the rows for which keep returns true, including subcommands.
 func (t *Table) Names(keep func(*Row) bool) []string {
 	var names []string
 	for _, r := range t.rows {
@@ -166,7 +166,7 @@ func (t *Table) Names(keep func(*Row) bool) []string {
 	return names
 }
 
-// Lookup finds a command by its name in any case; nil if there is none.
+// Lookup returns the command with a name in any case, or nil.
 func (t *Table) Lookup(name []byte) *Row {
 	d := digestOf(name)
 	for at := t.first(d); t.slots[at].row != nil; at = t.next(at) {
@@ -177,7 +177,7 @@ func (t *Table) Lookup(name []byte) *Row {
 	return nil
 }
 
-// first is the slot where the search for a name begins, next the one behind at.
+// first returns the slot where the search for a name begins; next returns the slot after at.
 func (t *Table) first(d digest) int {
 	h := (d.head ^ bits.RotateLeft64(d.tail, 25) + uint64(d.length)) * 0x9e3779b97f4a7c15
 	return int(h >> t.shift)
@@ -185,8 +185,8 @@ func (t *Table) first(d digest) int {
 
 func (t *Table) next(at int) int { return (at + 1) & (len(t.slots) - 1) }
 
-// digest is the part of a name that is compared: its length and its first and last eight bytes in lower case.
-// That is all of a name of up to 16 bytes.
+// digest holds the parts of a name that are compared: its length, and its first and last eight bytes in lower
+// case. For a name of up to 16 bytes that is the whole name.
 type digest struct {
 	head, tail uint64
 	length     int
@@ -208,8 +208,8 @@ func digestOf(name []byte) digest {
 	}
 }
 
-// lowerBytes converts the ASCII letters among eight bytes to lower case, all at once. Two additions set the
-// top bit of a byte if it is at least 'A', and if it is above 'Z'.
+// lowerBytes converts the ASCII letters among eight bytes to lower case, all at once. One addition sets the
+// top bit of each byte that is at least 'A', the other that of each byte greater than 'Z'.
 func lowerBytes(x uint64) uint64 {
 	const each = 0x0101010101010101
 	low := x &^ (0x80 * each)
@@ -217,7 +217,7 @@ func lowerBytes(x uint64) uint64 {
 	return x | upper&^x&(0x80*each)>>2
 }
 
-// Subcommand finds a subcommand by its name in any case; nil if there is none.
+// Subcommand returns the subcommand with a name in any case, or nil.
 func (r *Row) Subcommand(name []byte) *Row {
 	for _, sub := range r.subs {
 		if ascii.EqualFold(name, sub.Name) {
@@ -227,7 +227,7 @@ func (r *Row) Subcommand(name []byte) *Row {
 	return nil
 }
 
-// LookupFull finds a command by its full name, "get" or "client|list", in any case; nil if there is none.
+// LookupFull returns the command with a full name, "get" or "client|list", in any case, or nil.
 func (t *Table) LookupFull(name []byte) *Row {
 	if bar := slices.Index(name, '|'); bar >= 0 {
 		if r := t.Lookup(name[:bar]); r != nil {
@@ -238,8 +238,8 @@ func (t *Table) LookupFull(name []byte) *Row {
 	return t.Lookup(name)
 }
 
-// find is the row that args, at least one, call: a command, a subcommand, or a container without its
-// subcommand. With an unknown subcommand both the container and nil are returned.
+// find returns the row that args call: a command, a subcommand, or a container without its subcommand. args
+// has at least one word. With an unknown subcommand it returns the container and nil.
 func (t *Table) find(args [][]byte) (container, row *Row) {
 	row = t.Lookup(args[0])
 	if row == nil || len(row.subs) == 0 || len(args) == 1 {
@@ -248,14 +248,14 @@ func (t *Table) find(args [][]byte) (container, row *Row) {
 	return row, row.Subcommand(args[1])
 }
 
-// Called is the row that args, at least one, name, whether their number is right or not; nil: there is none.
+// Called returns the row that args name, or nil, without a check of their number. args has at least one word.
 func (t *Table) Called(args [][]byte) *Row {
 	_, row := t.find(args)
 	return row
 }
 
-// Resolve finds the row that args, at least one, call, and checks their number. The errors are Redis', in its
-// order: unknown command, unknown subcommand, wrong number of arguments.
+// Resolve returns the row that args call, and checks their number. args has at least one word. The errors are
+// those of Redis, in its order: unknown command, unknown subcommand, wrong number of arguments.
 func (t *Table) Resolve(args [][]byte) (*Row, error) {
 	container, row := t.find(args)
 	switch {

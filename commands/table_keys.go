@@ -9,15 +9,15 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// KeyRef is one key of a call: the number of its word, and how the call uses it.
+// KeyRef is one key of a call: the index of its word, and its use.
 type KeyRef struct {
 	Pos   int
 	Flags KeyFlags
 }
 
-// KeyRefs appends the keys of a call to dst. args is the whole call and must satisfy the row's arity. The
-// error says that the arguments contradict themselves, as a numkeys that exceeds them; dst is then returned
-// as it came. A command that needs no keys (EVAL) has none then.
+// KeyRefs appends the keys of a call to dst. args is the whole call and must satisfy the row's arity. It
+// returns an error if the arguments contradict each other, for example if numkeys exceeds them; then dst is
+// returned unchanged. A command that needs no keys (EVAL) has no keys in that case.
 func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error) {
 	refs, ok := row.OwnKeyRefs(args, dst)
 	if ok && row.Inner > 0 {
@@ -29,8 +29,8 @@ func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error)
 	return refs, nil
 }
 
-// OwnKeyRefs is KeyRefs without the keys of a command that stands inside the call (GUARD). ok is false if the
-// arguments contradict themselves; refs are then the keys that can be found all the same.
+// OwnKeyRefs is KeyRefs without the keys of an inner command (GUARD). ok is false if the arguments contradict
+// each other; refs then holds the keys that can still be found.
 func (r *Row) OwnKeyRefs(args [][]byte, dst []KeyRef) (refs []KeyRef, ok bool) {
 	if r.FindKeys != nil {
 		return r.FindKeys(args, dst)
@@ -50,7 +50,7 @@ func (r *Row) OwnKeyRefs(args [][]byte, dst []KeyRef) (refs []KeyRef, ok bool) {
 	return refs, false
 }
 
-// KeyPositions appends the numbers of the words of a call that are keys to dst; see KeyRefs.
+// KeyPositions appends the indexes of the words of a call that are keys to dst; see KeyRefs.
 func (t *Table) KeyPositions(row *Row, args [][]byte, dst []int) ([]int, error) {
 	found := dst
 	if row.FindKeys != nil || row.Inner > 0 {
@@ -74,7 +74,7 @@ func (t *Table) KeyPositions(row *Row, args [][]byte, dst []int) ([]int, error) 
 	return found, nil
 }
 
-// innerRefs appends the keys of the command that stands inside a call.
+// innerRefs appends the keys of the inner command of a call.
 func (t *Table) innerRefs(row *Row, args [][]byte, refs []KeyRef) ([]KeyRef, bool) {
 	inner, err := t.Resolve(args[row.Inner:])
 	if err != nil || inner.Inner > 0 {
@@ -88,7 +88,7 @@ func (t *Table) innerRefs(row *Row, args [][]byte, refs []KeyRef) ([]KeyRef, boo
 	return refs, err == nil
 }
 
-// unfound is the error for a call with contradictory arguments.
+// unfound returns the error for a call with contradictory arguments.
 func (r *Row) unfound() error {
 	if r.Flags.Has(NoMandatoryKeys) {
 		return nil
@@ -96,7 +96,8 @@ func (r *Row) unfound() error {
 	return ErrCommandInvalidArgs
 }
 
-// eachKey calls found for each key that the row's specs find, and returns false if they do not fit the call.
+// eachKey calls found for each key that the row's specs find, and returns false if the specs do not fit the
+// call.
 func (r *Row) eachKey(args [][]byte, found func(pos int, use KeyFlags)) bool {
 	for i := range r.keys {
 		if !r.keysOf(&r.keys[i], args, found) {
@@ -106,7 +107,7 @@ func (r *Row) eachKey(args [][]byte, found func(pos int, use KeyFlags)) bool {
 	return true
 }
 
-// EachRouted calls found with the place of each word that is no key and is routed like a key. Those are
+// EachRouted calls found with the index of each word that is no key and is routed like a key. Such words are
 // sharded channels, and names from which keys follow (SECKILL's voucher).
 func (r *Row) EachRouted(args [][]byte, found func(pos int)) {
 	for i := range r.keys {
@@ -130,7 +131,7 @@ func (r *Row) keysOf(s *KeySpec, args [][]byte, found func(pos int, use KeyFlags
 	first := s.Index
 	if s.Keyword != "" {
 		if first = s.behindKeyword(args); first == 0 {
-			return true // an option that this call does not use
+			return true // the call does not have this option
 		}
 	}
 	first, last, ok := s.locate(args, first)
@@ -143,8 +144,8 @@ func (r *Row) keysOf(s *KeySpec, args [][]byte, found func(pos int, use KeyFlags
 	return true
 }
 
-// locate finds the first and the last key from where the search has begun. ok is false if what the call says
-// about its keys does not fit its length; a numkeys of 0 counts as that, too.
+// locate finds the first and the last key from the index begin on. ok is false if the arguments contradict
+// the length of the call; a numkeys of 0 counts as that, too.
 func (s *KeySpec) locate(args [][]byte, begin int) (first, last int, ok bool) {
 	first = begin
 	switch {
@@ -168,8 +169,8 @@ func (s *KeySpec) locate(args [][]byte, begin int) (first, last int, ok bool) {
 	return first, last, first <= last && last < len(args)
 }
 
-// looseRefs is Redis' fallback for a numkeys that is not an integer. It uses the leading digits, and returns
-// the counted keys, then the others, without their access.
+// looseRefs is Redis' fallback for a numkeys that is not an integer. It uses the leading digits. It returns
+// the counted keys, then the other keys, without their access.
 func (r *Row) looseRefs(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	counted := slices.IndexFunc(r.keys, func(s KeySpec) bool { return s.KeyNum })
 	if counted < 0 || r.keys[counted].Index >= len(args) {
@@ -192,18 +193,18 @@ func (r *Row) looseRefs(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	return refs, true
 }
 
-// LeadingInt is the number with which a text begins, as C's atoi reads it; 0: none.
+// LeadingInt returns the number at the beginning of a text, as C's atoi does, or 0.
 func LeadingInt(text []byte) int {
 	text = bytes.TrimLeft(text, " \t\n\v\f\r")
 	end := 0
 	for end < len(text) && ('0' <= text[end] && text[end] <= '9' || end == 0 && (text[0] == '-' || text[0] == '+')) {
 		end++
 	}
-	n, _ := strconv.ParseInt(string(text[:end]), 10, 64) // out of range it is the nearest integer
+	n, _ := strconv.ParseInt(string(text[:end]), 10, 64) // out of range, the result is the nearest integer
 	return int(int32(n))
 }
 
-// behindKeyword is the place behind the spec's word, or 0 if the call does not have it.
+// behindKeyword returns the index after the spec's word, or 0 if the call does not have that word.
 func (s *KeySpec) behindKeyword(args [][]byte) int {
 	if s.StartFrom < 0 {
 		for i := len(args) + s.StartFrom; i > 1; i-- {
@@ -221,8 +222,8 @@ func (s *KeySpec) behindKeyword(args [][]byte) int {
 	return 0
 }
 
-// OnlyKey is where the only key of every call stands, and how it is used; ok is false if there may be others,
-// or it is not always there.
+// OnlyKey returns the index of the only key of every call, and its use. ok is false if a call may have other
+// keys, or no key.
 func (r *Row) OnlyKey() (pos int, use KeyFlags, ok bool) {
 	if len(r.keys) != 1 || r.FindKeys != nil || r.Inner > 0 {
 		return 0, 0, false
@@ -234,8 +235,8 @@ func (r *Row) OnlyKey() (pos int, use KeyFlags, ok bool) {
 	return s.Index, s.Flags, true
 }
 
-// SoleKey returns the position of the only key of every call, and all access that a call may have. ok is
-// false if there may be other keys, or none.
+// SoleKey returns the index of the only key of every call, and all access that a call may have. ok is false
+// if a call may have other keys, or no key.
 func (r *Row) SoleKey() (pos int, most KeyFlags, ok bool) {
 	if r.FindKeys == nil {
 		return r.OnlyKey()
@@ -244,7 +245,7 @@ func (r *Row) SoleKey() (pos int, most KeyFlags, ok bool) {
 		return 0, 0, false
 	}
 	s := &r.keys[0]
-	if s.Flags&VariableFlags == 0 || !s.plainRange() || s.LastKey != 0 { // FindKeys says more than what is done with it
+	if s.Flags&VariableFlags == 0 || !s.plainRange() || s.LastKey != 0 { // FindKeys only adds details about the use
 		return 0, 0, false
 	}
 	return s.Index, s.Flags | Access | Update, true

@@ -6,9 +6,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Deadline reads how many seconds to wait, a floating point number, and returns when that is over, in
-// milliseconds since 1970, or 0 if it never is. Parts of a millisecond count as whole ones. startMS is
-// Ctx.CeilNowMS.
+// Deadline reads the number of seconds to wait, a floating point number. It returns the end of the wait in
+// milliseconds since 1970, or 0 for no end. It rounds up to whole milliseconds. startMS is Ctx.CeilNowMS.
 func (s *Scanner) Deadline(startMS int64) int64 {
 	b := s.Bytes()
 	if s.err != nil {
@@ -33,8 +32,8 @@ func (s *Scanner) Deadline(startMS int64) int64 {
 	return startMS + ms
 }
 
-// WaitEndMS returns when a wait of so many milliseconds is over, as Wait.DeadlineMS has it: 0, which
-// is never, also if its end is beyond all time. No wait ends early: it counts from Ctx.CeilNowMS.
+// WaitEndMS returns the end of a wait of timeoutMS for Wait.DeadlineMS. 0 means no end, also if the end is
+// too far for an int64. No wait ends early: it counts from Ctx.CeilNowMS.
 func (c *Ctx) WaitEndMS(timeoutMS int64) int64 {
 	startMS := c.CeilNowMS()
 	if timeoutMS == 0 || timeoutMS >= math.MaxInt64-startMS {

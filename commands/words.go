@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// Words are the words of a command in one piece of memory. A client that waits keeps its command so: a slice
-// for each word would take as much as the words. Before each word stands a varint: twice its length, or, for
-// one of knownWords, twice its number plus one, and then nothing follows.
+// Words holds the words of a command in one piece of memory. A waiting client keeps its command in this form,
+// because a slice for each word would take as much as the words. Each word begins with a varint. It is twice
+// the length of the word, which follows. For one of knownWords it is twice its number plus one, and nothing
+// follows.
 type Words string
 
-// knownWords are frequent words of waiting commands, as clients write them. A number of one byte can encode
+// knownWords lists frequent words of waiting commands, as clients write them. A varint of one byte can encode
 // 64 of them.
 var knownWords = [...]string{"LOCK", "MLOCK", "PX", "EX", "WAIT", "SHARED", "ONCE", "lock", "mlock", "px", "ex", "wait", "shared", "once",
 	"BLPOP", "BRPOP", "BLMOVE", "BZPOPMIN", "BZPOPMAX", "LEFT", "RIGHT", "XREAD", "XREADGROUP", "GROUP", "COUNT", "BLOCK", "NOACK", "STREAMS",
 	"blpop", "brpop", "xread", "xreadgroup", "group", "count", "block", "streams", "30000", "NOTIFY", "notify"}
 
-// known is the number of a word in knownWords, or -1 if it is not one.
+// known returns the number of a word in knownWords, or -1.
 func known(word []byte) int {
 	const longest = len("XREADGROUP")
 	if len(word) < 2 || len(word) > longest {
@@ -31,7 +32,7 @@ func known(word []byte) int {
 	return -1
 }
 
-// PackWords makes a copy of a command.
+// PackWords returns a copy of a command.
 func PackWords(argv [][]byte) Words {
 	size := 0
 	for _, word := range argv {
@@ -55,7 +56,7 @@ func PackWords(argv [][]byte) Words {
 	return Words(b.String())
 }
 
-// next returns the first word, and what stands behind it.
+// next returns the first word, and the rest of the words.
 func (w Words) next() (word string, rest Words) {
 	n, shift, i := 0, 0, 0
 	for ; w[i] >= 0x80; i++ {
@@ -86,13 +87,13 @@ func (w Words) Append(argv [][]byte, buf []byte) (_ [][]byte, _ []byte) {
 	return argv, buf
 }
 
-// Argv returns the command in memory of its own.
+// Argv returns a copy of the command.
 func (w Words) Argv() [][]byte {
 	argv, _ := w.Append(nil, nil)
 	return argv
 }
 
-// Bytes returns how long the words are together.
+// Bytes returns the total length of the words.
 func (w Words) Bytes() (n int) {
 	for w != "" {
 		var word string
@@ -102,7 +103,7 @@ func (w Words) Bytes() (n int) {
 	return n
 }
 
-// Find returns where the first word with a text stands, for At; -1: there is none.
+// Find returns the position of the first word equal to text, for At, or -1.
 func (w Words) Find(text []byte) int {
 	for rest := w; rest != ""; {
 		at := len(w) - len(rest)

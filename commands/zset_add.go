@@ -8,17 +8,17 @@ import (
 	"lockserver/store"
 )
 
-// scoreCall is what a ZADD asks for.
+// scoreCall holds the options of ZADD.
 type scoreCall struct {
 	nx, xx, gt, lt bool
-	changes        bool // count what changed, too
+	changes        bool // the reply counts changed members, too
 	increment      bool // the score is added to the old one
 }
 
 func zadd(c *Ctx) error    { return addScores(c, scoreCall{}) }
 func zincrby(c *Ctx) error { return addScores(c, scoreCall{increment: true}) }
 
-// addScores is ZADD, and ZINCRBY, which Redis reads as a ZADD with INCR: with the options of it.
+// addScores runs ZADD, and ZINCRBY, which Redis reads as a ZADD with INCR and its options.
 func addScores(c *Ctx, x scoreCall) error {
 	a := c.Args()
 	key := a.Key()
@@ -40,8 +40,8 @@ func addScores(c *Ctx, x scoreCall) error {
 	return x.apply(c, key, scores, pairs, 2)
 }
 
-// apply gives the members their scores as the options say, and replies. The words come in groups of so
-// many, the last of each being the member.
+// apply sets the scores of the members by the options, and replies. words consists of groups of the given
+// size; the last word of each group is the member.
 func (x *scoreCall) apply(c *Ctx, key []byte, scores []float64, words [][]byte, group int) error {
 	e, ok := c.DB.OpenZSet(key)
 	if !ok {
@@ -95,7 +95,7 @@ func (x *scoreCall) readOptions(a *Scanner) {
 	}
 }
 
-// check looks at what the options say together; words is how many there are behind them.
+// check validates the combination of the options; words is the number of words after them.
 func (x *scoreCall) check(a *Scanner, words int) {
 	switch {
 	case words == 0 || words%2 != 0:
@@ -109,10 +109,10 @@ func (x *scoreCall) check(a *Scanner, words int) {
 	}
 }
 
-// conditional reports whether it depends on what is there what is done.
+// conditional reports whether the call has a condition on the old score.
 func (x *scoreCall) conditional() bool { return x.nx || x.xx || x.gt || x.lt }
 
-// allows reports whether the options let a member have this score.
+// allows reports whether the options allow a member to have this score.
 func (x *scoreCall) allows(e *store.ZSetEdit, member []byte, score float64) bool {
 	old, ok := currentScore(e, member)
 	if !ok {
@@ -128,7 +128,7 @@ func currentScore(e *store.ZSetEdit, member []byte) (score float64, ok bool) {
 	return e.ZSet().Score(member)
 }
 
-// incrementOne adds by to a member's score, and replies the sum, or null if the options forbid it.
+// incrementOne adds by to a member's score and replies the sum, or null if the options do not allow it.
 func (x *scoreCall) incrementOne(c *Ctx, key []byte, e *store.ZSetEdit, member []byte, by float64) error {
 	old, ok := currentScore(e, member)
 	if ok && x.nx || !ok && x.xx {

@@ -11,13 +11,13 @@ import (
 	"lockserver/store/zset"
 )
 
-// operand is an input of ZUNION and the like: a sorted set, or a set. All members of a set have the score 1.
-// Both are nil for a missing key.
+// operand is an input of ZUNION and its relatives: a sorted set or a set. All members of a set have the score
+// 1. Both fields are nil for a missing key.
 type operand struct {
 	z      *zset.ZSet
 	s      *set.Set
 	weight float64
-	// counted: each member has the score 1, as AGGREGATE COUNT has it.
+	// counted means that each member has the score 1, as for AGGREGATE COUNT.
 	counted bool
 }
 
@@ -48,15 +48,15 @@ func (o *operand) each(visit func(member []byte, score float64) bool) {
 	}
 }
 
-// scoredOperation visits the members of a result, each once, until visit returns false.
+// scoredOperation visits each member of a result once, until visit returns false.
 type scoredOperation func(x *combineCall, visit func(member []byte, score float64) bool)
 
-// combineCall is what ZUNION, ZINTER, ZDIFF, their STORE forms and ZINTERCARD ask for.
+// combineCall holds the arguments of ZUNION, ZINTER, ZDIFF, their STORE forms and ZINTERCARD.
 type combineCall struct {
 	operands   []operand
 	aggregate  string // SUM, MIN, MAX or COUNT
 	withScores bool
-	limit      int64 // of ZINTERCARD; 0: none
+	limit      int64 // for ZINTERCARD; 0 means no limit
 }
 
 func zunion(c *Ctx) error      { return replyCombined(c, unionScored, true) }
@@ -66,7 +66,7 @@ func zunionstore(c *Ctx) error { return storeCombined(c, unionScored, true) }
 func zinterstore(c *Ctx) error { return storeCombined(c, intersectScored, true) }
 func zdiffstore(c *Ctx) error  { return storeCombined(c, differScored, false) }
 
-// replyCombined lists a result in its order; weighs says that WEIGHTS and AGGREGATE mean something.
+// replyCombined replies a result in its order. weighs says that WEIGHTS and AGGREGATE are allowed.
 func replyCombined(c *Ctx, op scoredOperation, weighs bool) error {
 	a := c.Args()
 	x, err := readCombine(c, a)
@@ -94,8 +94,8 @@ func replyCombined(c *Ctx, op scoredOperation, weighs bool) error {
 	return nil
 }
 
-// storeCombined computes the result beside the data and puts it in the destination's place at once, so
-// that the destination may be an operand.
+// storeCombined builds the result in a new sorted set and then stores it at the destination, so that the
+// destination may be an operand.
 func storeCombined(c *Ctx, op scoredOperation, weighs bool) error {
 	a := c.Args()
 	destination := a.Key()
@@ -146,8 +146,8 @@ func zintercard(c *Ctx) error {
 	return nil
 }
 
-// readCombine reads "numkeys key [key ...]" and looks the keys up: that one of them is of a wrong type is
-// found before anything about the options is.
+// readCombine reads "numkeys key [key ...]" and looks the keys up. So a key of a wrong type is reported
+// before any error in the options.
 func readCombine(c *Ctx, a *Scanner) (x combineCall, err error) {
 	x.aggregate = "SUM"
 	n := a.Int()
@@ -179,7 +179,7 @@ func readCombine(c *Ctx, a *Scanner) (x combineCall, err error) {
 	return x, nil
 }
 
-// readWeighing reads WEIGHTS or AGGREGATE with what follows, and reports whether one of them stands there.
+// readWeighing reads WEIGHTS or AGGREGATE with its arguments, and reports whether one of them comes next.
 func (x *combineCall) readWeighing(a *Scanner) bool {
 	switch {
 	case a.Left() > len(x.operands) && a.IsNext("WEIGHTS"):
@@ -205,7 +205,8 @@ func (x *combineCall) readWeighing(a *Scanner) bool {
 	return true
 }
 
-// compute collects a result in order, as a table: -0, which may come of a weight, is listed with its sign.
+// compute collects a result in order, encoded as a table, so that a score of -0, which a weight may give, is
+// listed with its sign.
 func (x *combineCall) compute(st *store.Store, op scoredOperation) *zset.ZSet {
 	for i := range x.operands {
 		x.operands[i].counted = x.aggregate == "COUNT"
@@ -218,7 +219,7 @@ func (x *combineCall) compute(st *store.Store, op scoredOperation) *zset.ZSet {
 	return result.ZSet
 }
 
-// weigh is a score by its operand's weight. Infinity by 0 is 0 here.
+// weigh returns a score multiplied by the weight of its operand. Infinity times 0 is 0 here.
 func (o *operand) weigh(score float64) float64 {
 	if score *= o.weight; math.IsNaN(score) {
 		return 0
@@ -226,7 +227,7 @@ func (o *operand) weigh(score float64) float64 {
 	return score
 }
 
-// combine aggregates two scores. The sum of the infinities is 0. What is counted is summed up.
+// combine aggregates two scores. The sum of the two infinities is 0. COUNT adds them.
 func (x *combineCall) combine(sum, score float64) float64 {
 	switch x.aggregate {
 	case "MIN":
@@ -246,12 +247,13 @@ func (x *combineCall) combine(sum, score float64) float64 {
 	return sum
 }
 
-// smallestFirst orders the operands: the order in which scores are added up is Redis', to the last bit.
+// smallestFirst sorts the operands by size. Scores are added up in the same order as in Redis, so that sums
+// are equal to the last bit.
 func (x *combineCall) smallestFirst() {
 	slices.SortStableFunc(x.operands, func(a, b operand) int { return cmp.Compare(a.len(), b.len()) })
 }
 
-// intersectScored walks the smallest operand and looks each member up in the others.
+// intersectScored walks the smallest operand and looks each member up in the other operands.
 func intersectScored(x *combineCall, visit func(member []byte, score float64) bool) {
 	x.smallestFirst()
 	first, others := &x.operands[0], x.operands[1:]
@@ -265,14 +267,14 @@ func intersectScored(x *combineCall, visit func(member []byte, score float64) bo
 			if !ok {
 				return true
 			}
-			// Not weighed: that this may be no number is how Redis comes to ignore it for MIN and MAX.
+			// Without weigh: the product may be NaN, which is why Redis ignores it for MIN and MAX.
 			sum = x.combine(sum, other*others[i].weight)
 		}
 		return visit(member, sum)
 	})
 }
 
-// unionScored adds all operands up and then visits what came of it, in no order.
+// unionScored adds all operands up and then visits the members of the sum, in no order.
 func unionScored(x *combineCall, visit func(member []byte, score float64) bool) {
 	x.smallestFirst()
 	last := x.operands[len(x.operands)-1]
@@ -295,9 +297,9 @@ func unionScored(x *combineCall, visit func(member []byte, score float64) bool) 
 	}
 }
 
-// differScored walks the first operand and leaves out members of the others. If the others are many and
-// small, it first collects their common members with the first. So the time does not grow with the size of
-// the first times their number.
+// differScored walks the first operand and leaves out members of the others. If these are many and small, it
+// first collects the members that they share with the first. So the time does not grow with the size of the
+// first operand times the number of the others.
 func differScored(x *combineCall, visit func(member []byte, score float64) bool) {
 	first, others := &x.operands[0], x.operands[1:]
 	total := 0

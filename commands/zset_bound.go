@@ -9,7 +9,7 @@ import (
 	"lockserver/store/zset"
 )
 
-// scoreRange reads the two ends of an interval of scores: "1.5", "(1.5", "-inf", "+inf".
+// scoreRange parses the two ends of an interval of scores: "1.5", "(1.5", "-inf", "+inf".
 func scoreRange(least, most []byte) (r zset.ScoreRange, err error) {
 	var ok, ok2 bool
 	r.Min, r.MinOpen, ok = scoreBound(least)
@@ -28,8 +28,8 @@ func scoreBound(text []byte) (f float64, open, ok bool) {
 	return f, open, ok
 }
 
-// looseFloat reads a number as C's strtod does without a check of errno. Leading spaces are skipped, a number
-// out of range is infinite or zero, a zero byte ends the text, and an empty text is 0. Redis reads the ends
+// looseFloat parses a number like C's strtod without a check of errno. Leading spaces are skipped, a number
+// out of range is infinite or zero, a zero byte ends the text, and an empty text is 0. Redis parses the ends
 // of a score interval in this way.
 func looseFloat(text []byte) (float64, bool) {
 	text = clip(text, len(text))
@@ -45,7 +45,7 @@ func looseFloat(text []byte) (float64, bool) {
 		return 0, false // C has no digit separators
 	}
 	if bytes.ContainsAny(text, "xX") && !bytes.ContainsAny(text, "pP") {
-		spelled += "p0" // C does not need the exponent, Go does
+		spelled += "p0" // the exponent is optional in C, but not in Go
 	}
 	f, err := strconv.ParseFloat(spelled, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
@@ -54,7 +54,7 @@ func looseFloat(text []byte) (float64, bool) {
 	return f, f == f
 }
 
-// lexRange reads the two ends of an interval of members: "[a", "(a", "-", "+".
+// lexRange parses the two ends of an interval of members: "[a", "(a", "-", "+".
 func lexRange(least, most []byte) (r zset.LexRange, err error) {
 	var ok, ok2 bool
 	r.Min, ok = lexBound(least)

@@ -13,7 +13,7 @@ func bzmpop(c *Ctx) error   { return popFirstOrWait(c, store.ZSet) }
 func bzpopmin(c *Ctx) error { return popOneOrWait(c, store.ZSet, false) }
 func bzpopmax(c *Ctx) error { return popOneOrWait(c, store.ZSet, true) }
 
-// popScored is ZPOPMIN and ZPOPMAX. In RESP3 the members come as pairs only if a count is given.
+// popScored runs ZPOPMIN and ZPOPMAX. In RESP3 the members are pairs only if a count was given.
 func popScored(c *Ctx, highest bool) error {
 	a := c.Args()
 	key := a.Key()
@@ -69,8 +69,8 @@ func writePoppedScored(c *Ctx, key []byte, e *store.ZSetEdit, n int, highest, pa
 	c.NotifyTaken(keyevent.ZSet, event, key, e.ZSet() == nil)
 }
 
-// popZSet pops from a sorted set if there is one, and writes its key and the members: as
-// pairs if a count was given.
+// popZSet pops from a sorted set if it exists, and writes its key and the members. They are pairs if a count
+// was given.
 func (p *popCall) popZSet(c *Ctx, key []byte) (done bool, err error) {
 	e, ok := c.DB.OpenZSet(key)
 	switch {

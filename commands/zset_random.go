@@ -27,8 +27,8 @@ func zrandmember(c *Ctx) error {
 	return nil
 }
 
-// drawScored writes random members, with their scores as pairs: one behind the other in RESP2, nested in
-// RESP3. When all are asked for the highest comes first, as in Redis.
+// drawScored writes random members. With their scores they are pairs: flat in RESP2, nested in RESP3. If all
+// members are requested the highest comes first, as in Redis.
 func drawScored(c *Ctx, z *zset.ZSet, count int64, withScores bool) error {
 	return draw(c, pool{
 		len:     z.Len(),

@@ -7,26 +7,26 @@ import (
 	"lockserver/store/zset"
 )
 
-// orderBy is what the ends of a range mean.
+// orderBy says what the ends of a range mean.
 type orderBy uint8
 
 const (
-	byAny orderBy = iota // not said yet
+	byAny orderBy = iota // not yet known
 	byRank
 	byScore
 	byLex
 )
 
-// rangeCall is what a command on a range of a sorted set asks for. All of them end as a range of ranks.
+// rangeCall holds the arguments of a command on a range of a sorted set. All of them become a range of ranks.
 type rangeCall struct {
 	by          orderBy
 	down        bool
-	least, most []byte // the ends as the client gave them
+	least, most []byte // the ends as the client sent them
 	offset      int64
-	count       int64 // negative: all
+	count       int64 // negative means all
 	withScores  bool
 
-	start, stop int64 // the ends read, by rank
+	start, stop int64 // the ends as ranks
 	scores      zset.ScoreRange
 	members     zset.LexRange
 }
@@ -38,8 +38,7 @@ func zrevrangebyscore(c *Ctx) error { return replyRange(c, rangeCall{by: byScore
 func zrangebylex(c *Ctx) error      { return replyRange(c, rangeCall{by: byLex}, false) }
 func zrevrangebylex(c *Ctx) error   { return replyRange(c, rangeCall{by: byLex, down: true}, false) }
 
-// replyRange is the commands that list a range; free says that REV, BYSCORE and
-// BYLEX are the client's to choose.
+// replyRange runs the commands that list a range. free says that the call may have REV, BYSCORE and BYLEX.
 func replyRange(c *Ctx, x rangeCall, free bool) error {
 	a := c.Args()
 	key := a.Key()
@@ -74,7 +73,7 @@ func zrangestore(c *Ctx) error {
 	from, to := x.part(z)
 	result := st.NewZSet(nil)
 	if x.by == byRank && to-from > st.Limits().ZSet.Entries {
-		result = st.NewZSetTable(nil) // keeps the sign of -0, as Redis does if it knows the size before
+		result = st.NewZSetTable(nil) // keeps the sign of -0, as Redis does if it knows the size in advance
 	}
 	x.each(z, from, to, func(member []byte, score float64) bool {
 		result.Set(st.Limits().ZSet, member, score)
@@ -87,8 +86,8 @@ func zrangestore(c *Ctx) error {
 	return nil
 }
 
-// read reads the ends and the options behind them. WITHSCORES is known to every command that lists, and
-// refused where it makes no sense, as in Redis.
+// read reads the ends and the options after them. Every command that lists knows WITHSCORES, and refuses it
+// where it makes no sense, as in Redis.
 func (x *rangeCall) read(a *Scanner, free, lists bool) error {
 	x.least, x.most, x.count = a.Bytes(), a.Bytes(), -1
 	downFixed := !free
@@ -112,7 +111,7 @@ func (x *rangeCall) read(a *Scanner, free, lists bool) error {
 		x.by = byRank
 	}
 	if x.by == byRank {
-		x.offset = 0 // without a count, which is an error, it means nothing
+		x.offset = 0 // without a count, which is an error, the offset has no effect
 	}
 	switch {
 	case x.count != -1 && x.by == byRank:
@@ -129,7 +128,7 @@ func (x *rangeCall) read(a *Scanner, free, lists bool) error {
 	return x.readEnds()
 }
 
-// readEnds reads the ends.
+// readEnds parses the ends.
 func (x *rangeCall) readEnds() (err error) {
 	switch x.by {
 	case byScore:
@@ -165,7 +164,7 @@ func (x *rangeCall) ranks(z *zset.ZSet) (from, to int) {
 	return from, to
 }
 
-// part is ranks after LIMIT; its offset counts from the start of the walk.
+// part returns the ranks that LIMIT selects; its offset counts from the start of the walk.
 func (x *rangeCall) part(z *zset.ZSet) (from, to int) {
 	from, to = x.ranks(z)
 	if x.offset < 0 || x.offset >= int64(to-from) {
@@ -194,13 +193,13 @@ func (x *rangeCall) each(z *zset.ZSet, from, to int, visit func(member []byte, s
 	}
 }
 
-// beginScored begins a list of n members: with their scores, it is twice as long in
-// RESP2 and one of pairs in RESP3.
+// beginScored begins a list of n members. With scores it has twice as many elements in RESP2, and pairs in
+// RESP3.
 func beginScored(out *resp.Writer, n int, withScores bool) {
 	out.Array(n * pairWords(out, withScores))
 }
 
-// writeScored writes a member of what beginScored began.
+// writeScored writes a member of a list from beginScored.
 func writeScored(out *resp.Writer, member []byte, score float64, withScores bool) {
 	if withScores && out.Proto >= 3 {
 		out.Array(2)

@@ -2,7 +2,7 @@ package commands
 
 import "lockserver/store/zset"
 
-// scored is the size of a sorted set that may be missing.
+// scored returns the size of a sorted set; z may be nil.
 func scored(z *zset.ZSet) int {
 	if z == nil {
 		return 0
@@ -69,7 +69,7 @@ func writeScore(c *Ctx, z *zset.ZSet, member []byte) {
 func zrank(c *Ctx) error    { return replyRank(c, false) }
 func zrevrank(c *Ctx) error { return replyRank(c, true) }
 
-// replyRank is ZRANK and ZREVRANK, with the WITHSCORE of Redis 7.2.
+// replyRank runs ZRANK and ZREVRANK, with the option WITHSCORE of Redis 7.2.
 func replyRank(c *Ctx, down bool) error {
 	a := c.Args()
 	key, member := a.Key(), a.Bytes()

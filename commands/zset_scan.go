@@ -20,7 +20,7 @@ func zscan(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	// Redis writes a score of a listpack as it stands there, and others with 17 digits.
+	// Redis writes a score as it is stored in a listpack, and other scores with 17 digits.
 	spell := zset.AppendLong
 	if z.Encoding() == "listpack" {
 		spell = zset.AppendPacked

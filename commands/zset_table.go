@@ -1,6 +1,6 @@
 package commands
 
-// ZSetRows are the commands on sorted sets.
+// ZSetRows returns the rows of the commands on sorted sets.
 func ZSetRows() []Row {
 	rows := zsetMemberRows()
 	rows = append(rows, zsetRangeRows()...)
