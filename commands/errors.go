@@ -606,6 +606,10 @@ const (
 	ErrSaleWindow     Error = "ERR seckill START must be before END"
 	ErrSaleLimitValue Error = "ERR seckill LIMIT must be a positive integer"
 	ErrSaleHold       Error = "ERR seckill HOLD must be a positive number of milliseconds"
+	ErrSaleHoldMax    Error = "ERR seckill HOLDMAX needs HOLD, and is a number of milliseconds that is not less"
+	ErrSaleExtension  Error = "ERR seckill extension must be a positive number of milliseconds"
+	ErrSaleCartSize   Error = "ERR seckill cart must have 1 to 64 vouchers, each with a quantity"
+	ErrSaleCartTwice  Error = "ERR seckill cart names a voucher twice"
 
 	ErrSaleRate  Error = "ERR seckill RATE needs a count and a period in milliseconds, both positive integers"
 	ErrSaleBurst Error = "ERR seckill BURST must be a positive integer"
@@ -618,6 +622,21 @@ const (
 // ErrSaleLimit says that an order is for more pieces than a user may have.
 func ErrSaleLimit(limit int64) Error {
 	return Error("ERR seckill QTY is above the limit of " + strconv.FormatInt(limit, 10) + " per user")
+}
+
+// ErrSaleHoldLong says that a hold would be longer than its sale allows.
+func ErrSaleHoldLong(maxMS int64) Error {
+	return Error("ERR seckill hold would be longer than the HOLDMAX of " + strconv.FormatInt(maxMS, 10) + " ms")
+}
+
+// ErrSaleReturn says that an order has fewer pieces than are to be given back.
+func ErrSaleReturn(order []byte, qty int64) Error {
+	return quoted("ERR seckill order '", order, "' has only "+strconv.FormatInt(qty, 10)+" pieces")
+}
+
+// ErrSaleCart names an order that has some of a cart's vouchers and lacks others: it is another cart's.
+func ErrSaleCart(order []byte) Error {
+	return quoted("ERR seckill order '", order, "' is that of another cart")
 }
 
 // ErrSaleOrder names an order that is another user's.

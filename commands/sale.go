@@ -28,6 +28,7 @@ type purchase struct {
 	stock                int64 // before it
 	have                 int64 // pieces that the user has already
 	again                bool  // the order has been sold before, and stands: this is a retry
+	heldMS               int64 // when the hold began, if its record has to say so; else 0
 	ask                  ask
 }
 
@@ -121,6 +122,12 @@ func (p *purchase) sell(c *Ctx) error {
 	if err := p.mayWrite(c); err != nil {
 		return err
 	}
+	p.sellAs(c, streamKey, id)
+	return nil
+}
+
+// sellAs carries out a purchase for which nothing is in the way, with an entry in a stream.
+func (p *purchase) sellAs(c *Ctx, streamKey []byte, id stream.ID) {
 	stockKey := saleKey(c, stockPrefix, p.voucher)
 	c.DB.SetInt(stockKey, p.stock-p.qty)
 	c.Notify(keyevent.Generic, "seckill", stockKey)
@@ -139,7 +146,6 @@ func (p *purchase) sell(c *Ctx) error {
 	// plant:sale-stream
 	orders.Add(id, given)
 	c.Notify(keyevent.Stream, "xadd", streamKey)
-	return nil
 }
 
 // mayWrite checks the keys that decide has not looked at.
@@ -155,10 +161,10 @@ func (p *purchase) mayWrite(c *Ctx) error {
 
 // record stores the data of an order that only a sale made with SECKILL.CREATE has.
 func (p *purchase) record(c *Ctx) {
-	var text [64]byte
-	o := orderRecord{orderSold, p.qty, p.user}
+	var text [80]byte
+	o := orderRecord{state: orderSold, qty: p.qty, user: p.user}
 	if p.sale.holdMS > 0 {
-		o.state = orderHeld
+		o.state, o.heldMS = orderHeld, p.heldMS
 		key := saleKey(c, holdsPrefix, p.voucher)
 		holds := c.DB.EditZSet(key)
 		// plant:sale-hold
@@ -236,12 +242,13 @@ func holdsKind(c *Ctx, prefix string, voucher []byte, kind store.Kind) bool {
 	return r.Is(kind)
 }
 
-// The fields of an order in its stream; qty only of a sale made with SECKILL.CREATE,
-// reason only of one taken back.
+// The fields of an order in its stream. Only a sale made with SECKILL.CREATE has qty, only an order that was
+// taken back has reason, and left only an order that keeps some of its pieces.
 var (
 	userField    = []byte("userId")
 	voucherField = []byte("voucherId")
 	idField      = []byte("id")
 	qtyField     = []byte("qty")
 	reasonField  = []byte("reason")
+	leftField    = []byte("left")
 )

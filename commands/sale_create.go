@@ -13,6 +13,7 @@ type createCall struct {
 	startMS, endMS int64 // endMS 0: none
 	limit          int64
 	holdMS         int64 // 0: none
+	holdMaxMS      int64 // 0: no bound
 	stream         []byte
 	rate           saleRate
 	replace        bool
@@ -49,6 +50,10 @@ func (o *createCall) read(a *Scanner) error {
 			if o.holdMS = a.IntOr(ErrSaleHold); o.holdMS < 1 || o.holdMS > maxHoldMS {
 				a.Fail(ErrSaleHold)
 			}
+		case "HOLDMAX":
+			if o.holdMaxMS = a.IntOr(ErrSaleHoldMax); o.holdMaxMS < 1 || o.holdMaxMS > maxHoldMS {
+				a.Fail(ErrSaleHoldMax)
+			}
 		case "STREAM":
 			o.stream = a.Bytes()
 		case "RATE":
@@ -68,6 +73,9 @@ func (o *createCall) read(a *Scanner) error {
 	}
 	if o.endMS != 0 && o.startMS >= o.endMS {
 		a.Fail(ErrSaleWindow)
+	}
+	if o.holdMaxMS != 0 && (o.holdMS == 0 || o.holdMaxMS < o.holdMS) {
+		a.Fail(ErrSaleHoldMax)
 	}
 	o.checkRate(a, given["BURST"])
 	return a.Err()
@@ -114,7 +122,7 @@ func (o *createCall) open(c *Ctx) {
 	for _, f := range []struct {
 		field []byte
 		value int64
-	}{{startField, o.startMS}, {endField, o.endMS}, {holdField, o.holdMS}} {
+	}{{startField, o.startMS}, {endField, o.endMS}, {holdField, o.holdMS}, {holdMaxField, o.holdMaxMS}} {
 		if f.value != 0 {
 			h.SetInt(f.field, f.value)
 		}

@@ -1,6 +1,9 @@
 package commands
 
-import "lockserver/store"
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+)
 
 const (
 	// maxHoldMS bounds a hold: with it, the end of one is a time that a sorted set's score holds exactly.
@@ -69,6 +72,57 @@ func ExtendHolds(db *store.DB, byMS int64) {
 	}
 }
 
+// seckillExtend lets a hold end later, for instance while the user pays. It never ends earlier.
+func seckillExtend(c *Ctx) error {
+	var t pendingOrder
+	a := c.Args()
+	t.voucher, t.user, t.order = readOrder(a)
+	ms := a.IntOr(ErrSaleExtension)
+	if ms < 1 || ms > maxHoldMS {
+		a.Fail(ErrSaleExtension)
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if _, err := t.find(c); err != nil {
+		return err
+	}
+	endMS, has, err := holdOf(c, t.voucher, t.order)
+	switch {
+	case err != nil:
+		return err
+	case !has || t.record.state != orderHeld:
+		c.Out.Int(0)
+		return nil
+	}
+	later := c.CeilNowMS() + ms
+	beganMS := t.record.heldMS
+	if beganMS == 0 {
+		beganMS = endMS - t.sale.holdMS
+	}
+	// plant:hold-max
+	if t.sale.holdMaxMS > 0 && later > beganMS+t.sale.holdMaxMS {
+		return ErrSaleHoldLong(t.sale.holdMaxMS)
+	}
+	if later > endMS {
+		t.extend(c, beganMS, later)
+	}
+	c.Out.Int(1)
+	return nil
+}
+
+// extend makes the hold of an order end at a later time.
+func (t *pendingOrder) extend(c *Ctx, beganMS, endMS int64) {
+	key := saleKey(c, holdsPrefix, t.voucher)
+	holds := c.DB.EditZSet(key)
+	holds.Set(t.order, float64(endMS))
+	c.Notify(keyevent.ZSet, "zadd", key)
+	if t.sale.holdMaxMS > 0 && t.record.heldMS == 0 {
+		t.write(c, &orderRecord{state: orderHeld, qty: t.record.qty, user: t.user, heldMS: beganMS})
+	}
+	c.Notify(keyevent.Generic, "seckill.extend", saleKey(c, stockPrefix, t.voucher))
+}
+
 // endHold takes back one order with an expired hold. A hold without a held order is only removed.
 func endHold(c *Ctx, voucher, order []byte) error {
 	t := pendingOrder{voucher: voucher, order: order}
@@ -87,5 +141,5 @@ func endHold(c *Ctx, voucher, order []byte) error {
 		dropHold(c, voucher, order)
 		return nil
 	}
-	return t.takeBack(c, "seckill.expire", "expired")
+	return t.takeBack(c, t.record.qty, "seckill.expire", "expired")
 }

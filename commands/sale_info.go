@@ -43,6 +43,9 @@ func seckillInfo(c *Ctx) error {
 	if s.rate.count != 0 {
 		fields += 4
 	}
+	if s.holdMaxMS != 0 {
+		fields++
+	}
 	c.Out.Map(fields)
 	c.Out.BulkString("state")
 	c.Out.BulkString(s.state(stock, c.NowMS()))
@@ -53,6 +56,10 @@ func seckillInfo(c *Ctx) error {
 		{"buyers", buyers}, {"start", s.startMS}, {"end", s.endMS}, {"limit", s.limit}, {"hold", s.holdMS}} {
 		c.Out.BulkString(f.name)
 		c.Out.Int(f.value)
+	}
+	if s.holdMaxMS != 0 {
+		c.Out.BulkString("hold-max")
+		c.Out.Int(s.holdMaxMS)
 	}
 	s.writeRate(c)
 	c.Out.BulkString("stream")

@@ -18,17 +18,25 @@ const (
 	orderGone orderState = "gone" // taken back; its record stays, so that a late retry sells nothing and gets that answer
 )
 
-// orderRecord is an order as stored in the hash of orders: "held 2 alice". User is valid until the next
-// change of the store.
+// orderRecord is an order as stored in the hash of orders: "held 2 alice", or "held@1700000000000 2 alice" if
+// its hold was extended and the sale has a HOLDMAX. User is valid until the next change of the store.
 type orderRecord struct {
-	state orderState // empty: there is no such order
-	qty   int64
-	user  []byte
+	state  orderState // empty: there is no such order
+	qty    int64
+	user   []byte
+	heldMS int64 // when a hold that was extended began, in milliseconds since 1970; 0: not recorded
 }
+
+// heldSince begins the state of an order with an extended hold.
+const heldSince = string(orderHeld) + "@"
 
 // appendTo appends the record's text.
 func (o *orderRecord) appendTo(dst []byte) []byte {
-	dst = append(append(dst, o.state...), ' ')
+	dst = append(dst, o.state...)
+	if o.state == orderHeld && o.heldMS != 0 {
+		dst = strconv.AppendInt(append(dst, '@'), o.heldMS, 10)
+	}
+	dst = append(dst, ' ')
 	dst = append(strconv.AppendInt(dst, o.qty, 10), ' ')
 	return append(dst, o.user...)
 }
@@ -43,6 +51,11 @@ func parseOrder(text []byte) (o orderRecord, ok bool) {
 	for _, known := range [...]orderState{orderHeld, orderSold, orderPaid, orderGone} {
 		if string(state) == string(known) {
 			o.state = known
+		}
+	}
+	if began, extended := bytes.CutPrefix(state, []byte(heldSince)); extended {
+		if o.heldMS, ok = decimal.ParseInt(began); ok && o.heldMS > 0 {
+			o.state = orderHeld
 		}
 	}
 	o.qty, ok = decimal.ParseInt(qty)

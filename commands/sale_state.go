@@ -42,6 +42,7 @@ var (
 	endField       = []byte("end")       // unix ms
 	limitField     = []byte("limit")     // pieces a user
 	holdField      = []byte("hold")      // ms
+	holdMaxField   = []byte("hold-max")  // ms; not there if there is no bound
 	streamField    = []byte("stream")    // a key
 	rateField      = []byte("rate")      // calls a period; not there if there is no rate, as are the next three
 	periodField    = []byte("period")    // ms
@@ -63,6 +64,7 @@ type sale struct {
 	startMS, endMS int64 // 0: none
 	limit          int64
 	holdMS         int64  // 0: none
+	holdMaxMS      int64  // the longest hold with its extensions; 0: no bound
 	stream         []byte // valid until the next change of the store
 	rate           saleRate
 	total          int64
@@ -134,6 +136,8 @@ func (s *sale) take(field []byte, value listpack.Value) bool {
 		number, least = &s.limit, 1
 	case "hold":
 		number = &s.holdMS
+	case "hold-max":
+		number = &s.holdMaxMS
 	case "total":
 		number, least = &s.total, math.MinInt64
 	case "sold":

@@ -72,7 +72,12 @@ func readBooks(do func(args ...string) (resp.Value, error)) (b books, err error)
 	b.orders = map[string]order{}
 	for id, record := range pairs(ask("HGETALL", "seckill:orders:"+voucher)) {
 		words := strings.SplitN(record, " ", 3)
-		b.orders[id] = order{id: id, state: words[0], qty: number(words[1]), user: words[2], endMS: b.holds[id]}
+		state, began, extended := strings.Cut(words[0], "@")
+		o := order{id: id, state: state, qty: number(words[1]), user: words[2], endMS: b.holds[id]}
+		if extended {
+			o.beganMS = int64(number(began))
+		}
+		b.orders[id] = o
 	}
 	for _, e := range ask("XRANGE", stream, "-", "+").Elems {
 		b.placed = append(b.placed, pairs(e.Elems[1]))
@@ -96,6 +101,17 @@ func (b *books) check() error {
 			return fmt.Errorf("order %q is %q, and a hold: %v", id, o.state, held)
 		}
 	}
+	parts, returned := map[string]int{}, 0 // pieces that came back of orders that had others left
+	for _, e := range b.taken {
+		if e["left"] != "" {
+			qty, err := strconv.Atoi(e["qty"])
+			if err != nil {
+				return err
+			}
+			parts[e["id"]] += qty
+			returned += qty
+		}
+	}
 	many := map[string]string{}
 	for user, n := range pieces {
 		if n > 1 {
@@ -109,7 +125,7 @@ func (b *books) check() error {
 		return fmt.Errorf("a stock of %d and orders of %v are not the %d that were created and restocked", b.stock, sums, b.total)
 	case b.sold != sums["held"]+sums["sold"]+sums["paid"] || b.held != sums["held"] || b.confirmed != sums["paid"]:
 		return fmt.Errorf("the sums %d, %d, %d are not those of the orders: %v", b.sold, b.held, b.confirmed, sums)
-	case b.returned != sums["gone"]:
+	case b.returned != sums["gone"]+returned:
 		return fmt.Errorf("%d pieces were taken back, and not those of the orders: %v", b.returned, sums)
 	case !slices.Equal(b.buyers, slices.Sorted(maps.Keys(pieces))):
 		return fmt.Errorf("the buyers %q are not the users of the orders: %v", b.buyers, pieces)
@@ -118,17 +134,19 @@ func (b *books) check() error {
 	case len(b.holds) > 0 && sums["held"] == 0:
 		return fmt.Errorf("holds without orders: %v", b.holds)
 	}
-	if err := b.agree(b.placed, func(order) bool { return true }); err != nil {
+	if err := b.agree(b.placed, parts, func(order) bool { return true }); err != nil {
 		return fmt.Errorf("the stream of orders: %w", err)
 	}
-	if err := b.agree(b.taken, func(o order) bool { return o.state == "gone" }); err != nil {
+	whole := slices.DeleteFunc(slices.Clone(b.taken), func(e map[string]string) bool { return e["left"] != "" })
+	if err := b.agree(whole, nil, func(o order) bool { return o.state == "gone" }); err != nil {
 		return fmt.Errorf("the stream of orders taken back: %w", err)
 	}
 	return nil
 }
 
-// agree checks that each order that belongs into a stream stands there once, and nothing else does.
-func (b *books) agree(entries []map[string]string, belongs func(order) bool) error {
+// agree checks that each order that belongs into a stream stands there once, and nothing else does. parts are
+// pieces that the entry has and the order has no longer.
+func (b *books) agree(entries []map[string]string, parts map[string]int, belongs func(order) bool) error {
 	seen := map[string]bool{}
 	for _, e := range entries {
 		o, known := b.orders[e["id"]]
@@ -137,7 +155,7 @@ func (b *books) agree(entries []map[string]string, belongs func(order) bool) err
 			return fmt.Errorf("%v is not the entry of an order: %v", e, o)
 		case seen[o.id]:
 			return fmt.Errorf("%v stands there twice", e)
-		case e["userId"] != o.user || e["voucherId"] != voucher || e["qty"] != strconv.Itoa(o.qty):
+		case e["userId"] != o.user || e["voucherId"] != voucher || e["qty"] != strconv.Itoa(o.qty+parts[o.id]):
 			return fmt.Errorf("%v is not the entry of %v", e, o)
 		}
 		seen[o.id] = true

@@ -129,10 +129,15 @@ func (c *client) next() *operation {
 	}
 	switch {
 	case what < 12:
-	case what < 15:
+	case what < 14:
 		op.kind = confirm
+	case what < 15:
+		op.kind, op.ms = extend, 1+r.Int64N(60)
 	case what < 17:
 		op.kind = cancel
+		if r.IntN(2) > 0 {
+			op.part = 1 + r.IntN(2)
+		}
 	case what < 18:
 		op.kind, op.qty = restock, r.IntN(6)-2
 	default:
@@ -179,8 +184,11 @@ func (c *client) do(op *operation) {
 // mayHaveHappened looks what became of a call with a lost reply, once it can happen no more. One that has
 // changed nothing need not be known to the checker, which takes long over many of unknown outcome.
 func (w *world) mayHaveHappened(op *operation) bool {
-	if op.kind == look || op.kind == restock {
-		return op.kind == restock
+	switch {
+	case op.kind == look:
+		return false
+	case op.kind == restock, op.kind == extend, op.part > 0:
+		return true // the record does not tell
 	}
 	v, err := w.ask("HGET", "seckill:orders:"+voucher, op.order)
 	if err != nil {

@@ -25,5 +25,10 @@ var faults = []plant.Fault{
 	} else {
 		h.SetInt(totalField, s.total+now-stock)
 	}`)),
+	plant.New("a part that comes back is not taken off what is sold", plant.Instead("sale-part", `t.sale.sold += gone
+	if was == orderHeld {
+		sums.SetInt(heldField, t.sale.held-gone)
+	}`)),
+	plant.New("a hold is extended beyond its longest time", plant.And("hold-max", "false")),
 	plant.New("a restart forgets the holds", plant.Omit("load-holds")),
 }

@@ -26,7 +26,7 @@ var (
 const atLeast = 20
 
 // needed are outcomes that must occur in a run, so that it says something.
-var needed = []string{"SECKILL 0", "SECKILL.CANCEL 1", "SECKILL.CONFIRM 1"}
+var needed = []string{"SECKILL 0", "SECKILL.CANCEL 1", "SECKILL.CONFIRM 1", "SECKILL.EXTEND 1"}
 
 // enough reports whether a world was decided and all of needed have occurred.
 func (s *search) enough() bool {

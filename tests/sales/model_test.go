@@ -15,6 +15,7 @@ type order struct {
 	qty      int
 	state    string // the words of the order's record
 	endMS    int64  // of its hold
+	beganMS  int64  // of a hold that was extended, in a sale with HOLDMAX
 	text     string // all of that, once the order is in a state
 }
 
@@ -23,6 +24,7 @@ type terms struct {
 	startMS, endMS int64 // endMS 0: none
 	limit          int
 	holdMS         int64 // 0: none
+	holdMaxMS      int64 // 0: no bound
 }
 
 // state is a sequential sale at a moment. It is never changed: a step makes another one.
@@ -56,7 +58,7 @@ func (s state) find(id string) (int, bool) {
 // with is the state with another order, or another state of one.
 func (s state) with(o order) state {
 	i, known := s.find(o.id)
-	o.text = fmt.Sprintf(" %s %s %s %d %d", o.id, o.user, o.state, o.qty, o.endMS)
+	o.text = fmt.Sprintf(" %s %s %s %d %d %d", o.id, o.user, o.state, o.qty, o.endMS, o.beganMS)
 	s.orders = slices.Clone(s.orders)
 	if known {
 		s.orders[i] = o
@@ -72,7 +74,7 @@ func (s state) at(nowMS int64) state {
 	for _, o := range s.orders {
 		if o.state == "held" && o.endMS <= nowMS {
 			s.stock += o.qty
-			o.state, o.endMS = "gone", 0
+			o.state, o.endMS, o.beganMS = "gone", 0, 0
 			s = s.with(o)
 		}
 	}
@@ -106,6 +108,8 @@ func (t *terms) apply(s state, op *operation) (state, string) {
 		return t.sell(s, op)
 	case confirm, cancel:
 		return s.finish(op)
+	case extend:
+		return t.extend(s, op)
 	case restock:
 		now := max(s.stock+op.qty, 0)
 		s.total += now - s.stock
@@ -166,11 +170,46 @@ func (s state) finish(op *operation) (state, string) {
 	if o.state != "held" && o.state != "sold" {
 		return s, "0"
 	}
-	o.state, o.endMS = "paid", 0
-	if op.kind == cancel {
-		o.state = "gone"
+	switch {
+	case op.kind == confirm:
+		o.state, o.endMS, o.beganMS = "paid", 0, 0
+	case op.part > o.qty:
+		return s, fmt.Sprintf("-ERR seckill order '%s' has only %d pieces", o.id, o.qty)
+	case op.part > 0 && op.part < o.qty:
+		s.stock += op.part
+		o.qty -= op.part
+	default:
+		o.state, o.endMS, o.beganMS = "gone", 0, 0
 		s.stock += o.qty
 	}
+	return s.with(o).done(), "1"
+}
+
+// extend makes a hold end later.
+func (t *terms) extend(s state, op *operation) (state, string) {
+	i, known := s.find(op.order)
+	switch {
+	case !known:
+		return s, "0"
+	case s.orders[i].user != op.user:
+		return s, belongsTo(op.order)
+	case s.orders[i].state != "held":
+		return s, "0"
+	}
+	o := s.orders[i]
+	later, beganMS := s.nowMS+op.ms, o.beganMS
+	if beganMS == 0 {
+		beganMS = o.endMS - t.holdMS
+	}
+	switch {
+	case t.holdMaxMS > 0 && later > beganMS+t.holdMaxMS:
+		return s, fmt.Sprintf("-ERR seckill hold would be longer than the HOLDMAX of %d ms", t.holdMaxMS)
+	case later <= o.endMS:
+		return s, "1"
+	case t.holdMaxMS > 0:
+		o.beganMS = beganMS
+	}
+	o.endMS = later
 	return s.with(o).done(), "1"
 }
 
@@ -195,8 +234,12 @@ func (t *terms) info(s state) string {
 			buyers[o.user] = true
 		}
 	}
+	longest := ""
+	if t.holdMaxMS > 0 {
+		longest = fmt.Sprintf(`"hold-max" %d `, t.holdMaxMS)
+	}
 	return fmt.Sprintf(`["state" %q "stock" %d "total" %d "sold" %d "held" %d "confirmed" %d "buyers" %d "start" %d "end" %d "limit" %d "hold" %d `+
-		`"stream" "orders" "stream-length" %d "groups" []]`, word, s.stock, s.total, s.sum("held", "sold", "paid"), s.sum("held"),
+		longest+`"stream" "orders" "stream-length" %d "groups" []]`, word, s.stock, s.total, s.sum("held", "sold", "paid"), s.sum("held"),
 		s.sum("paid"), len(buyers), t.startMS, t.endMS, t.limit, t.holdMS, len(s.orders))
 }
 

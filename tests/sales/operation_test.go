@@ -14,6 +14,7 @@ const (
 	sell kind = iota
 	confirm
 	cancel
+	extend
 	restock
 	look  // SECKILL.INFO
 	tick  // the clock moves by a millisecond
@@ -25,6 +26,8 @@ type operation struct {
 	kind        kind
 	user, order string
 	qty         int
+	part        int   // of a cancel: the pieces that come back; 0: all
+	ms          int64 // of an extension
 	client      int
 	inMulti     bool
 	// unknown: the connection broke before the reply. It happened at some time after its call, or never.
@@ -52,7 +55,13 @@ func (op *operation) args() []string {
 	case confirm:
 		return []string{"SECKILL.CONFIRM", voucher, op.user, op.order}
 	case cancel:
-		return []string{"SECKILL.CANCEL", voucher, op.user, op.order}
+		args := []string{"SECKILL.CANCEL", voucher, op.user, op.order}
+		if op.part > 0 {
+			args = append(args, "QTY", strconv.Itoa(op.part))
+		}
+		return args
+	case extend:
+		return []string{"SECKILL.EXTEND", voucher, op.user, op.order, strconv.FormatInt(op.ms, 10)}
 	case restock:
 		return []string{"SECKILL.RESTOCK", voucher, strconv.Itoa(op.qty)}
 	case look:

@@ -137,7 +137,7 @@ func (op *operation) decides() bool {
 	switch op.kind {
 	case sell:
 		return op.unknown || op.reply == "0"
-	case confirm, cancel:
+	case confirm, cancel, extend:
 		return op.unknown || op.reply == "1"
 	}
 	return false
@@ -228,13 +228,18 @@ func (tr *trial) assemble(part []unit) *trial {
 				left.ops = append(left.ops, op)
 			}
 		case op.kind == sell && op.reply == "2" && missing[op.user],
-			(op.reply == "5" || op.reply == belongsTo(op.order)) && !kept[op.order]:
+			(op.reply == "5" || op.reply == belongsTo(op.order) || op.isAboutItsOrder()) && !kept[op.order]:
 		default:
 			left.ops = append(left.ops, op)
 		}
 	}
 	left.begin = left.begin.done()
 	return left
+}
+
+// isAboutItsOrder reports whether an error says something of the order that the call names.
+func (op *operation) isAboutItsOrder() bool {
+	return op.kind != sell && strings.HasPrefix(op.reply, "-")
 }
 
 // unless is the same with any reply, unless the reply can be known.

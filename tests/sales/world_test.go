@@ -77,6 +77,10 @@ func newWorld(seed uint64) (*world, error) {
 	if r.IntN(3) > 0 {
 		w.terms.holdMS = 3 + r.Int64N(40)
 		args = append(args, "HOLD", fmt.Sprint(w.terms.holdMS))
+		if r.IntN(2) > 0 {
+			w.terms.holdMaxMS = w.terms.holdMS + r.Int64N(60)
+			args = append(args, "HOLDMAX", fmt.Sprint(w.terms.holdMaxMS))
+		}
 	}
 	if r.IntN(4) == 0 {
 		w.terms.startMS = baseMS + r.Int64N(20)
