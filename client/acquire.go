@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -186,7 +187,7 @@ func (w *wish) words(owner string) []string {
 	words := []string{"LOCK", w.keys[0], owner}
 	switch {
 	case w.rate != nil:
-		return append([]string{"LIMIT.TAKE", w.keys[0]}, w.rate...)
+		return slices.Clone(w.rate)
 	case w.permits > 0:
 		words = []string{"SEM.ACQUIRE", w.keys[0], owner, "PERMITS", strconv.Itoa(w.permits)}
 		switch {

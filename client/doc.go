@@ -28,8 +28,8 @@
 //
 // Commands may be sent twice, because their answers may be lost. LOCK has the word ONCE, and UNLOCK names the
 // token. An order of a sale has its id, and a call for a delayed entry has an id of its own. A command that
-// the server cannot recognise is sent once: a command under a guard, LATCH.DOWN, and LIMIT.TAKE that does not
-// wait.
+// the server cannot recognise is sent once: a command under a guard, LATCH.DOWN, LIMIT.GIVE, and LIMIT.TAKE
+// and LIMIT.MTAKE that do not wait.
 //
 // A call refuses a value that is not allowed, with [ErrValue], before anything is sent. Such values are an
 // empty key or id, a lease of 0, and a period that is no whole number of milliseconds.

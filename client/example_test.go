@@ -263,6 +263,25 @@ func ExampleClient_Limiter() {
 	// true <nil>
 }
 
+// A limit for a second and one for a day, in one step: a call that one of them refuses costs nothing.
+func ExampleClient_TakeLimits() {
+	c, _, end := connect()
+	defer end()
+	ctx := context.Background()
+	second := c.Limiter("second:ann", client.Rate{Burst: 5, Count: 5, Period: time.Hour})
+	day := c.Limiter("day:ann", client.Rate{Burst: 1, Count: 1, Period: 24 * time.Hour})
+	for range 2 {
+		a, err := c.TakeLimits(ctx, []client.Limiter{second, day})
+		fmt.Println(a.Allowed, a.RefusedBy, err)
+	}
+	a, err := day.Give(ctx) // the call was not made
+	fmt.Println(a.Remaining, err)
+	// Output:
+	// true 0 <nil>
+	// false 2 <nil>
+	// 1 <nil>
+}
+
 // A reminder, unless the order is paid before.
 func ExampleClient_Delay() {
 	c, _, end := connect()

@@ -167,6 +167,9 @@ func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
 	case slices.Contains(args, nil):
 		return nil, bad("nil in a command to guard")
 	}
+	if name, ok := args[0].(string); !ok || name == "" {
+		return nil, bad("a command to guard begins with its name, and not with %#v", args[0])
+	}
 	if err := l.held.over(); err != nil {
 		return nil, err
 	}

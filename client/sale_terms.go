@@ -51,6 +51,12 @@ func (t Terms) words(voucher string) (words []string, expected SaleInfo, err err
 	if err := cmp.Or(named("a voucher", voucher), atLeast(1, "a stock", t.Stock), atLeast(0, "a limit", t.Limit), odd, wrong); err != nil {
 		return nil, SaleInfo{}, err
 	}
+	switch {
+	case !t.Start.IsZero() && !t.End.IsZero() && !t.End.After(t.Start):
+		return nil, SaleInfo{}, bad("an end that is not after the start")
+	case t.RateAll && t.Rate == (Rate{}):
+		return nil, SaleInfo{}, bad("RateAll without a Rate")
+	}
 	words = []string{"SECKILL.CREATE", voucher, "STOCK", strconv.Itoa(t.Stock)}
 	expected = SaleInfo{Total: t.Stock, Limit: t.Limit, Hold: t.Hold, Stream: t.Stream}
 	if !t.Start.IsZero() {

@@ -27,6 +27,12 @@ type mySQL struct{ Tx }
 // MySQL marks a transaction as one of MySQL or MariaDB: lock.Fence(ctx, client.MySQL(tx), row).
 func MySQL(tx Tx) Tx { return mySQL{tx} }
 
+// isNone reports whether there is no transaction.
+func isNone(tx Tx) bool {
+	my, ok := tx.(mySQL)
+	return tx == nil || ok && my.Tx == nil
+}
+
 // Row is a row with a fence: the highest token of the holders that have used it.
 type Row struct {
 	Table  string
@@ -52,7 +58,7 @@ func (l *Lock) Fence(ctx context.Context, tx Tx, row Row) error {
 		}
 	}
 	switch {
-	case tx == nil:
+	case isNone(tx):
 		return bad("no transaction")
 	case row.ID == nil:
 		return bad("no id of a row")
@@ -124,13 +130,16 @@ func marked(tx Tx, query string) string {
 // It fails with [ErrValue] if the stream or the group is longer than 255 bytes, and with another error if
 // the table did not record the entry whole. Roll back then.
 func (e Entry) Once(ctx context.Context, tx Tx) (first bool, err error) {
-	if tx == nil {
+	if isNone(tx) {
 		return false, bad("no transaction")
 	}
 	for _, name := range []struct {
 		what, is string
 		most     int
 	}{{"stream", e.Stream, 255}, {"group", e.Group, 255}, {"entry", e.ID, 64}} {
+		if err := named("the name of the "+name.what, name.is); err != nil {
+			return false, err
+		}
 		if len(name.is) > name.most {
 			return false, bad("the name of the %s has %d bytes, and lockserver_entries takes %d at most", name.what, len(name.is), name.most)
 		}

@@ -73,8 +73,11 @@ func (c *Client) Worker(w Work) (*Worker, error) {
 		atLeast(1, "a number of handlers", w.Parallel), odd); err != nil {
 		return nil, err
 	}
-	if w.Handle == nil {
+	switch {
+	case w.Handle == nil:
 		return nil, bad("no handler")
+	case w.Dead == w.Stream:
+		return nil, bad("the dead letter stream is the stream itself")
 	}
 	return &Worker{client: c, work: w, cursor: "0-0", claimMS: decimal(ms), hand: make(map[string]context.CancelCauseFunc)}, nil
 }
@@ -184,9 +187,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// start makes the group.
+// start makes the group. Before that it asks for delayed entries of the stream, a command that only a
+// lockserver has: streams alone would also work on a plain Redis. The user may lack the right to ask.
 func (w *Worker) start(ctx context.Context) error {
 	for ctx.Err() == nil {
+		if _, err := w.client.again(ctx, []string{"DELAY.COUNT", w.work.Stream}); errors.Is(err, ErrNotLockserver) {
+			return err
+		}
 		_, err := w.client.again(ctx, []string{"XGROUP", "CREATE", w.work.Stream, w.work.Group, "0", "MKSTREAM"})
 		var refused ReplyError
 		switch {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -238,16 +240,20 @@ func TestSaleOverBrokenConnections(t *testing.T) {
 	t.Logf("%d connections were broken", broken.Load())
 }
 
-// answerAsRedis is a server that knows HELLO.
+// answerAsRedis is a server that knows no native command, and answers OK to all others.
 func answerAsRedis(nc net.Conn) {
 	for in := bufio.NewReader(nc); ; {
 		command, err := resp.ReadValue(in)
 		if err != nil {
 			return
 		}
-		reply := "-ERR unknown command '" + command.Elems[0].Str + "', with args beginning with: \r\n"
-		if command.Elems[0].Str == "HELLO" {
+		name := strings.ToUpper(command.Elems[0].Str)
+		reply := "+OK\r\n"
+		switch {
+		case name == "HELLO":
 			reply = "%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n"
+		case strings.Contains(name, ".") || slices.Contains([]string{"LOCK", "UNLOCK", "MLOCK", "MUNLOCK", "RENEW", "GUARD", "SECKILL"}, name):
+			reply = "-ERR unknown command '" + name + "', with args beginning with: \r\n"
 		}
 		_, _ = nc.Write([]byte(reply))
 	}

@@ -3,19 +3,18 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"lockserver/client"
 	"lockserver/internal/testkit"
 )
-
-// use gives a bad value to a call.
-type use func(c *client.Client, held *client.Lock) error
 
 // second is the error of a call with two results.
 func second[T any](_ T, err error) error { return err }
@@ -23,118 +22,219 @@ func second[T any](_ T, err error) error { return err }
 // third is the error of a call with three results.
 func third[T, U any](_ T, _ U, err error) error { return err }
 
-// badValues are calls that are refused, by what is wrong with them.
+// use gives a bad value to a call.
+type use func(s subject) error
+
+// anyValue are the calls with values that take each of them, with the reason.
+var anyValue = map[string]string{
+	"Client.Delay": "the calls of a Delay refuse an empty name", "Client.Latch": "the calls of a Latch refuse an empty name",
+	"Client.Sale": "the calls of a Sale refuse an empty name", "Client.Limiter": "the calls of a Limiter refuse what it is made of",
+	"Client.Semaphore": "the calls of a Semaphore refuse what it is made of", "Semaphore.Initial": "the calls of a Semaphore refuse what it is made of",
+	"Client.Locker": "Lock of a Locker panics with the error of Client.Lock",
+	"Entry.Field":   "no field has the name", "Ending": "the text of any error", "Logger": "nil logs nothing", "Observe": "hooks may be nil",
+	"Wait": "0 and less: do not wait", "Trace": "the server refuses what is no traceparent", "Value": "any text",
+	"MySQL": "Lock.Fence and Entry.Once refuse none",
+	"Lease": "the calls with the option refuse it", "Permits": "the calls with the option refuse it",
+	"After": "Delay.Add and Delay.Move refuse it", "At": "Delay.Add and Delay.Move refuse it",
+}
+
+// badSettings are what no client is made of.
+func badSettings() []struct {
+	call string
+	make func(n *network, t *testing.T) error
+} {
+	type row = struct {
+		call string
+		make func(n *network, t *testing.T) error
+	}
+	with := func(setting client.Setting) func(n *network, t *testing.T) error {
+		return func(n *network, t *testing.T) error { return second(client.New(n.library(t), setting)) }
+	}
+	return []row{
+		{"New", func(*network, *testing.T) error { return second(client.New(nil)) }},
+		{"NewCluster", func(*network, *testing.T) error { return second(client.NewCluster(nil)) }},
+		{"NewWith", func(*network, *testing.T) error { return second(client.NewWith(nil)) }},
+		{"Timeout", with(client.Timeout(0))}, {"Timeout", with(client.Timeout(-1))}, {"Name", with(client.Name(""))},
+	}
+}
+
+// badValues are calls that are refused, by their names and what is wrong with them.
 func badValues() map[string]use {
 	calls := map[string]use{
-		"MLock no keys":        func(c *client.Client, _ *client.Lock) error { return second(c.MLock(ctx, nil)) },
-		"MLock an empty key":   func(c *client.Client, _ *client.Lock) error { return second(c.MLock(ctx, []string{"a", ""})) },
-		"Lock Permits(1)":      func(c *client.Client, _ *client.Lock) error { return second(c.Lock(ctx, "k", client.Permits(1))) },
-		"Lock Permits(0)":      func(c *client.Client, _ *client.Lock) error { return second(c.Lock(ctx, "k", client.Permits(0))) },
-		"Campaign no function": func(c *client.Client, _ *client.Lock) error { return c.Campaign(ctx, "k", nil) },
-		"Guard no command":     func(_ *client.Client, l *client.Lock) error { return second(l.Guard(ctx)) },
-		"Guard nil":            func(_ *client.Client, l *client.Lock) error { return second(l.Guard(ctx, "SET", "data", nil)) },
-		"Acquire 3 permits of 2": func(c *client.Client, _ *client.Lock) error {
-			return second(c.Semaphore("s", 2).Acquire(ctx, client.Permits(3)))
+		"Client.MLock: no keys":         func(s subject) error { return second(s.MLock(ctx, nil)) },
+		"Client.MLock: an empty key":    func(s subject) error { return second(s.MLock(ctx, []string{"a", ""})) },
+		"Client.Lock: Permits(1)":       func(s subject) error { return second(s.Lock(ctx, "k", client.Permits(1))) },
+		"Client.Lock: Permits(0)":       func(s subject) error { return second(s.Lock(ctx, "k", client.Permits(0))) },
+		"Client.Lock: Value of a task":  func(s subject) error { return second(s.Lock(s.Task(ctx), "k", client.Value("v"))) },
+		"Client.Campaign: no function":  func(s subject) error { return s.Campaign(ctx, "k", nil) },
+		"Lock.Guard: no command":        func(s subject) error { return second(s.lock.Guard(ctx)) },
+		"Lock.Guard: an empty command":  func(s subject) error { return second(s.lock.Guard(ctx, "")) },
+		"Lock.Guard: a number":          func(s subject) error { return second(s.lock.Guard(ctx, 1, "k")) },
+		"Lock.Guard: nil":               func(s subject) error { return second(s.lock.Guard(ctx, "SET", "data", nil)) },
+		"Permit.Guard: no command":      func(s subject) error { return second(s.permit.Guard(ctx)) },
+		"Semaphore.Acquire: 3 of 2":     func(s subject) error { return second(s.Semaphore("s", 2).Acquire(ctx, client.Permits(3))) },
+		"Semaphore.Acquire: -1":         func(s subject) error { return second(s.Semaphore("s", -1).Acquire(ctx)) },
+		"Semaphore.TryAcquire: -1":      func(s subject) error { return second(s.Semaphore("s", -1).TryAcquire(ctx)) },
+		"Semaphore.Acquire: Initial 0":  func(s subject) error { return second(s.Semaphore("s", 2).Initial(0).Acquire(ctx)) },
+		"Semaphore.Acquire: Initial -1": func(s subject) error { return second(s.Semaphore("s", 2).Initial(-1).Acquire(ctx)) },
+		"Sale.Buy: two numbers":         func(s subject) error { return second(s.Sale("v").Buy(ctx, "u", "o", 1, 1)) },
+		"Latch.Down: two numbers":       func(s subject) error { return second(s.Latch("l").Down(ctx, math.MaxInt, math.MaxInt)) },
+		"Delay.Add: no fields":          func(s subject) error { return third(s.Delay("d").Add(ctx, "i", client.After(0))) },
+		"Delay.Add: half a pair":        func(s subject) error { return third(s.Delay("d").Add(ctx, "i", client.After(0), "a")) },
+		"Delay.List: a count of -1":     func(s subject) error { return second(s.Delay("d").List(ctx, time.Time{}, -1)) },
+		"Delay.List: an unknown year":   func(s subject) error { return second(s.Delay("d").List(ctx, time.Unix(math.MaxInt64/2, 0), 1)) },
+		"Lock.Fence: no transaction":    func(s subject) error { return s.lock.Fence(ctx, nil, client.Row{Table: "t", ID: 1}) },
+		"Lock.Fence: MySQL of none":     func(s subject) error { return s.lock.Fence(ctx, client.MySQL(nil), client.Row{Table: "t", ID: 1}) },
+		"Entry.Once: no transaction":    func(subject) error { return second(client.Entry{Stream: "s", Group: "g", ID: "1-0"}.Once(ctx, nil)) },
+		"Entry.Once: MySQL of none": func(subject) error {
+			return second(client.Entry{Stream: "s", Group: "g", ID: "1-0"}.Once(ctx, client.MySQL(nil)))
 		},
-		"Semaphore -1": func(c *client.Client, _ *client.Lock) error { return second(c.Semaphore("s", -1).Acquire(ctx)) },
-		"Take a cost above the burst": func(c *client.Client, _ *client.Lock) error {
-			return second(c.Limiter("l", client.Rate{Burst: 2, Count: 1, Period: time.Second}).Take(ctx, 3))
-		},
-		"Take two costs": func(c *client.Client, _ *client.Lock) error {
-			return second(c.Limiter("l", client.Rate{Burst: 2, Count: 1, Period: time.Second}).Take(ctx, math.MaxInt, math.MaxInt))
-		},
-		"Buy two numbers": func(c *client.Client, _ *client.Lock) error { return second(c.Sale("v").Buy(ctx, "u", "o", 1, 1)) },
-		"Down two numbers": func(c *client.Client, _ *client.Lock) error {
-			return second(c.Latch("l").Down(ctx, math.MaxInt, math.MaxInt))
-		},
-		"Add no fields": func(c *client.Client, _ *client.Lock) error {
-			return third(c.Delay("d").Add(ctx, "i", client.After(0)))
-		},
-		"Add half a pair": func(c *client.Client, _ *client.Lock) error {
-			return third(c.Delay("d").Add(ctx, "i", client.After(0), "a"))
-		},
-		"List a count of -1": func(c *client.Client, _ *client.Lock) error { return second(c.Delay("d").List(ctx, time.Time{}, -1)) },
-		"List a year that is not known": func(c *client.Client, _ *client.Lock) error {
-			return second(c.Delay("d").List(ctx, time.Unix(math.MaxInt64/2, 0), 1))
-		},
+		"Entry.Once: no entry": func(subject) error { return second(client.Entry{}.Once(ctx, &statements{})) },
+	}
+	for i, wrong := range []client.Row{{}, {Table: "bills"}, {Table: "bills; DROP", ID: 1}, {Table: "bills", ID: 1, Key: "a b"}, {Table: "bills", ID: 1, Column: "1"}} {
+		calls[fmt.Sprintf("Lock.Fence: row %d", i)] = func(s subject) error { return s.lock.Fence(ctx, &statements{}, wrong) }
 	}
 	for _, d := range []time.Duration{0, -1, time.Microsecond, math.MinInt64} {
-		calls["Lease "+d.String()] = func(c *client.Client, _ *client.Lock) error { return second(c.Lock(ctx, "k", client.Lease(d))) }
-		calls["TryLock: Lease "+d.String()] = func(c *client.Client, _ *client.Lock) error { return second(c.TryLock(ctx, "k", client.Lease(d))) }
-		calls["Acquire: Lease "+d.String()] = func(c *client.Client, _ *client.Lock) error {
-			return second(c.Semaphore("s", 1).Acquire(ctx, client.Lease(d)))
-		}
-	}
-	for _, d := range []time.Duration{0, -time.Second, time.Microsecond, time.Second / 300, time.Second + 1} {
-		l := client.Rate{Burst: 1, Count: 1, Period: d}
-		calls["Take: a period of "+d.String()] = func(c *client.Client, _ *client.Lock) error { return second(c.Limiter("l", l).Take(ctx)) }
-		calls["Wait: a period of "+d.String()] = func(c *client.Client, _ *client.Lock) error { return second(c.Limiter("l", l).Wait(ctx)) }
+		name, lease := ": a lease of "+d.String(), client.Lease(d)
+		calls["Client.Lock"+name] = func(s subject) error { return second(s.Lock(ctx, "k", lease)) }
+		calls["Client.TryLock"+name] = func(s subject) error { return second(s.TryLock(ctx, "k", lease)) }
+		calls["Client.RLock"+name] = func(s subject) error { return second(s.RLock(ctx, "k", lease)) }
+		calls["Client.MLock"+name] = func(s subject) error { return second(s.MLock(ctx, []string{"k"}, lease)) }
+		calls["Semaphore.Acquire"+name] = func(s subject) error { return second(s.Semaphore("s", 1).Acquire(ctx, lease)) }
+		calls["Lock.Renew"+name] = func(s subject) error { return s.lock.Renew(ctx, d) }
+		calls["Permit.Renew"+name] = func(s subject) error { return s.permit.Renew(ctx, d) }
 	}
 	for name, due := range map[string]client.Due{
 		"none": {}, "After(-1)": client.After(-1), "After(min)": client.After(math.MinInt64), "At(zero)": client.At(time.Time{}),
 		"At(max)": client.At(time.Unix(math.MaxInt64/2, 0)), "At(min)": client.At(time.Unix(math.MinInt64/2, 0)),
 	} {
-		calls["Add "+name] = func(c *client.Client, _ *client.Lock) error { return third(c.Delay("d").Add(ctx, "i", due, "a", "b")) }
-		calls["Move "+name] = func(c *client.Client, _ *client.Lock) error { return second(c.Delay("d").Move(ctx, "i", due)) }
+		calls["Delay.Add: "+name] = func(s subject) error { return third(s.Delay("d").Add(ctx, "i", due, "a", "b")) }
+		calls["Delay.Move: "+name] = func(s subject) error { return second(s.Delay("d").Move(ctx, "i", due)) }
 	}
 	for _, n := range []int{0, -1} {
-		name := fmt.Sprint(" ", n)
-		calls["Permits"+name] = func(c *client.Client, _ *client.Lock) error {
-			return second(c.Semaphore("s", 1).Acquire(ctx, client.Permits(n)))
+		name := fmt.Sprint(": ", n)
+		calls["Semaphore.Acquire: permits"+name] = func(s subject) error { return second(s.Semaphore("s", 1).Acquire(ctx, client.Permits(n))) }
+		calls["Semaphore.TryAcquire: permits"+name] = func(s subject) error {
+			return second(s.Semaphore("s", 1).TryAcquire(ctx, client.Permits(n)))
 		}
-		calls["Resize"+name] = func(c *client.Client, _ *client.Lock) error { return second(c.Semaphore("s", 1).Resize(ctx, n)) }
-		calls["Set"+name] = func(c *client.Client, _ *client.Lock) error { return second(c.Latch("l").Set(ctx, n)) }
-		calls["Down"+name] = func(c *client.Client, _ *client.Lock) error { return second(c.Latch("l").Down(ctx, n)) }
-		calls["Buy"+name] = func(c *client.Client, _ *client.Lock) error { return second(c.Sale("v").Buy(ctx, "u", "o", n)) }
-		calls["Burst"+name] = func(c *client.Client, _ *client.Lock) error {
-			return second(c.Limiter("l", client.Rate{Burst: n, Count: 1, Period: time.Second}).Take(ctx))
-		}
-		calls["Count"+name] = func(c *client.Client, _ *client.Lock) error {
-			return second(c.Limiter("l", client.Rate{Burst: 1, Count: n, Period: time.Second}).Take(ctx))
-		}
+		calls["Semaphore.Resize"+name] = func(s subject) error { return second(s.Semaphore("s", 1).Resize(ctx, n)) }
+		calls["Latch.Set"+name] = func(s subject) error { return second(s.Latch("l").Set(ctx, n)) }
+		calls["Latch.Down"+name] = func(s subject) error { return second(s.Latch("l").Down(ctx, n)) }
+		calls["Sale.Buy"+name] = func(s subject) error { return second(s.Sale("v").Buy(ctx, "u", "o", n)) }
 	}
-	calls["Take -1"] = func(c *client.Client, _ *client.Lock) error {
-		return second(c.Limiter("l", client.Rate{Burst: 1, Count: 1, Period: time.Second}).Take(ctx, -1))
+	year := time.Unix(math.MaxInt64/2, 0)
+	for i, wrong := range []client.Terms{{}, {Stock: -1}, {Stock: 5, Hold: time.Microsecond}, {Stock: 5, Hold: -1}, {Stock: 5, Limit: -1},
+		{Stock: 5, Start: year}, {Stock: 5, End: year}, {Stock: 5, RateAll: true}, {Stock: 5, Start: time.Unix(2, 0), End: time.Unix(1, 0)},
+		{Stock: 5, Rate: client.Rate{Count: 1, Period: time.Second / 300}}, {Stock: 5, Rate: client.Rate{Count: 1}}, {Stock: 5, Rate: client.Rate{Burst: 1}},
+		{Stock: 5, Rate: client.Rate{Count: 1, Burst: -1, Period: time.Second}}} {
+		calls[fmt.Sprintf("Sale.Create: terms %d", i)] = func(s subject) error { return second(s.Sale("v").Create(ctx, wrong)) }
 	}
+	handle := func(context.Context, client.Entry) error { return nil }
+	for i, wrong := range []client.Work{{}, {Stream: "s", Group: "g"}, {Stream: "", Group: "g", Handle: handle}, {Stream: "s", Handle: handle},
+		{Stream: "s", Group: "g", Handle: handle, Attempts: -1}, {Stream: "s", Group: "g", Handle: handle, Parallel: -1},
+		{Stream: "s", Group: "g", Handle: handle, Dead: "s"},
+		{Stream: "s", Group: "g", Handle: handle, ClaimAfter: time.Microsecond}, {Stream: "s", Group: "g", Handle: handle, ClaimAfter: -1}} {
+		calls[fmt.Sprintf("Client.Worker: work %d", i)] = func(s subject) error { return second(s.Worker(wrong)) }
+	}
+	maps.Copy(calls, badRates())
 	for what, call := range emptyNames() {
-		calls[what+" of an empty name"] = call
+		calls[what+": an empty name"] = call
 	}
 	return calls
 }
 
-// emptyNames are calls with an empty key or id.
-func emptyNames() map[string]use {
-	rate := client.Rate{Burst: 1, Count: 1, Period: time.Second}
+// badRates are calls of limiters that are refused.
+func badRates() map[string]use {
+	calls := make(map[string]use)
+	wrong := map[string]client.Rate{"none": {}, "a burst of 0": {Count: 1, Period: time.Second}, "a burst of -1": {Burst: -1, Count: 1, Period: time.Second},
+		"a count of 0": {Burst: 1, Period: time.Second}, "a count of -1": {Burst: 1, Count: -1, Period: time.Second}}
+	for _, d := range []time.Duration{0, -time.Second, time.Microsecond, time.Second / 300, time.Second + 1} {
+		wrong["a period of "+d.String()] = client.Rate{Burst: 1, Count: 1, Period: d}
+	}
+	for what, r := range wrong {
+		for name, call := range limiting("l", r) {
+			calls[name+": "+what] = func(s subject) error { return call(s) }
+		}
+	}
+	two := client.Rate{Burst: 2, Count: 1, Period: time.Second}
+	for what, cost := range map[string][]int{"above the burst": {3}, "negative": {-1}, "two": {1, 1}, "large": {math.MaxInt, math.MaxInt}} {
+		for name, call := range limiting("l", two, cost...) {
+			calls[name+": a cost that is "+what] = func(s subject) error { return call(s) }
+		}
+	}
+	several := map[string]func(s subject) []client.Limiter{
+		"none":           func(subject) []client.Limiter { return nil },
+		"one twice":      func(s subject) []client.Limiter { return []client.Limiter{s.Limiter("l", two), s.Limiter("l", rate)} },
+		"one that is no": func(s subject) []client.Limiter { return []client.Limiter{s.Limiter("l", two), {}} },
+		"65": func(s subject) (many []client.Limiter) {
+			for i := range 65 {
+				many = append(many, s.Limiter(fmt.Sprint("l", i), two))
+			}
+			return many
+		},
+	}
+	for what, of := range several {
+		calls["Client.TakeLimits: "+what] = func(s subject) error { return second(s.TakeLimits(ctx, of(s))) }
+		calls["Client.WaitLimits: "+what] = func(s subject) error { return second(s.WaitLimits(ctx, of(s))) }
+	}
+	return calls
+}
+
+// limiting are the calls of a limiter with that rate, and of it beside another one.
+func limiting(key string, r client.Rate, cost ...int) map[string]use {
+	wide := client.Rate{Burst: math.MaxInt, Count: 1, Period: time.Millisecond}
+	both := func(s subject) []client.Limiter { return []client.Limiter{s.Limiter("wide", wide), s.Limiter(key, r)} }
 	return map[string]use{
-		"Lock":    func(c *client.Client, _ *client.Lock) error { return second(c.Lock(ctx, "")) },
-		"TryLock": func(c *client.Client, _ *client.Lock) error { return second(c.TryLock(ctx, "")) },
-		"RLock":   func(c *client.Client, _ *client.Lock) error { return second(c.RLock(ctx, "")) },
-		"Campaign": func(c *client.Client, _ *client.Lock) error {
-			return c.Campaign(ctx, "", func(context.Context) error { return nil })
+		"Limiter.Take":      func(s subject) error { return second(s.Limiter(key, r).Take(ctx, cost...)) },
+		"Limiter.Give":      func(s subject) error { return second(s.Limiter(key, r).Give(ctx, cost...)) },
+		"Limiter.Wait":      func(s subject) error { return second(s.Limiter(key, r).Wait(ctx, cost...)) },
+		"Client.TakeLimits": func(s subject) error { return second(s.TakeLimits(ctx, both(s), cost...)) },
+		"Client.WaitLimits": func(s subject) error { return second(s.WaitLimits(ctx, both(s), cost...)) },
+	}
+}
+
+// emptyNames are calls with an empty key or id, by their names.
+func emptyNames() map[string]use {
+	calls := map[string]use{
+		"Client.Lock":        func(s subject) error { return second(s.Lock(ctx, "")) },
+		"Client.TryLock":     func(s subject) error { return second(s.TryLock(ctx, "")) },
+		"Client.RLock":       func(s subject) error { return second(s.RLock(ctx, "")) },
+		"Client.Info":        func(s subject) error { return third(s.Info(ctx, "")) },
+		"Client.Locked":      func(s subject) error { return second(s.Locked(ctx, "")) },
+		"Client.ForceUnlock": func(s subject) error { return second(s.ForceUnlock(ctx, "")) },
+		"Client.Campaign": func(s subject) error {
+			return s.Campaign(ctx, "", func(context.Context) error { return nil })
 		},
-		"Acquire":       func(c *client.Client, _ *client.Lock) error { return second(c.Semaphore("", 1).Acquire(ctx)) },
-		"Resize":        func(c *client.Client, _ *client.Lock) error { return second(c.Semaphore("", 1).Resize(ctx, 1)) },
-		"Set":           func(c *client.Client, _ *client.Lock) error { return second(c.Latch("").Set(ctx, 1)) },
-		"Count":         func(c *client.Client, _ *client.Lock) error { return second(c.Latch("").Count(ctx)) },
-		"Down":          func(c *client.Client, _ *client.Lock) error { return second(c.Latch("").Down(ctx)) },
-		"Latch.Wait":    func(c *client.Client, _ *client.Lock) error { return c.Latch("").Wait(ctx) },
-		"Take":          func(c *client.Client, _ *client.Lock) error { return second(c.Limiter("", rate).Take(ctx)) },
-		"Limiter.Wait":  func(c *client.Client, _ *client.Lock) error { return second(c.Limiter("", rate).Wait(ctx)) },
-		"Buy voucher":   func(c *client.Client, _ *client.Lock) error { return second(c.Sale("").Buy(ctx, "u", "o")) },
-		"Buy user":      func(c *client.Client, _ *client.Lock) error { return second(c.Sale("v").Buy(ctx, "", "o")) },
-		"Buy order":     func(c *client.Client, _ *client.Lock) error { return second(c.Sale("v").Buy(ctx, "u", "")) },
-		"Confirm order": func(c *client.Client, _ *client.Lock) error { return second(c.Sale("v").Confirm(ctx, "u", "")) },
-		"Sale.Cancel":   func(c *client.Client, _ *client.Lock) error { return second(c.Sale("v").Cancel(ctx, "", "o")) },
-		"Add": func(c *client.Client, _ *client.Lock) error {
-			return third(c.Delay("").Add(ctx, "i", client.After(0), "a", "b"))
-		},
-		"Delay.Cancel": func(c *client.Client, _ *client.Lock) error { return second(c.Delay("d").Cancel(ctx, "")) },
-		"Move": func(c *client.Client, _ *client.Lock) error {
-			return second(c.Delay("d").Move(ctx, "", client.After(0)))
-		},
-		"Get":            func(c *client.Client, _ *client.Lock) error { return third(c.Delay("d").Get(ctx, "")) },
-		"List":           func(c *client.Client, _ *client.Lock) error { return second(c.Delay("").List(ctx, time.Time{}, 0)) },
-		"Count a stream": func(c *client.Client, _ *client.Lock) error { return second(c.Delay("").Count(ctx)) },
+		"Semaphore.Acquire":     func(s subject) error { return second(s.Semaphore("", 1).Acquire(ctx)) },
+		"Semaphore.TryAcquire":  func(s subject) error { return second(s.Semaphore("", 1).TryAcquire(ctx)) },
+		"Semaphore.Resize":      func(s subject) error { return second(s.Semaphore("", 1).Resize(ctx, 1)) },
+		"Latch.Set":             func(s subject) error { return second(s.Latch("").Set(ctx, 1)) },
+		"Latch.Down":            func(s subject) error { return second(s.Latch("").Down(ctx)) },
+		"Sale.Create":           func(s subject) error { return second(s.Sale("").Create(ctx, client.Terms{Stock: 1})) },
+		"Sale.Buy: voucher":     func(s subject) error { return second(s.Sale("").Buy(ctx, "u", "o")) },
+		"Sale.Buy: user":        func(s subject) error { return second(s.Sale("v").Buy(ctx, "", "o")) },
+		"Sale.Buy: order":       func(s subject) error { return second(s.Sale("v").Buy(ctx, "u", "")) },
+		"Sale.Confirm: voucher": func(s subject) error { return second(s.Sale("").Confirm(ctx, "u", "o")) },
+		"Sale.Confirm: order":   func(s subject) error { return second(s.Sale("v").Confirm(ctx, "u", "")) },
+		"Sale.Cancel: user":     func(s subject) error { return second(s.Sale("v").Cancel(ctx, "", "o")) },
+		"Delay.Add":             func(s subject) error { return third(s.Delay("").Add(ctx, "i", client.After(0), "a", "b")) },
+		"Delay.Cancel":          func(s subject) error { return second(s.Delay("d").Cancel(ctx, "")) },
+		"Delay.Move":            func(s subject) error { return second(s.Delay("d").Move(ctx, "", client.After(0))) },
+		"Delay.Get":             func(s subject) error { return third(s.Delay("d").Get(ctx, "")) },
+		"Delay.List":            func(s subject) error { return second(s.Delay("").List(ctx, time.Time{}, 0)) },
+	}
+	maps.Copy(calls, limiting("", rate))
+	return calls
+}
+
+// noNames are the calls without values of their own, of things with an empty name.
+func noNames() []use {
+	return []use{
+		func(s subject) error { return third(s.Semaphore("", 1).Info(ctx)) },
+		func(s subject) error { return second(s.Latch("").Count(ctx)) },
+		func(s subject) error { return s.Latch("").Wait(ctx) },
+		func(s subject) error { return third(s.Sale("").Info(ctx)) },
+		func(s subject) error { return second(s.Delay("").Count(ctx)) },
 	}
 }
 
@@ -142,20 +242,22 @@ func emptyNames() map[string]use {
 // client goes on.
 func TestBadValues(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
-		held, err := c.Lock(ctx, "held")
-		require.NoError(t, err)
+		held := subjectOf(t, c)
 		for what, call := range badValues() {
-			require.ErrorIs(t, call(c, held), client.ErrValue, what)
+			func() {
+				defer func() { assert.Nil(t, recover(), what) }()
+				assert.ErrorIs(t, call(held), client.ErrValue, what)
+			}()
 		}
-		require.Equal(t, int64(1), op.Do("DBSIZE").Int)
-		require.NoError(t, held.Unlock(ctx))
-		for _, setting := range []client.Setting{client.Timeout(0), client.Timeout(-1), client.Name("")} {
-			_, err = client.New(n.library(t), setting)
-			require.ErrorIs(t, err, client.ErrValue)
+		for i, call := range noNames() {
+			require.ErrorIs(t, call(held), client.ErrValue, i)
 		}
-		for _, err := range []error{second(client.New(nil)), second(client.NewCluster(nil)), second(client.NewWith(nil))} {
-			require.ErrorIs(t, err, client.ErrValue)
+		for _, row := range badSettings() {
+			require.ErrorIs(t, row.make(n, t), client.ErrValue, row.call)
 		}
+		require.Equal(t, int64(2), op.Do("DBSIZE").Int)
+		require.NoError(t, held.lock.Unlock(ctx))
+		require.NoError(t, held.permit.Release(ctx))
 	})
 }
 
