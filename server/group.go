@@ -152,7 +152,12 @@ func (s *session) findKeys(call *topology.Call, row *commands.Row, argv [][]byte
 			call.Add(key)
 		}
 	}
-	row.EachRouted(argv, func(pos int) { add(argv[pos], row.Implied == nil) })
+	var name []byte // the keys of row.Implied follow from it
+	row.EachRouted(argv, func(pos int) {
+		if add(argv[pos], row.Implied == nil); name == nil {
+			name = argv[pos]
+		}
+	})
 	refs, err := s.executor.table.KeyRefs(row, argv, nil)
 	if err == nil {
 		for _, ref := range refs {
@@ -160,8 +165,11 @@ func (s *session) findKeys(call *topology.Call, row *commands.Row, argv [][]byte
 		}
 	}
 	if strict && row.Implied != nil {
+		if len(refs) > 0 {
+			name = argv[1]
+		}
 		row.Implied(s.DB, argv, func(key []byte, _ commands.KeyFlags) bool {
-			return call.Follows(argv[1], key, len(refs) > 0)
+			return call.Follows(name, key, len(refs) > 0)
 		})
 	}
 	if row.Group == commands.Lock { // LOCK.ATTACH: clients of a cluster send it to any member, and only the leader renews locks

@@ -163,13 +163,18 @@ func reachCall(g *grammar.Generator, row *commands.Row) []string {
 	for i, word := range call {
 		words[i] = []byte(word)
 	}
-	refs, _ := row.OwnKeyRefs(words, nil)
+	var refs []commands.KeyRef
+	if row.Accepts(len(call)) {
+		refs, _ = row.OwnKeyRefs(words, nil)
+	}
+	vouchers := map[int]bool{}
+	row.EachRouted(words, func(pos int) { vouchers[pos] = true })
 	for i := range call[1:] {
 		at := i + 1
 		switch {
 		case slices.ContainsFunc(refs, func(ref commands.KeyRef) bool { return ref.Pos == at }):
 			call[at] = g.Pick(reachKeys...)
-		case row.Implied != nil && at == 1:
+		case row.Implied != nil && vouchers[at]:
 			call[at] = g.Pick("v", "w", "app:1", "victim", "new")
 		case g.Chance(30):
 			call[at] = g.Pick(reachWords...)
