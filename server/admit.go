@@ -2,7 +2,6 @@ package server
 
 import (
 	"math"
-	"slices"
 
 	"lockserver/commands"
 	"lockserver/server/acl"
@@ -41,7 +40,7 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 		}
 	}
 	if !ex.busy.on {
-		if ex.memory.beganFull = ex.store.Full(); ex.memory.beganFull {
+		if ex.memory.Pressure.BeganFull = ex.store.Full(); ex.memory.Pressure.BeganFull {
 			if err := s.admitFull(row, flags); err != nil {
 				return err
 			}
@@ -105,7 +104,7 @@ func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 	case s.Terminated: // by the events of what was evicted: its last command has been run
 		return commands.ErrOutOfMemory
 	case freed:
-		s.executor.memory.beganFull = false
+		s.executor.memory.Pressure.BeganFull = false
 		return nil
 	}
 	if s.multi != nil && flags.Has(commands.RunsQueue) {
@@ -257,14 +256,6 @@ func (p *pausing) holds(s *session, row *commands.Row, err error, argv [][]byte)
 		p.held = append(p.held, s)
 	}
 	return true
-}
-
-// resume ends that a session is held; it does nothing if it is not.
-func (p *pausing) resume(s *session) {
-	if s.held {
-		s.held = false
-		p.held = slices.DeleteFunc(p.held, func(other *session) bool { return other == s })
-	}
 }
 
 // covers reports whether the pause is for this command.

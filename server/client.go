@@ -1,91 +1,45 @@
 package server
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
-	"lockserver/server/acl"
+	"lockserver/server/pubsub"
 	"lockserver/server/transport"
 	"lockserver/server/wait"
 )
 
-// errMaxClients is what a client gets instead of a connection, as Redis words it.
-const errMaxClients = "-ERR max number of clients reached\r\n"
-
-// errProtected is what a client on another machine gets as long as there is no password.
-const errProtected = "-DENIED this server is in protected mode: it has no password, so it serves clients on its own " +
-	"machine only. Set requirepass, or, if the network is trusted, protected-mode no\r\n"
-
-// open makes a session for a new connection. Otherwise s is nil, and the connection is closed behind the
-// refusal. A server that ends closes it without a word, as Redis does: a client that can connect again does.
-func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusal string) {
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	switch {
-	case ex.shutdown.ended():
-		return nil, ""
-	case ex.failed != nil:
-		return nil, "-" + string(commands.ErrInternal) + "\r\n"
-	}
-	ex.counts.connections++
-	if ex.config.ProtectedMode && ex.users.Default().NoPass() && !wait.IsLocalAddr(peerText(p.Local, p.Remote)) {
-		ex.counts.refused++
-		return nil, errProtected
-	}
-	if len(ex.clients) >= ex.config.MaxClients {
-		ex.counts.refused++
-		return nil, errMaxClients
-	}
-	ex.lastID++
-	now := ex.clock.NowUS()
-	s = ex.newSession(c)
-	s.Number = ex.lastID
-	s.Info = wait.ClientInfo{Addr: peerText(p.Local, p.Remote), LocalAddr: addrText(p.Local), FD: p.FD, CreatedUS: now, UnauthSinceUS: now, LastUS: now, Apart: p.Audited}
-	s.place = ex.group.PlaceOf(p.Local)
-	c.Attach(s)
-	s.beDefault()
-	s.believe(p.Certificate)
-	ex.clients[s.Number] = s
-	s.recount()
-	return s, ""
-}
-
 // newSession makes a session of version 2 of the protocol at the first database.
 func (ex *executor) newSession(c transport.Conn) *session {
 	s := &session{executor: ex, conn: c, Party: wait.Party{Waits: &ex.waits, DB: ex.store.DB(0)}}
-	s.Client, s.Out.Proto = s, 2
+	s.Client, s.Out.Proto, s.memory.Of = s, 2, s
 	return s
 }
 
-// Close implements transport.Session: the session's command no longer waits, the leases that were renewed for
-// it run out.
-func (s *session) Close() {
-	ex := s.executor
-	ex.mu.Lock()
-	if s.Dead {
-		ex.mu.Unlock()
-		return
-	}
-	defer ex.damaging()
-	busy := ex.busy.on
-	if !busy {
-		ex.begin()
-	}
-	s.leave()
-	s.takeBack(ex)
-	s.Dead, s.closing = true, true
-	var touched []*session
-	if !busy {
-		ex.endUnit()
-		touched = ex.end()
-	}
-	ex.mu.Unlock()
-	wakeAll(touched, nil)
-}
+// noConn is the connection of a session without a client.
+type noConn struct{}
+
+func (noConn) Wake(*transport.Loop)            {}
+func (noConn) WakeAtEnd(*transport.Loop)       {}
+func (noConn) Send([]byte, bool) (bool, error) { return false, nil }
+func (noConn) Buffered() int                   { return 0 }
+func (noConn) Unsent() int                     { return 0 }
+func (noConn) Unacked() int                    { return 0 }
+func (noConn) GuardPeer(int64)                 {}
+func (noConn) Heard() transport.Silence        { return transport.Silence{} }
+func (noConn) HangUp()                         {}
+func (noConn) Attach(transport.Session)        {}
+func (noConn) WhileBusy()                      {}
+func (noConn) PeerGone() bool                  { return false }
+func (noConn) AwaitDrain(int) bool             { return false }
+func (noConn) SetUnauthenticated(int)          {}
 
 // How the server ends a session by its own will: its client takes too little of its output, was idle for too
 // long, has been killed, or was found to have gone. The reason may turn up at any point: while a message is
@@ -123,7 +77,7 @@ func (ex *executor) endTerminated() {
 func (s *session) leave() {
 	ex := s.executor
 	delete(s.executor.clients, s.Number)
-	s.uncount()
+	ex.memory.Clients.Uncount(&s.memory)
 	// plant:leave-queue
 	if s.Waiter != nil {
 		ex.waits.Unpark(s.Waiter, false)
@@ -148,40 +102,16 @@ func (s *session) leave() {
 	s.dropInbox()
 }
 
-// Move implements acl.Directory.
-func (h usersHost) Move(change acl.Change) {
-	ex := h.executor
-	for _, s := range ex.sortedClients() {
-		if s.User != change.Old {
-			continue
-		}
-		if change.New == nil {
-			s.DenyWaits() // by what default may do they would go on
-			s.User, s.loggedIn = ex.users.Default(), false
-			h.end(s)
-			continue
-		}
-		s.User = change.New
-		switch {
-		case change.Left != nil && s.listensBeyond(change.Left):
-			h.end(s)
-		case s.KeepsPlaces():
-			s.Queued.Judge(&ex.waits)
-		}
-	}
-	ex.waits.LeftPlaces.Follow(&ex.waits, change)
-	if h.session != nil {
-		h.session.followDefault()
-	}
+// discard leaves a transaction and forgets the watched keys.
+func (s *session) discard() {
+	s.multi = nil
+	s.unwatch()
 }
 
-// end ends a session that has lost its user, or channels that it listens to. If it is a session that asked,
-// it gets its reply first.
-func (h usersHost) end(s *session) {
-	if s == h.session || agreesOnUsers(s) {
-		s.closing = true
-	} else {
-		h.executor.terminate(s)
+// unwatch forgets the session's watched keys, and whether one of them has changed.
+func (s *session) unwatch() {
+	if s.executor.watching.Forget(&s.watches) {
+		s.executor.observe()
 	}
 }
 
@@ -251,3 +181,101 @@ func newOutputLimit(l config.OutputLimit, pushed int) outputLimit {
 
 // unauthInput is how much input of a client that has to log in is kept while its output waits.
 const unauthInput = 16 << 10
+
+// sortedClients returns the sessions in the order in which they connected.
+func (ex *executor) sortedClients() []*session {
+	list := make([]*session, 0, len(ex.clients))
+	for _, s := range ex.clients {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *session) int { return int(a.Number - b.Number) })
+	return list
+}
+
+// userName is the name that the session has logged in under.
+func (s *session) userName() string {
+	if s.isMaster {
+		return "(superuser)"
+	}
+	return s.User.Name()
+}
+
+// describe writes the session's line of CLIENT LIST. running are the words of the command that it runs, nil
+// if that is another session's.
+func (s *session) describe(b *strings.Builder, running [][]byte) {
+	nowUS := s.executor.store.NowUS()
+	cmd := "NULL"
+	if s.lastRow != nil {
+		cmd = s.lastRow.FullName()
+	}
+	queued, queuedBytes := -1, 0
+	if tx := cmp.Or(s.multi, s.running); tx != nil {
+		queued, queuedBytes = len(tx.queued), len(tx.text)
+	}
+	var listens [pubsub.Kinds]int
+	if s.subs != nil {
+		for kind := range listens {
+			listens[kind] = s.subs.Len(pubsub.Kind(kind))
+		}
+	}
+	words := textBytes(running)
+	if s.Waiter != nil {
+		words += s.Waiter.Words.Bytes()
+	}
+	m := &s.memory
+	input := m.Input + m.Backlog
+	if running != nil { // its own command counts, with those before and behind it that came together
+		input = s.decoder.Read() + m.Backlog
+	}
+	events := "r"
+	if m.Unsent > 0 {
+		events = "rw"
+	}
+	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d watch=%d "+
+		"qbuf=%d qbuf-free=%d argv-mem=%d multi-mem=%d rbs=%d rbp=%d obl=%d oll=%d omem=%d tot-mem=%d events=%s cmd=%s "+
+		"user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
+		s.Number, s.Info.Addr, s.Info.LocalAddr, s.Info.FD, s.Info.Name, (nowUS-s.Info.CreatedUS)/1_000_000,
+		(nowUS-s.Info.LastUS)/1_000_000, s.flags(), s.DB.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
+		queued, s.watches.Len(), input, m.Capacity-min(m.Capacity, m.Input), words, queuedBytes,
+		cap(s.Out.Buf), len(s.Out.Buf), len(s.Out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.Out.Buf)+textBytes(running), events, cmd,
+		s.userName(), s.tracker.Redirection(), s.Out.Proto, s.Info.LibName, s.Info.LibVersion)
+}
+
+// line is the session's line of CLIENT LIST.
+func (s *session) line() string {
+	var b strings.Builder
+	s.describe(&b, nil)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// flags are the session's letters in CLIENT LIST, in Redis' order.
+func (s *session) flags() string {
+	flags := ""
+	for _, f := range []struct {
+		letter string
+		is     bool
+	}{
+		{"M", s.isMaster},
+		{"O", s.monitors},
+		{"S", s.replica.Is() && !s.monitors},
+		{"P", s.subs != nil},
+		{"x", s.multi != nil || s.running != nil},
+		{"b", s.Waiter != nil || s.held},
+		{"t", s.tracker != nil},
+		{"R", s.tracker != nil && s.tracker.Broken},
+		{"B", s.tracker != nil && s.tracker.BCast},
+		{"d", s.watches.Changed()},
+		{"c", s.closing},
+		{"U", strings.HasSuffix(s.Info.Addr, ":0")},
+		{"e", s.memory.Exempt},
+		{"T", s.noTouch},
+	} {
+		if f.is {
+			flags += f.letter
+		}
+	}
+	if flags == "" {
+		return "N"
+	}
+	return flags
+}

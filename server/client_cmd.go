@@ -106,7 +106,8 @@ func clientNoEvict(c *commands.Ctx) error {
 	if err != nil {
 		return err
 	}
-	sessionOf(c).exemptFromEviction(on)
+	s := sessionOf(c)
+	s.executor.memory.Clients.SetExempt(&s.memory, on)
 	c.Out.OK()
 	return nil
 }

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,7 +8,6 @@ import (
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/server/acl"
-	"lockserver/server/pubsub"
 )
 
 func clientList(c *commands.Ctx) error {
@@ -69,16 +66,6 @@ func clientInfoCmd(c *commands.Ctx) error {
 	return nil
 }
 
-// sortedClients returns the sessions in the order in which they connected.
-func (ex *executor) sortedClients() []*session {
-	list := make([]*session, 0, len(ex.clients))
-	for _, s := range ex.clients {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b *session) int { return int(a.Number - b.Number) })
-	return list
-}
-
 // listedClients are the sessions and the link to the master, in that order.
 func (ex *executor) listedClients() []*session {
 	list := ex.sortedClients()
@@ -110,87 +97,6 @@ func (s *session) kind() string {
 		return "master"
 	}
 	return s.class.String()
-}
-
-// userName is the name that the session has logged in under.
-func (s *session) userName() string {
-	if s.isMaster {
-		return "(superuser)"
-	}
-	return s.User.Name()
-}
-
-// describe writes the session's line of CLIENT LIST. running are the words of the command that it runs, nil
-// if that is another session's.
-func (s *session) describe(b *strings.Builder, running [][]byte) {
-	nowUS := s.executor.store.NowUS()
-	cmd := "NULL"
-	if s.lastRow != nil {
-		cmd = s.lastRow.FullName()
-	}
-	queued, queuedBytes := -1, 0
-	if tx := cmp.Or(s.multi, s.running); tx != nil {
-		queued, queuedBytes = len(tx.queued), len(tx.text)
-	}
-	var listens [pubsub.Kinds]int
-	if s.subs != nil {
-		for kind := range listens {
-			listens[kind] = s.subs.Len(pubsub.Kind(kind))
-		}
-	}
-	words := textBytes(running)
-	if s.Waiter != nil {
-		words += s.Waiter.Words.Bytes()
-	}
-	m := &s.memory
-	input := m.input + m.backlog
-	if running != nil { // its own command counts, with those before and behind it that came together
-		input = s.decoder.Read() + m.backlog
-	}
-	events := "r"
-	if m.unsent > 0 {
-		events = "rw"
-	}
-	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d watch=%d "+
-		"qbuf=%d qbuf-free=%d argv-mem=%d multi-mem=%d rbs=%d rbp=%d obl=%d oll=%d omem=%d tot-mem=%d events=%s cmd=%s "+
-		"user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
-		s.Number, s.Info.Addr, s.Info.LocalAddr, s.Info.FD, s.Info.Name, (nowUS-s.Info.CreatedUS)/1_000_000,
-		(nowUS-s.Info.LastUS)/1_000_000, s.flags(), s.DB.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
-		queued, s.watches.Len(), input, m.capacity-min(m.capacity, m.input), words, queuedBytes,
-		cap(s.Out.Buf), len(s.Out.Buf), len(s.Out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.Out.Buf)+textBytes(running), events, cmd,
-		s.userName(), s.tracker.Redirection(), s.Out.Proto, s.Info.LibName, s.Info.LibVersion)
-}
-
-// flags are the session's letters in CLIENT LIST, in Redis' order.
-func (s *session) flags() string {
-	flags := ""
-	for _, f := range []struct {
-		letter string
-		is     bool
-	}{
-		{"M", s.isMaster},
-		{"O", s.monitors},
-		{"S", s.replica.Is() && !s.monitors},
-		{"P", s.subs != nil},
-		{"x", s.multi != nil || s.running != nil},
-		{"b", s.Waiter != nil || s.held},
-		{"t", s.tracker != nil},
-		{"R", s.tracker != nil && s.tracker.Broken},
-		{"B", s.tracker != nil && s.tracker.BCast},
-		{"d", s.watches.Changed()},
-		{"c", s.closing},
-		{"U", strings.HasSuffix(s.Info.Addr, ":0")},
-		{"e", s.noEvict},
-		{"T", s.noTouch},
-	} {
-		if f.is {
-			flags += f.letter
-		}
-	}
-	if flags == "" {
-		return "N"
-	}
-	return flags
 }
 
 func killGrammar() commands.Arg {

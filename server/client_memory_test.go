@@ -61,14 +61,14 @@ func checkClientSum(t *testing.T, srv *instance) {
 	defer ex.mu.Unlock()
 	sum, replicas := 0, 0
 	for _, s := range ex.clients {
-		require.Equal(t, s.memory.counted, s.bytes(), "client %d", s.Number)
-		sum += s.memory.counted
+		require.Equal(t, s.memory.Counted, s.bytes(), "client %d", s.Number)
+		sum += s.memory.Counted
 		if s.replica.Is() {
-			replicas += s.memory.counted
+			replicas += s.memory.Counted
 		}
 	}
-	require.Equal(t, sum, ex.memory.clients)
-	require.Equal(t, replicas, ex.memory.replicas)
+	require.Equal(t, sum, ex.memory.Clients.Sum)
+	require.Equal(t, replicas, ex.memory.Clients.Replicas)
 }
 
 // TestClientMemory: CLIENT LIST says who takes the memory, and by what; it is gone when that is over.
@@ -166,6 +166,10 @@ func TestClientEviction(t *testing.T) {
 		for _, c := range clients {
 			ids[c] = c.Do("CLIENT", "ID").Int
 		}
+		for range 5 { // RESET ends that a client is exempt
+			require.Equal(t, "+OK", see.Do("CLIENT", "NO-EVICT", "ON").String())
+			require.Equal(t, "+RESET", see.Do("RESET").String())
+		}
 		require.Equal(t, "+OK", clients[0].Do("CLIENT", "NO-EVICT", "ON").String())
 		require.Contains(t, clientLine(t, see, ids[clients[0]]), " flags="+map[bool]string{true: "Ue", false: "e"}[strings.Contains(clientLine(t, see, ids[clients[0]]), ".sock")]+" ")
 		for i, c := range clients {
@@ -238,7 +242,7 @@ func clientBytes(srv *instance) int {
 	ex := &srv.executor
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	return ex.memory.clients
+	return ex.memory.Clients.Sum
 }
 
 // TestPrefixesAreClientMemory: prefixes of CLIENT TRACKING and names count. The client with too many goes.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +11,9 @@ import (
 	"lockserver/internal/config"
 	"lockserver/internal/rusage"
 	"lockserver/server/acl"
+	"lockserver/server/memory"
 	"lockserver/server/stats"
+	"lockserver/server/testmode"
 	"lockserver/server/transport"
 	"lockserver/store"
 	"lockserver/store/hash"
@@ -348,9 +351,9 @@ func (ex *executor) boundMemory() {
 		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.rand)
 	ex.store.SetLazy(store.Lazy{Eviction: c.LazyEviction, Expire: c.LazyExpire, ServerDel: c.LazyServerDel, UserDel: c.LazyUserDel,
 		UserFlush: c.LazyUserFlush})
-	ex.memory.evicting = ex.mustEvict()
-	ex.memory.clientLimit = clientLimitOf(c)
-	ex.memory.mostEvictions = evictionKeys(c.EvictionTenacity)
+	ex.memory.Pressure.Evicting = ex.mustEvict()
+	ex.memory.Clients.SetLimit(clientLimitOf(c))
+	ex.memory.Pressure.MostEvictions = memory.EvictionKeys(c.EvictionTenacity)
 }
 
 // mustEvict reports whether memory is full, and keys go then.
@@ -401,4 +404,31 @@ func fitMaxClients(maxClients, loops int, openFiles func(need uint64) (uint64, b
 	warning = fmt.Sprintf("maxclients is %d instead of %d: that many would need %d open files, and the limit (ulimit -n) is %d, "+
 		"which the system does not raise: %v", limit-reserved, maxClients, need, limit, cause)
 	return int(limit - reserved), warning, nil
+}
+
+// secure is the port that is encrypted; nil: there is none.
+func (ex *executor) secure(c *config.Config) *transport.Secure {
+	if c.TLS.Port == 0 {
+		return nil
+	}
+	return &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: func() *tls.Config { return ex.encryption.Fresh(ex.log) }}
+}
+
+// staysInTestMode refuses a change of the configuration that test mode must not have. The error is a
+// *config.SetError.
+func staysInTestMode(next *config.Config, names []string) error {
+	if !next.TestMode {
+		return nil
+	}
+	fit := next.Clone()
+	if err := testmode.Fit(fit); err != nil {
+		return &config.SetError{Name: names[0], Reason: err.Error()}
+	}
+	if name := named(names, listening...); name != "" && next.TestTopology != testmode.Standalone {
+		return &config.SetError{Name: name, Reason: "test-topology: clients know the members by their ports"}
+	}
+	if next.DBFilename != "" || len(next.Save) > 0 {
+		return &config.SetError{Name: names[0], Reason: "test-mode: nothing is kept"}
+	}
+	return nil
 }

@@ -217,7 +217,8 @@ func resetCmd(c *commands.Ctx) error {
 	s.DB = s.executor.store.DB(0)
 	s.Info.Name = ""
 	s.replies &= replySkip // its own reply is dropped if that was said
-	s.noTouch, s.noEvict, s.place.ReadOnly = false, false, false
+	s.noTouch, s.place.ReadOnly = false, false
+	s.executor.memory.Clients.SetExempt(&s.memory, false)
 	s.discard()
 	s.unsubscribeAll()
 	trackingCaller{s}.Stop()

@@ -34,12 +34,12 @@ func (h debugHost) CountLocks(on bool) { h.session.executor.waits.Story.Muted = 
 // EachEvictable implements debug.Target.
 func (h debugHost) EachEvictable(f func(bytes int)) bool {
 	ex := h.session.executor
-	if ex.memory.clientLimit == 0 {
+	if ex.memory.Clients.Limit == 0 {
 		return false
 	}
 	for _, s := range ex.clients {
-		if !s.noEvict {
-			f(s.memory.counted)
+		if !s.memory.Exempt {
+			f(s.memory.Counted)
 		}
 	}
 	return true

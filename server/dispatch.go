@@ -239,7 +239,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 			return err
 		}
 	} else {
-		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.memory.evicting { // keys have been evicted already, if that was possible
+		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.memory.Pressure.Evicting { // keys have been evicted already, if that was possible
 			return commands.ErrOutOfMemory
 		}
 		if err := s.admitHere(row, row.Flags); err != nil {

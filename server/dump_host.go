@@ -78,7 +78,7 @@ func (h dumpHost) MayRemove() bool {
 
 // Removed implements dump.Transfer.
 func (h dumpHost) Removed(db *store.DB, key []byte) {
-	h.executor.events.notify(db, keyevent.Generic, "del", key)
+	keyEvents{h.executor}.notify(db, keyevent.Generic, "del", key)
 }
 
 // movingClient is a client that waits for a MIGRATE.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"lockserver/server/dump"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
+	"lockserver/server/memory"
 	"lockserver/server/monitor"
 	"lockserver/server/pubsub"
 	"lockserver/server/raft"
@@ -59,8 +61,7 @@ type executor struct {
 	settings commands.Settings
 	limits   limits // of connections
 	rand     *rand.Rand
-	hook     hook      // around each command; nil: there is none
-	test     *testMode // nil: not in test mode
+	hook     hook // around each command: test mode; nil: there is none
 	audit    audit.Log
 	users    *acl.Users
 	rights   *acl.Checker
@@ -68,32 +69,31 @@ type executor struct {
 	lastID   int64
 	waits    wait.Waits
 	// sliceUS is when the present slice began. Units that serve waiters set the store to a later time.
-	sliceUS      int64
-	watching     watching.Table
-	dump         dump.State // of MIGRATE
-	pubsub       pubsub.Registry[*session]
-	tracking     trackers
-	events       keyEvents
-	monitors     monitor.List[*session]
-	timers       due.Timers
-	alarm        alarm
-	pausing      pausing
-	shutdown     shutdown
-	scripts      *script.Engine
-	encryption   tlsconf.Source
-	group        *topology.Group // the servers that this one belongs to; nil: it stands alone
-	groupChanges *groupHost      // of changes of the group
-	busy         busy
-	idSecond     int64 // the highest of RisingSecond
+	sliceUS    int64
+	watching   watching.Table
+	dump       dump.State // of MIGRATE
+	pubsub     pubsub.Registry[*session]
+	tracking   trackers
+	eventName  []byte // buffer for the name of a channel
+	monitors   monitor.List[*session]
+	timers     due.Timers
+	alarm      alarm
+	pausing    pausing
+	shutdown   shutdown
+	scripts    *script.Engine
+	encryption tlsconf.Source
+	group      *topology.Group // the servers that this one belongs to; nil: it stands alone
+	busy       busy
+	idSecond   int64 // the highest of RisingSecond
 
 	counts counts
-	memory memoryUse
+	memory memory.State
 	gauge  stats.Gauge
 	stats  stats.Book // what SLOWLOG, LATENCY and INFO tell of
 
 	durable     durability.Storage // what is kept on disk
 	replication replication.Node   // who has the same data
-	applier     *replayer          // of what the master sends; nil: nothing ever did
+	applier     applier            // of what the master sends; nil: nothing ever did
 	member      *raft.Member       // of a group; nil: this server is none. Set by New
 	steered     *clock.Steered     // a member's clock
 	// follows: this server is a replica, on which nothing ends, is renewed or is granted by itself.
@@ -153,6 +153,13 @@ type alarm interface {
 	arm()
 }
 
+// applier runs the commands of the master's history.
+type applier interface {
+	apply(db int, argv [][]byte) error
+	// client is the session that they run in.
+	client() *session
+}
+
 // hook stands around the commands of clients. Test mode has one.
 type hook interface {
 	// run runs a command that was admitted, by count, or does something else.
@@ -210,6 +217,23 @@ func (ex *executor) end() []*session {
 	t := ex.touched
 	ex.touched = nil
 	return t
+}
+
+// countMemory tells the store how much is used besides the data.
+func (ex *executor) countMemory() {
+	m := &ex.memory
+	if !ex.plainSlice {
+		parts := ex.memoryParts()
+		m.Others = parts.Sum() - m.Clients.Sum
+	}
+	ex.store.SetBeside(m.Count(ex.store.Used()))
+}
+
+// memoryParts are what is used besides the data and bounded by maxmemory.
+func (ex *executor) memoryParts() memory.Parts {
+	scripts := ex.scripts.Memory()
+	return memory.Parts{Clients: ex.memory.Clients.Sum, PubSub: ex.pubsub.Bytes(), Tracking: ex.tracking.Bytes(), ScriptVM: scripts.Machine,
+		FunctionVM: scripts.FunctionMachine, ScriptCache: scripts.Scripts, Libraries: scripts.Libraries}
 }
 
 // endSlice sees to it that what the slice appended to the log is written. That happens now, or at the end of
@@ -299,7 +323,7 @@ type counts struct {
 	longQueries, largeOutputs int64
 	expiry                    time.Duration // what letting keys die took
 	expiryCapped              int64         // slices that left some of it to the next one
-	fullUS                    int64         // for how long memory was above its bound, up to memoryUse.fullSinceUS
+	fullUS                    int64         // for how long memory was above its bound, up to the last time that it was within
 	delayed                   delayed
 }
 
@@ -362,7 +386,7 @@ func (ex *executor) terminate(s *session) {
 	}
 	s.Terminated, s.closing = true, true
 	delete(ex.clients, s.Number)
-	s.uncount()
+	ex.memory.Clients.Uncount(&s.memory)
 	s.dropInbox()
 	// plant:end-session
 	ex.terminated = append(ex.terminated, s)
@@ -417,6 +441,31 @@ type pausing struct {
 	held               []*session
 	after              []func() // units that wait for the end
 	timer              due.Timer
+}
+
+// resume ends that a session is held; it does nothing if it is not.
+func (p *pausing) resume(s *session) {
+	if s.held {
+		s.held = false
+		p.held = slices.DeleteFunc(p.held, func(other *session) bool { return other == s })
+	}
+}
+
+// shutdown is how the server ends on request. It is only touched under the executor.
+type shutdown struct {
+	executor *executor
+	// stopping: there is something to save, and it is being saved. Server.Ready looks at it without the lock.
+	stopping atomic.Bool
+	// waits: it waits for replicas. The fields down to callbacks are about that.
+	waits   bool
+	options ShutdownOptions
+	endMS   int64 // when the replicas have had their time
+	timer   due.Timer
+	// These functions get the result, for the callers that asked for the shutdown; nil: the server ends.
+	callbacks []func(err error)
+	// refused counts the shutdowns that failed or were called off. Clients that have waited since before get
+	// an answer.
+	refused int
 }
 
 // delayed counts the delayed entries that were added to their streams.
@@ -509,8 +558,8 @@ func (ex standing) refusesWriteInScript() error {
 // refusesWaiter says what speaks against a command that has waited, when its turn comes. Redis runs such a
 // command anew, with all its checks. What has to do with the role of the server ended the wait before.
 func (ex standing) refusesWaiter(row *commands.Row) error {
-	if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.memory.evicting && ex.pausing.untilMS == 0 {
-		most := ex.memory.mostEvictions
+	if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.memory.Pressure.Evicting && ex.pausing.untilMS == 0 {
+		most := ex.memory.Pressure.MostEvictions
 		if removed := ex.store.Evict(most); removed < most && ex.store.Full() {
 			return commands.ErrOutOfMemory
 		}

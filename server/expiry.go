@@ -106,37 +106,28 @@ const expiryStep = 16
 // As in Redis nothing goes under CLIENT PAUSE.
 func (ex *executor) evict() bool {
 	if ex.pausing.untilMS != 0 {
-		ex.memory.evicting = false
+		ex.memory.Pressure.Evicting = false
 		return true
 	}
 	defer ex.damaging()
-	most := ex.memory.mostEvictions
+	most := ex.memory.Pressure.MostEvictions
 	removed := ex.store.Evict(most)
 	full := ex.store.Full()
-	ex.memory.evicting = full && removed == most
+	ex.memory.Pressure.Evicting = full && removed == most
 	if removed > 0 {
 		ex.endUnit()
 	}
-	if m := &ex.memory; full && m.fullSinceUS == 0 {
-		m.fullSinceUS = ex.store.NowUS()
-	} else if !full {
+	if full {
+		ex.memory.Pressure.Full(ex.store.NowUS())
+	} else {
 		ex.notFull()
 	}
-	return !full || ex.memory.evicting
+	return !full || ex.memory.Pressure.Evicting
 }
 
 // notFull says that memory is within its bound.
 func (ex *executor) notFull() {
-	ex.counts.fullUS += ex.memory.fullForUS(ex.store.NowUS())
-	ex.memory.fullSinceUS = 0
-}
-
-// fullForUS is for how long memory has been above its bound; 0: it is not.
-func (m *memoryUse) fullForUS(nowUS int64) int64 {
-	if m.fullSinceUS == 0 {
-		return 0
-	}
-	return max(0, nowUS-m.fullSinceUS)
+	ex.counts.fullUS += ex.memory.Pressure.NotFull(ex.store.NowUS())
 }
 
 // What is counted and shown of delayed entries (DELAY.ADD).

@@ -47,14 +47,14 @@ func (s *session) Feed(data []byte, scratch transport.Scratch, from *transport.L
 		s.mostInput = s.input
 	}
 	large := s.input > largeInput
-	s.behind = true
+	s.turn.behind = true
 	left := feedSlices * batchCommands
 	if !s.authenticated {
 		left = unauthSlices * batchCommands
 	}
-	for s.behind && left > 0 {
+	for s.turn.behind && left > 0 {
 		var cost int
-		if s.behind, cost, hangUp = s.slice(b, from); hangUp {
+		if s.turn.behind, cost, hangUp = s.slice(b, from); hangUp {
 			return true
 		}
 		if from == nil { // no other connection waits for its goroutines
@@ -66,7 +66,7 @@ func (s *session) Feed(data []byte, scratch transport.Scratch, from *transport.L
 		b.args, b.commands = nil, nil // they would keep the decoder's buffer alive
 	}
 	switch {
-	case s.behind:
+	case s.turn.behind:
 		s.conn.Wake(nil) // in the loop's next round
 	case s.inputEnded && !s.stalled:
 		s.leaving = true
@@ -129,7 +129,7 @@ func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, h
 		ran = s.runBatch(ex, b, w.todo)
 	}
 	outcomes = ex.waits.Outcomes - outcomes
-	s.memory.ends = outcomes >= sliceOutcomes
+	s.turn.endedWaits = outcomes >= sliceOutcomes
 	again = s.endWork(&w, ran)
 	r := s.endSlice(from)
 	again = again || r.more
@@ -167,7 +167,7 @@ func (s *session) nextWork(b *batch) (w work) {
 		s.backlog = nil
 	default:
 		most := batchCommands
-		if s.memory.ends { // those that cannot run in this slice would have to be copied
+		if s.turn.endedWaits { // those that cannot run in this slice would have to be copied
 			most = sliceOutcomes
 		}
 		if !s.authenticated {
@@ -189,7 +189,7 @@ func (s *session) beginSlice(b *batch) {
 		s.Out.Buf = b.out[:0]
 	}
 	s.pendingBytes = s.unsentBytes()
-	s.memory.unsent, s.memory.fresh = s.pendingBytes, 0
+	s.memory.Unsent, s.memory.Fresh = s.pendingBytes, 0
 	book := &s.executor.stats
 	if s.fed > 0 {
 		book.Traffic.Read(s.fed)
@@ -210,7 +210,7 @@ func (s *session) beginSlice(b *batch) {
 // can go on at once. Under the executor's lock.
 func (s *session) endWork(w *work, ran int) (again bool) {
 	if len(w.todo) > 0 {
-		s.memory.backlog = textBytes(w.todo[ran:]...)
+		s.memory.Backlog = textBytes(w.todo[ran:]...)
 	}
 	again = w.more
 	if ran < len(w.todo) {
@@ -319,7 +319,7 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	if book := &ex.stats; book.Rates.Due(ex.store.NowUS()) {
 		ex.sampleRates()
 	}
-	if ex.memory.fullSinceUS != 0 && !ex.store.Full() {
+	if ex.memory.Pressure.IsFull() && !ex.store.Full() {
 		ex.notFull()
 	}
 	ex.endLeases()

@@ -47,12 +47,12 @@ func (s *session) control(limit int) {
 // InputFull implements transport.Session: there are commands that may not run yet, and a read of so many
 // bytes could pass client-query-buffer-limit.
 func (s *session) InputFull(readBytes int) bool {
-	if !s.stalled && !s.behind {
+	if !s.stalled && !s.turn.behind {
 		return false
 	}
 	bytes := s.decoder.Pending() + readBytes
 	if s.backlog != nil {
-		bytes += s.memory.backlog
+		bytes += s.memory.Backlog
 	}
 	if !s.authenticated {
 		return bytes > unauthInput
@@ -124,7 +124,7 @@ func (s *session) measureOutput(given int) {
 	ex := s.executor
 	ex.mu.Lock()
 	defer ex.damaging()
-	s.pendingBytes, s.memory.unsent, s.memory.fresh = bytes, bytes, min(given, bytes)
+	s.pendingBytes, s.memory.Unsent, s.memory.Fresh = bytes, bytes, min(given, bytes)
 	s.recount()
 	if !s.Dead && !ex.busy.on {
 		ex.begin()

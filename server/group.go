@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 
 	"lockserver/commands"
@@ -33,12 +32,14 @@ type groupHost struct {
 
 var _ topology.ChangeListener = (*groupHost)(nil)
 
-// joinGroup makes the server a member of a group; nil: of none.
-func (ex *executor) joinGroup(g *topology.Group) {
-	if ex.group = g; g != nil {
-		ex.groupChanges = &groupHost{executor: ex}
-		g.Attach(ex.groupChanges)
+// joinGroup makes the server a member of a group; nil: of none. It returns what tells clients of changes.
+func (ex *executor) joinGroup(g *topology.Group) (tell func()) {
+	if ex.group = g; g == nil {
+		return nil
 	}
+	h := &groupHost{executor: ex}
+	g.Attach(h)
+	return h.tell
 }
 
 // Switched implements topology.ChangeListener.
@@ -204,28 +205,6 @@ func fitCluster(o *Options, c *config.Config) error {
 		o.Group = topology.NewAlone(topology.NodeID(fmt.Sprint(o.Seed)))
 	}
 	return nil
-}
-
-// tellPlace tells the clients of a cluster where this server of it is.
-func (srv *instance) tellPlace() {
-	ex := &srv.executor
-	announced := func(port, own int) int {
-		if port == 0 {
-			return own
-		}
-		return port + ex.opts.shard
-	}
-	at := topology.Member{Host: ex.config.ClusterAnnounceIP, Port: announced(ex.config.ClusterAnnouncePort, srv.port())}
-	if secure, ok := srv.SecureAddr().(*net.TCPAddr); ok {
-		if at.SecurePort = announced(ex.config.ClusterAnnounceTLSPort, secure.Port); at.Port == 0 {
-			at.Port, at.SecurePort = at.SecurePort, 0
-		}
-	}
-	if p := ex.opts.peers; p != nil {
-		p.placed(at)
-		return
-	}
-	ex.group.Listens(at, ex.clock.NowUS()/1000)
 }
 
 // roleInGroup makes ROLE tell of the group where there is one, and REPLICAOF refuse in a cluster.

@@ -97,7 +97,7 @@ func (h services) Emptied() { h.durable.Emptied() }
 
 // KeyEvent implements commands.Services.
 func (h services) KeyEvent(db *store.DB, event string, key []byte) {
-	h.events.publish(db, event, key)
+	keyEvents{h.executor}.send(db, event, key)
 }
 
 // Nested implements commands.Services.
@@ -181,7 +181,7 @@ func (h waitHost) Terminates() bool { return len(h.terminated) > 0 }
 func (h waitHost) EndUnit() { h.endUnit() }
 
 // Renewed implements shard.
-func (h waitHost) Renewed(db *store.DB, key []byte) { h.events.publish(db, "renew", key) }
+func (h waitHost) Renewed(db *store.DB, key []byte) { keyEvents{h.executor}.send(db, "renew", key) }
 
 // Observe implements shard.
 func (h waitHost) Observe() { h.observe() }
@@ -223,9 +223,6 @@ func (h waitHost) Acquired(low, sinceMS int64) *wait.Party {
 	}
 	return nil
 }
-
-// clientOf is the connection of a party.
-func clientOf(p *wait.Party) *session { return p.Client.(*session) }
 
 var _ wait.Connection = (*session)(nil)
 

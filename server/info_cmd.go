@@ -65,7 +65,7 @@ func (ex *executor) infoSections(at *topology.Place) []info.Section {
 	sections := []info.Section{
 		{Name: "Server", Write: ex.infoServer},
 		{Name: "Clients", Write: ex.infoClients},
-		{Name: "Memory", Write: ex.infoMemory},
+		{Name: "Memory", Write: func(t *info.Text) { ex.memoryUsage().WriteInfo(t) }},
 		{Name: "Persistence", Write: ex.durable.WriteInfo},
 		{Name: "Stats", Write: ex.infoStats},
 		{Name: "Replication", Write: replication},
@@ -207,7 +207,7 @@ func (ex *executor) infoTraffic(t *info.Text) {
 // infoEnds writes what became of keys, and who looks for them.
 func (ex *executor) infoEnds(t *info.Text) {
 	st := ex.store.Stats()
-	full := ex.memory.fullForUS(ex.store.NowUS())
+	full := ex.memory.Pressure.FullForUS(ex.store.NowUS())
 	t.Line("expired_subkeys", st.ExpiredFields)
 	t.Line("expired_keys", st.Expired)
 	t.Line("expired_stale_perc", 0.0) // D16
@@ -427,6 +427,23 @@ func (srv *instance) EachSale(visit func(db int, s *commands.SaleFigures) bool) 
 			}
 		}
 	}
+}
+
+// Footprint is what a server's memory depends on.
+type Footprint struct {
+	Used      int // bytes that the data and all that belongs to it take: used_memory of INFO
+	MaxMemory int // the directive, in bytes; 0: there is no bound
+	Waits     int // with NOTIFY, and grants after such waits that are not confirmed
+}
+
+// Footprint is Server.Footprint.
+func (srv *instance) Footprint() (f Footprint) {
+	ex := &srv.executor
+	ex.look(func() {
+		u := ex.memoryUsage()
+		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.waits.QueuedWaits + ex.waits.Grants.Len()}
+	})
+	return f
 }
 
 // look runs f, which changes nothing, under the executor's lock, also in the middle of a script that keeps

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +20,7 @@ import (
 	"lockserver/server/memory"
 	"lockserver/server/raft"
 	"lockserver/server/script"
+	"lockserver/server/topology"
 	"lockserver/server/transport"
 	"lockserver/server/wait"
 	"lockserver/server/watching"
@@ -78,7 +78,7 @@ func newOn(files disk.FS, o Options) (*instance, error) {
 	case c.TestMode:
 		o.Clock = clock.NewAdjustable()
 		test := newTestMode(&srv.executor, c)
-		if srv.executor.test = test; test.group != nil {
+		if srv.executor.hook = test; test.group != nil {
 			o.Group = test.group.Topology
 		}
 	case o.Clock == nil:
@@ -173,7 +173,7 @@ func (srv *instance) bind() (err error) {
 		return err
 	}
 	srv.tellPlace()
-	if t := srv.executor.test; t != nil {
+	if t := testOf(&srv.executor); t != nil {
 		t.begun = asNew{srv.executor.config, srv.port()}
 	}
 	srv.state = stateLoading
@@ -200,14 +200,6 @@ func (srv *instance) addresses() (transport.Addresses, error) {
 	}
 	a.Secure = ex.secure(c)
 	return a, nil
-}
-
-// secure is the port that is encrypted; nil: there is none.
-func (ex *executor) secure(c *config.Config) *transport.Secure {
-	if c.TLS.Port == 0 {
-		return nil
-	}
-	return &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: func() *tls.Config { return ex.encryption.Fresh(ex.log) }}
 }
 
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
@@ -292,6 +284,25 @@ func (srv *instance) Ready() error {
 	return ex.durable.RefusesWrites()
 }
 
+// notInTouch is why a member of a group is not ready to serve, or to send clients on.
+func (ex *executor) notInTouch() error {
+	m := ex.member
+	switch {
+	case m == nil || m.Serves():
+		return nil
+	case m.Failed() != nil:
+		return fmt.Errorf("stopped as a member of the raft group: %w", m.Failed())
+	case m.Rebuilding():
+		return errLoading
+	case m.Undecided() != nil:
+		return m.Undecided()
+	}
+	if _, ok := m.Leader(); !ok {
+		return m.Unknowing()
+	}
+	return nil
+}
+
 // Done is Server.Done.
 func (srv *instance) Done() <-chan struct{} { return srv.done }
 
@@ -312,7 +323,7 @@ func (srv *instance) Close() error {
 		<-srv.done
 		return nil
 	}
-	if t := srv.executor.test; t != nil {
+	if t := testOf(&srv.executor); t != nil {
 		t.servers.EndAll()
 	}
 	srv.executor.scripts.Stop()
@@ -376,6 +387,28 @@ func (srv *instance) port() int {
 // places implements host.
 func (srv *instance) places() [3]transport.Place { return srv.endpoint.Places() }
 
+// tellPlace tells the clients of a cluster where this server of it is.
+func (srv *instance) tellPlace() {
+	ex := &srv.executor
+	announced := func(port, own int) int {
+		if port == 0 {
+			return own
+		}
+		return port + ex.opts.shard
+	}
+	at := topology.Member{Host: ex.config.ClusterAnnounceIP, Port: announced(ex.config.ClusterAnnouncePort, srv.port())}
+	if secure, ok := srv.SecureAddr().(*net.TCPAddr); ok {
+		if at.SecurePort = announced(ex.config.ClusterAnnounceTLSPort, secure.Port); at.Port == 0 {
+			at.Port, at.SecurePort = at.SecurePort, 0
+		}
+	}
+	if p := ex.opts.peers; p != nil {
+		p.placed(at)
+		return
+	}
+	ex.group.Listens(at, ex.clock.NowUS()/1000)
+}
+
 // move implements host.
 func (srv *instance) move(bind []string, port int, secure *transport.Secure) error {
 	return srv.endpoint.Move(bind, port, secure)
@@ -414,11 +447,11 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.uptime = clock.Start(o.Clock)
 	ex.audit.Server, ex.audit.Operators = o.Log, o.Audit
 	ex.clients = make(map[int64]*session)
-	ex.joinGroup(o.Group)
+	tell := ex.joinGroup(o.Group)
 	chance := rand.NewPCG(o.Seed, o.Seed>>1|1)
 	ex.rand = rand.New(chance)
-	if ex.test != nil {
-		ex.hook, ex.test.chance = ex.test, chance
+	if t := testOf(ex); t != nil {
+		t.chance, t.tellSwitches = chance, tell
 	}
 	if o.Raft == nil && c.Raft.ID != "" {
 		return errors.New("server: raft-id needs Options.Raft, an engine of package server/raft/engine: the program has it")
@@ -445,7 +478,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.waits.Open(wait.Door{Shard: waitHost{ex}, Store: ex.store, Settings: &ex.settings, Timers: &ex.timers, Stats: &ex.stats, Gauge: &ex.gauge,
 		Logger: ex.log, Exporter: o.Spans}, c.Databases, mostServed)
 	ex.tracking.open(ex)
-	ex.events.executor, ex.pausing.executor, ex.shutdown.executor, ex.acks.executor = ex, ex, ex, ex
+	ex.pausing.executor, ex.shutdown.executor, ex.acks.executor = ex, ex, ex
 	ex.watching = watching.New(c.Databases)
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion,
 		Collect: memory.NewCollector().Begin})
@@ -512,4 +545,34 @@ func (srv *instance) Directives() map[string]string {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	return srv.executor.config.Directives()
+}
+
+// Alarms is Server.Alarms.
+func (srv *instance) Alarms() []raft.Alarm {
+	ex := &srv.executor
+	if ex.member == nil {
+		return nil
+	}
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.member.Alarms()
+}
+
+// Permits is Server.Permits.
+func (srv *instance) Permits(user string, command ...string) bool {
+	if len(command) == 0 {
+		return false
+	}
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	argv := make([][]byte, len(command))
+	for i, word := range command {
+		argv[i] = []byte(word)
+	}
+	u, row := ex.users.Find([]byte(user)), ex.table.Called(argv)
+	if u == nil || row == nil || !row.Accepts(len(argv)) {
+		return false
+	}
+	return ex.rights.Check(u, ex.store.DB(0), row, argv).Reason == acl.Allowed
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 	"lockserver/internal/config"
 	"lockserver/internal/rusage"
 	"lockserver/internal/testkit"
@@ -246,7 +245,7 @@ func TestInvalidationsMakeNoKeyGo(t *testing.T) {
 
 // TestEvictionTenacity: how many keys one command evicts.
 func TestEvictionTenacity(t *testing.T) {
-	require.Equal(t, []int{16, 64, 128, 147, math.MaxInt}, []int{evictionKeys(0), evictionKeys(5), evictionKeys(10), evictionKeys(11), evictionKeys(100)})
+	require.Equal(t, []int{16, 64, 128, 147, math.MaxInt}, []int{memory.EvictionKeys(0), memory.EvictionKeys(5), memory.EvictionKeys(10), memory.EvictionKeys(11), memory.EvictionKeys(100)})
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, func(c *config.Config) { c.MaxMemoryPolicy = "allkeys-random" })
 	c := client(t, srv)

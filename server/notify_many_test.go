@@ -52,12 +52,12 @@ func newManyWaits(t *testing.T) *manyWaits {
 	}
 	m.s = open()
 	m.s.Feed(appendCommand(nil, "LOCK", "lock:000000000000", "first", "WAIT", "600000", "NOTIFY"), &m.scratch, nil)
-	before, listed := heapBytes(), m.memory.clients
+	before, listed := heapBytes(), m.memory.Clients.Sum
 	for _, r := range requests {
 		m.s.Feed(r, &m.scratch, nil)
 	}
 	m.each = float64(heapBytes()-before) / float64(howManyWaits)
-	m.listed = float64(m.memory.clients-listed) / float64(howManyWaits)
+	m.listed = float64(m.memory.Clients.Sum-listed) / float64(howManyWaits)
 	m.words = float64(len(m.s.Queued.First.Words))
 	require.Equal(t, howManyWaits+1, m.s.Queued.Count)
 	require.Equal(t, howManyWaits+1, m.waits.Queues.Len())

@@ -67,7 +67,7 @@ func (p *split) client() *session {
 func (p *split) do(s *session, words ...string) string {
 	p.before = p.waits.Outcomes
 	s.Feed(appendCommand(nil, words...), &p.scratch, &p.loop)
-	for s.behind {
+	for s.turn.behind {
 		s.Feed(nil, &p.scratch, &p.loop)
 	}
 	return p.conns[s].take()

@@ -117,7 +117,7 @@ func (p *pieces) piece(do func()) {
 // run feeds a session, and gives it turns until it has run everything. The asker has its turns in between.
 func (p *pieces) run(s *session, data []byte) {
 	p.piece(func() { s.Feed(data, &p.scratch, &p.loop) })
-	for s.behind {
+	for s.turn.behind {
 		if s != p.asker {
 			p.run(p.asker, nil)
 		}
@@ -210,9 +210,9 @@ func TestBehindSessionsAreNotReadFrom(t *testing.T) {
 	var scratch batch
 	var loop transport.Loop
 	s.Feed(pings, &scratch, &loop)
-	require.True(t, s.behind)
+	require.True(t, s.turn.behind)
 	require.True(t, s.InputFull(1))
-	for s.behind {
+	for s.turn.behind {
 		s.Feed(nil, &scratch, &loop)
 	}
 	require.False(t, s.InputFull(1))

@@ -13,6 +13,7 @@ import (
 	"lockserver/internal/config"
 	"lockserver/server/clock"
 	"lockserver/server/raft"
+	"lockserver/server/testmode"
 	"lockserver/server/topology"
 	"lockserver/server/wait"
 	"lockserver/store"
@@ -163,6 +164,15 @@ func (o *Options) config() (*config.Config, error) {
 		return nil, err
 	}
 	return c, fitTestMode(c)
+}
+
+// fitTestMode refuses a configuration that test mode must not have, and makes it one without files. It does
+// nothing without test mode.
+func fitTestMode(c *config.Config) error {
+	if !c.TestMode {
+		return testmode.Alone(c)
+	}
+	return testmode.Fit(c)
 }
 
 // fields are the directives that have a field, where it is set.

@@ -174,34 +174,31 @@ func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][
 	}
 }
 
-// keyEvents publishes what happens to keys, as notify-keyspace-events asks. It is the store's witness of what
-// happens without a command. It is only touched under the executor.
-type keyEvents struct {
-	executor *executor
-	channel  []byte // buffer for the name of a channel
-}
+// keyEvents is the executor as it publishes what happens to keys, as notify-keyspace-events asks. It is the
+// store's witness of what happens without a command.
+type keyEvents struct{ *executor }
 
-var _ store.Witness = (*keyEvents)(nil)
+var _ store.Witness = keyEvents{}
 
-// publish sends an event in the forms that are asked for, in Redis' order.
-func (e *keyEvents) publish(db *store.DB, event string, key []byte) {
+// send publishes an event in the forms that are asked for, in Redis' order.
+func (e keyEvents) send(db *store.DB, event string, key []byte) {
 	ex := e.executor
 	if ex.pubsub.Len(pubsub.Channel) == 0 && ex.pubsub.Len(pubsub.Pattern) == 0 {
 		return
 	}
 	forms := ex.settings.Events
 	if forms&keyevent.Keyspace != 0 {
-		e.channel = append(strconv.AppendInt(append(e.channel[:0], "__keyspace@"...), int64(db.ID()), 10), "__:"...)
-		e.channel = append(e.channel, key...)
-		ex.publish(e.channel, []byte(event))
+		ex.eventName = append(strconv.AppendInt(append(ex.eventName[:0], "__keyspace@"...), int64(db.ID()), 10), "__:"...)
+		ex.eventName = append(ex.eventName, key...)
+		ex.publish(ex.eventName, []byte(event))
 	}
 	if forms&keyevent.Keyevent != 0 {
-		e.channel = append(strconv.AppendInt(append(e.channel[:0], "__keyevent@"...), int64(db.ID()), 10), "__:"...)
-		e.channel = append(e.channel, event...)
-		ex.publish(e.channel, key)
+		ex.eventName = append(strconv.AppendInt(append(ex.eventName[:0], "__keyevent@"...), int64(db.ID()), 10), "__:"...)
+		ex.eventName = append(ex.eventName, event...)
+		ex.publish(ex.eventName, key)
 	}
-	if cap(e.channel) > mostSpareChannel {
-		e.channel = nil
+	if cap(ex.eventName) > mostSpareChannel {
+		ex.eventName = nil
 	}
 }
 
@@ -209,29 +206,29 @@ func (e *keyEvents) publish(db *store.DB, event string, key []byte) {
 const mostSpareChannel = 64 << 10
 
 // notify publishes an event if its class is asked for.
-func (e *keyEvents) notify(db *store.DB, class keyevent.Class, event string, key []byte) {
-	if e.executor.settings.Events&class != 0 {
-		e.publish(db, event, key)
+func (e keyEvents) notify(db *store.DB, class keyevent.Class, event string, key []byte) {
+	if e.settings.Events&class != 0 {
+		e.send(db, event, key)
 	}
 }
 
 // KeyExpired implements store.Witness.
-func (e *keyEvents) KeyExpired(db *store.DB, key []byte) {
-	if e.executor.waits.Watchdog.Attached.InUse() {
-		e.executor.waits.Watchdog.Attached.Because(db.ID(), key, attach.Expired)
+func (e keyEvents) KeyExpired(db *store.DB, key []byte) {
+	if e.waits.Watchdog.Attached.InUse() {
+		e.waits.Watchdog.Attached.Because(db.ID(), key, attach.Expired)
 	}
 	e.notify(db, keyevent.Expired, "expired", key)
 }
 
 // KeyEvicted implements store.Witness.
-func (e *keyEvents) KeyEvicted(db *store.DB, key []byte) {
+func (e keyEvents) KeyEvicted(db *store.DB, key []byte) {
 	e.notify(db, keyevent.Evicted, "evicted", key)
 }
 
 // FieldsExpired implements store.Witness.
-func (e *keyEvents) FieldsExpired(db *store.DB, key []byte, gone bool) {
-	if e.executor.waits.Watchdog.Attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
-		e.executor.waits.Watchdog.Attached.BecauseDoubted(db.ID(), key, attach.Expired)
+func (e keyEvents) FieldsExpired(db *store.DB, key []byte, gone bool) {
+	if e.waits.Watchdog.Attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
+		e.waits.Watchdog.Attached.BecauseDoubted(db.ID(), key, attach.Expired)
 	}
 	e.notify(db, keyevent.Hash, "hexpired", key)
 	if gone {
@@ -240,10 +237,10 @@ func (e *keyEvents) FieldsExpired(db *store.DB, key []byte, gone bool) {
 }
 
 // KeyMade implements store.Witness.
-func (e *keyEvents) KeyMade(db *store.DB, key []byte) { e.notify(db, keyevent.New, "new", key) }
+func (e keyEvents) KeyMade(db *store.DB, key []byte) { e.notify(db, keyevent.New, "new", key) }
 
 // KeyMissed implements store.Witness.
-func (e *keyEvents) KeyMissed(db *store.DB, key []byte) { e.notify(db, keyevent.Miss, "keymiss", key) }
+func (e keyEvents) KeyMissed(db *store.DB, key []byte) { e.notify(db, keyevent.Miss, "keymiss", key) }
 
 // witnessed are the classes of events that the store reports.
 const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent.Generic | keyevent.New | keyevent.Miss
@@ -251,7 +248,7 @@ const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent
 // followEvents makes the store tell what notify-keyspace-events asks for, and of leases that end.
 func (ex *executor) followEvents() {
 	if ex.settings.Events&witnessed != 0 || ex.waits.Watchdog.Attached.InUse() {
-		ex.store.SetWitness(&ex.events)
+		ex.store.SetWitness(keyEvents{ex})
 	} else {
 		ex.store.SetWitness(nil)
 	}

@@ -495,11 +495,6 @@ func warnOfOtherUsers(ex *executor, configured []string) {
 	}
 }
 
-// agreesOnUsers reports whether the session waits for the group to agree on users.
-func agreesOnUsers(s *session) bool {
-	return s.Waiter != nil && slices.Contains([]string{"acl|setuser", "acl|deluser", "config|set"}, s.Waiter.Row.FullName())
-}
-
 // Errors of a server that is in a group.
 const (
 	errNoLeader topology.Redirection = "CLUSTERDOWN The raft group has no leader that a majority of its members knows"
@@ -562,25 +557,6 @@ func (ex *executor) downWord() string {
 	return "CLUSTERDOWN"
 }
 
-// notInTouch is why a member of a group is not ready to serve, or to send clients on.
-func (ex *executor) notInTouch() error {
-	m := ex.member
-	switch {
-	case m == nil || m.Serves():
-		return nil
-	case m.Failed() != nil:
-		return fmt.Errorf("stopped as a member of the raft group: %w", m.Failed())
-	case m.Rebuilding():
-		return errLoading
-	case m.Undecided() != nil:
-		return m.Undecided()
-	}
-	if _, ok := m.Leader(); !ok {
-		return m.Unknowing()
-	}
-	return nil
-}
-
 // raftOptions say how the server behaves as a member.
 func (ex *executor) raftOptions() raft.Options {
 	o := ex.opts.RaftOptions
@@ -601,17 +577,6 @@ func (ex *executor) certificateEnds() (first time.Time) {
 		}
 	}
 	return first
-}
-
-// Alarms is Server.Alarms.
-func (srv *instance) Alarms() []raft.Alarm {
-	ex := &srv.executor
-	if ex.member == nil {
-		return nil
-	}
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	return ex.member.Alarms()
 }
 
 // decidedByGroup are the commands of replication.

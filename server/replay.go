@@ -10,7 +10,6 @@ import (
 	"lockserver/commands"
 	"lockserver/server/acl"
 	"lockserver/server/durability"
-	"lockserver/server/transport"
 )
 
 // How a start fills the databases: durability reads what is on disk, and the commands of a log run here.
@@ -150,21 +149,3 @@ func (r *replayer) lookAtReply(row *commands.Row) {
 		}
 	}
 }
-
-// noConn is the connection of a session without a client.
-type noConn struct{}
-
-func (noConn) Wake(*transport.Loop)            {}
-func (noConn) WakeAtEnd(*transport.Loop)       {}
-func (noConn) Send([]byte, bool) (bool, error) { return false, nil }
-func (noConn) Buffered() int                   { return 0 }
-func (noConn) Unsent() int                     { return 0 }
-func (noConn) Unacked() int                    { return 0 }
-func (noConn) GuardPeer(int64)                 {}
-func (noConn) Heard() transport.Silence        { return transport.Silence{} }
-func (noConn) HangUp()                         {}
-func (noConn) Attach(transport.Session)        {}
-func (noConn) WhileBusy()                      {}
-func (noConn) PeerGone() bool                  { return false }
-func (noConn) AwaitDrain(int) bool             { return false }
-func (noConn) SetUnauthenticated(int)          {}

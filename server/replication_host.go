@@ -83,8 +83,8 @@ func (h replicationHost) Slice(f func()) {
 	defer h.damaging()
 	h.begin()
 	f()
-	if !h.memory.evicting && h.mustEvict() { // what the master has sent needs memory, too (replica-ignore-maxmemory no)
-		h.memory.evicting = true
+	if !h.memory.Pressure.Evicting && h.mustEvict() { // what the master has sent needs memory, too (replica-ignore-maxmemory no)
+		h.memory.Pressure.Evicting = true
 	}
 	touched := h.end()
 	h.mu.Unlock()
@@ -96,7 +96,7 @@ func (h replicationHost) Apply(db int, argv [][]byte) error {
 	if h.failed != nil {
 		return h.failed
 	}
-	return h.apply(db, argv)
+	return h.ofMaster().apply(db, argv)
 }
 
 // EndUnit implements replication.NodeServer.

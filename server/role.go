@@ -75,13 +75,20 @@ func (h replicationHost) Has() (f replication.Features) {
 // Ends implements replication.NodeServer.
 func (h replicationHost) Ends() bool { return h.shutdown.waits }
 
-// apply runs a command of the master's.
-func (ex *executor) apply(db int, argv [][]byte) error {
-	r := ex.applier
-	if r == nil {
-		r = ex.newReplayer()
-		ex.applier = r
+// ofMaster is what runs the commands of the master's history.
+func (ex *executor) ofMaster() applier {
+	if ex.applier == nil {
+		ex.applier = ex.newReplayer()
 	}
+	return ex.applier
+}
+
+// client implements applier.
+func (r *replayer) client() *session { return r.session }
+
+// apply implements applier.
+func (r *replayer) apply(db int, argv [][]byte) error {
+	ex := r.executor
 	if r.session.DB = ex.store.DB(db); r.session.DB == nil {
 		return fmt.Errorf("there is no database %d here", db)
 	}
@@ -111,10 +118,7 @@ func (ex *executor) masterClient() *session {
 	if conn == nil {
 		return nil
 	}
-	if ex.applier == nil {
-		ex.applier = ex.newReplayer()
-	}
-	s := ex.applier.session
+	s := ex.ofMaster().client()
 	if local := addrText(conn.LocalAddr()); !s.isMaster || s.Info.LocalAddr != local || s.Info.CreatedUS != sinceMS*1000 {
 		ex.lastID++
 		s.Number, s.isMaster = ex.lastID, true

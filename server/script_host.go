@@ -125,7 +125,7 @@ func (h scriptHost) CountFailed(row *commands.Row) {
 }
 
 // Full implements script.Caller.
-func (h scriptHost) Full() bool { return h.executor.memory.beganFull }
+func (h scriptHost) Full() bool { return h.executor.memory.Pressure.BeganFull }
 
 // Loading implements script.Caller.
 func (h scriptHost) Loading() bool {

@@ -1,10 +1,10 @@
 package server
 
 import (
+	"slices"
+
 	"lockserver/server/wait"
 )
-
-import "slices"
 
 // A waiter with a client that has gone must not get the lock that it waited for. Otherwise the waiters behind
 // it wait for the end of a lease that is of no use. Three rules prevent that. A client that is known to be
@@ -194,7 +194,7 @@ func (s *session) pendingGrant() bool {
 // It waits for nothing else. Commands that were read still run, if flow control has held them up or their
 // turn was over.
 func (s *session) Lingers(unsent bool) bool {
-	more := s.stalled || s.behind
+	more := s.stalled || s.turn.behind
 	if len(s.pending.marks) == 0 && !more && !unsent || s.pendingGrant() {
 		return false
 	}
@@ -222,4 +222,30 @@ func (s *session) Lingers(unsent bool) bool {
 	ex.mu.Unlock()
 	wakeAll(touched, nil)
 	return true
+}
+
+// Close implements transport.Session: the session's command no longer waits, the leases that were renewed for
+// it run out.
+func (s *session) Close() {
+	ex := s.executor
+	ex.mu.Lock()
+	if s.Dead {
+		ex.mu.Unlock()
+		return
+	}
+	defer ex.damaging()
+	busy := ex.busy.on
+	if !busy {
+		ex.begin()
+	}
+	s.leave()
+	s.takeBack(ex)
+	s.Dead, s.closing = true, true
+	var touched []*session
+	if !busy {
+		ex.endUnit()
+		touched = ex.end()
+	}
+	ex.mu.Unlock()
+	wakeAll(touched, nil)
 }

@@ -6,9 +6,11 @@ import (
 	"sync/atomic"
 
 	"lockserver/commands"
+	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
+	"lockserver/server/memory"
 	"lockserver/server/pubsub"
 	"lockserver/server/replication"
 	"lockserver/server/topology"
@@ -29,12 +31,12 @@ type session struct {
 	executor    *executor
 	conn        transport.Conn
 	decoder     resp.Decoder
-	backlog     [][][]byte    // commands that were decoded but stand behind one that waits
-	mostInput   int           // bounds the size of each command that is at hand
-	limits      *resp.Limits  // those that the decoder has
-	fed, input  int           // bytes of the last read, and of all that is to be decoded since; 0: it was counted
-	stalled     bool          // too much output is unsent: no command runs; see flow.go
-	behind      bool          // more commands could run at once: others get their turn first
+	backlog     [][][]byte   // commands that were decoded but stand behind one that waits
+	mostInput   int          // bounds the size of each command that is at hand
+	limits      *resp.Limits // those that the decoder has
+	fed, input  int          // bytes of the last read, and of all that is to be decoded since; 0: it was counted
+	stalled     bool         // too much output is unsent: no command runs; see flow.go
+	turn        turn
 	onLoop      bool          // the owner is an event loop
 	inputEnded  bool          // the client sends no more; the session leaves when it has run what was read
 	sent        int64         // bytes of output given to the connection
@@ -65,11 +67,10 @@ type session struct {
 	authenticated bool
 	loggedIn      bool
 	noTouch       bool
-	noEvict       bool
 	replies       replyMode
 	reads         atomic.Bool // the client has taken some of what waited for it; set by the owner, looked at by closeIdle
 	pendingBytes  int         // output that the connection held when it was last asked, and what it was given since
-	memory        sessionMemory
+	memory        memory.Client
 
 	// lastRow is the row of the running or last command, nil if there was no such command.
 	lastRow *commands.Row
@@ -92,6 +93,12 @@ type session struct {
 	// soft is set while the output is above the soft limit of client-output-buffer-limit.
 	soft  softLimit
 	place topology.Place // which member of the server's group the client talks with
+}
+
+// turn is how a session shares the time of its event loop with the loop's others.
+type turn struct {
+	behind     bool // more commands could run at once: others get their turn first
+	endedWaits bool // the last slice was over because of the waits that its commands ended
 }
 
 // replyMode is what CLIENT REPLY has set; 0: replies are sent.
@@ -152,6 +159,9 @@ func (s *session) mayDebug() bool { return s.executor.config.EnableDebugCommand.
 
 // sessionOf is the session that runs the command.
 func sessionOf(c *commands.Ctx) *session { return clientOf(c.Session.(*wait.Party)) }
+
+// clientOf is the connection of a party.
+func clientOf(p *wait.Party) *session { return p.Client.(*session) }
 
 // whenever are the flags of a command that works at any time and only from a client itself.
 const whenever = commands.NoScript | commands.Loading | commands.Stale
@@ -326,6 +336,13 @@ func (tx *transaction) add(row *commands.Row, flags commands.Flags, argv [][]byt
 	tx.queued = append(tx.queued, queuedCommand{row, tx.args[first:len(tx.args):len(tx.args)]})
 }
 
+// choose records the database that a queued SELECT will choose: users may have rights to some of them only.
+func (tx *transaction) choose(st *store.Store, argv [][]byte) {
+	if id, ok := decimal.ParseInt(argv[1]); ok && st.DB(int(id)) != nil {
+		tx.db = st.DB(int(id))
+	}
+}
+
 // keyspace are the flags of commands that touch keys, or tell others of them.
 const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
 
@@ -333,21 +350,6 @@ const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
 // message does not: a Sentinel posts on the connection by which it finds out whether we live.
 func tellsOfData(row *commands.Row) bool {
 	return row.Group != commands.PubSub && row.Flags&keyspace != 0 || row.Group == commands.Scripting
-}
-
-// sessionMemory is what a session's part is made of, as of the end of its last slice.
-type sessionMemory struct {
-	counted         int // all of it, as counted in memoryUse.clients; 0: it is not counted
-	rest            int // transaction, watched keys, subscriptions, owners: what no plain command changes
-	input, capacity int // bytes in the decoder, and the size of its buffer
-	backlog         int // bytes of the commands in session.backlog
-	unsent          int // output that the connection held when it was last asked
-	// fresh is the part of unsent that the connection was given last, and inTransit is what of it is counted
-	// in memoryUse.inTransit.
-	fresh, inTransit int
-	unsentListed     bool // the session is in memoryUse.unsent
-	replica          bool // counted is part of memoryUse.replicas, too
-	ends             bool // the slice was over because of the waits that its commands ended
 }
 
 // tracker is a session that tracks.

@@ -3,32 +3,13 @@ package server
 import (
 	"errors"
 	"slices"
-	"sync/atomic"
 
 	"lockserver/commands"
 	"lockserver/persistence"
-	"lockserver/store/due"
 )
 
 // How a server ends on request: it waits for its replicas (shutdown-timeout) while writes are held, saves
 // what there is to save, and ends. If it cannot save it goes on.
-
-// shutdown is how the server ends on request. It is only touched under the executor.
-type shutdown struct {
-	executor *executor
-	// stopping: there is something to save, and it is being saved. Server.Ready looks at it without the lock.
-	stopping atomic.Bool
-	// waits: it waits for replicas. The fields down to callbacks are about that.
-	waits   bool
-	options ShutdownOptions
-	endMS   int64 // when the replicas have had their time
-	timer   due.Timer
-	// These functions get the result, for the callers that asked for the shutdown; nil: the server ends.
-	callbacks []func(err error)
-	// refused counts the shutdowns that failed or were called off. Clients that have waited since before get
-	// an answer.
-	refused int
-}
 
 func shutdownRows() []commands.Row {
 	return []commands.Row{

@@ -26,32 +26,34 @@ type testMode struct {
 	executor *executor
 	faults   testmode.Faults
 	chaos    testmode.Chaos
-	group    *testmode.Group                 // the group that the server looks like; nil: none
-	servers  testmode.Servers                // that it has started
-	chance   *rand.PCG                       // of executor.rand
-	begun    asNew                           // what TEST.RESET goes back to
-	struck   map[*wait.Parked]testmode.Fault // what becomes of the replies of calls that wait
+	group    *testmode.Group  // the group that the server looks like; nil: none
+	servers  testmode.Servers // that it has started
+	// tellSwitches tells clients of the changes of the group.
+	tellSwitches func()
+	chance       *rand.PCG                       // of executor.rand
+	begun        asNew                           // what TEST.RESET goes back to
+	struck       map[*wait.Parked]testmode.Fault // what becomes of the replies of calls that wait
 }
 
 var _ testmode.Controls = (*testMode)(nil)
 
 // testModeOf is the test mode of the server that runs the command.
-func testModeOf(c *commands.Ctx) testmode.Controls { return sessionOf(c).executor.test }
+func testModeOf(c *commands.Ctx) testmode.Controls { return testOf(sessionOf(c).executor) }
+
+// testOf is the test mode of a server; nil: it is not in test mode.
+func testOf(ex *executor) *testMode {
+	t, _ := ex.hook.(*testMode)
+	return t
+}
 
 func newTestMode(ex *executor, c *config.Config) *testMode {
 	return &testMode{executor: ex, group: testmode.NewGroup(c), struck: make(map[*wait.Parked]testmode.Fault)}
 }
 
 // looksLikeGroup reports whether the server only looks like a group, in test mode.
-func (ex *executor) looksLikeGroup() bool { return ex.test != nil && ex.test.group != nil }
-
-// fitTestMode refuses a configuration that test mode must not have, and makes it one without files. It does
-// nothing without test mode.
-func fitTestMode(c *config.Config) error {
-	if !c.TestMode {
-		return testmode.Alone(c)
-	}
-	return testmode.Fit(c)
+func (ex *executor) looksLikeGroup() bool {
+	t := testOf(ex)
+	return t != nil && t.group != nil
 }
 
 // errTestOptions is returned by New.
@@ -68,25 +70,6 @@ func testable(o *Options, c *config.Config) error {
 		if err := testmode.FitListener(o.Listener.Addr()); err != nil {
 			return fmt.Errorf("server: %w", err)
 		}
-	}
-	return nil
-}
-
-// staysInTestMode refuses a change of the configuration that test mode must not have. The error is a
-// *config.SetError.
-func staysInTestMode(next *config.Config, names []string) error {
-	if !next.TestMode {
-		return nil
-	}
-	fit := next.Clone()
-	if err := testmode.Fit(fit); err != nil {
-		return &config.SetError{Name: names[0], Reason: err.Error()}
-	}
-	if name := named(names, listening...); name != "" && next.TestTopology != testmode.Standalone {
-		return &config.SetError{Name: name, Reason: "test-topology: clients know the members by their ports"}
-	}
-	if next.DBFilename != "" || len(next.Save) > 0 {
-		return &config.SetError{Name: names[0], Reason: "test-mode: nothing is kept"}
 	}
 	return nil
 }
@@ -277,7 +260,7 @@ func (t *testMode) dropClients() {
 
 // Faults is Server.Faults.
 func (srv *instance) Faults() *testmode.Faults {
-	if t := srv.executor.test; t != nil {
+	if t := testOf(&srv.executor); t != nil {
 		return &t.faults
 	}
 	return nil
@@ -285,7 +268,7 @@ func (srv *instance) Faults() *testmode.Faults {
 
 // Chaos is Server.Chaos.
 func (srv *instance) Chaos() *testmode.Chaos {
-	if t := srv.executor.test; t != nil {
+	if t := testOf(&srv.executor); t != nil {
 		return &t.chaos
 	}
 	return nil
@@ -310,7 +293,7 @@ func aloneInTests(rows []commands.Row) []commands.Row {
 		}
 		run := rows[i].Run
 		rows[i].Run = func(c *commands.Ctx) error {
-			if sessionOf(c).executor.test != nil && (len(c.Argv) != 3 || !ascii.EqualFold(c.Argv[1], "no")) {
+			if testOf(sessionOf(c).executor) != nil && (len(c.Argv) != 3 || !ascii.EqualFold(c.Argv[1], "no")) {
 				return errNotInTests
 			}
 			return run(c)
@@ -412,7 +395,8 @@ func (s *session) forget() {
 	trackingCaller{s}.Stop()
 	ex.waits.DetachAll(&s.Party)
 	s.stopMonitoring()
-	s.replies, s.noTouch, s.noEvict, s.place.ReadOnly = 0, false, false, false
+	s.replies, s.noTouch, s.place.ReadOnly = 0, false, false
+	ex.memory.Clients.SetExempt(&s.memory, false)
 	if u := ex.users.Find([]byte(s.User.Name())); u != nil {
 		s.User = u
 	} else {
@@ -445,7 +429,7 @@ func (srv *instance) listen() error {
 	if err != nil {
 		return err
 	}
-	t := srv.executor.test
+	t := testOf(&srv.executor)
 	if t == nil || t.group == nil {
 		return srv.endpoint.Listen(a)
 	}
@@ -483,7 +467,7 @@ func (t *testMode) failOver(spared func(id int64) bool) (addr string, err error)
 	if addr, err = t.group.Next(ex.store.NowMS()); err != nil {
 		return "", err
 	}
-	ex.groupChanges.tell()
+	t.tellSwitches()
 	for _, s := range ex.sortedClients() {
 		if s.place.Self == old && !spared(s.Number) && (s.subs == nil || ex.group.IsCluster()) {
 			ex.terminate(s)
@@ -495,6 +479,6 @@ func (t *testMode) failOver(spared func(id int64) bool) (addr string, err error)
 // leadAsNew makes the first member the leader again.
 func (t *testMode) leadAsNew() {
 	if t.group != nil && t.group.First(t.executor.store.NowMS()) {
-		t.executor.groupChanges.tell()
+		t.tellSwitches()
 	}
 }

@@ -114,9 +114,9 @@ func (t *ticker) dueSlice() (more bool) {
 	ex.endUnit()
 	more = ex.endHolds() || more
 	more = ex.fireDelayed() || more
-	if ex.memory.evicting {
+	if ex.memory.Pressure.Evicting {
 		ex.evict()
-		more = more || ex.memory.evicting
+		more = more || ex.memory.Pressure.Evicting
 	}
 	switch {
 	case ex.debug.expiryPaused || ex.pausing.untilMS != 0:
@@ -223,7 +223,7 @@ func (t *ticker) nextMS() (int64, bool) {
 	if entry, has := ex.store.NextAlarmMS(store.DelayAlarm); has && (!ok || entry < at) && ex.durable.Broken() == nil {
 		at, ok = entry, true
 	}
-	if ex.memory.evicting {
+	if ex.memory.Pressure.Evicting {
 		at, ok = ex.store.NowMS(), true
 	}
 	return at, ok
@@ -288,7 +288,7 @@ func (t *ticker) keepHouse() {
 	ex.stats.Events.Add("aof-sync", nowS, ex.durable.SlowestSync().Milliseconds())
 	ex.stats.Events.Add("gc", nowS, ex.stats.Pauses.Longest().Milliseconds())
 	ex.store.HeldSince(heldGroups)
-	ex.askUnsent()
+	ex.memory.Clients.AskUnsent()
 	ex.stats.Buffers.Tick()
 	t.closeIdle()
 	t.closeUnauthenticated()

@@ -1,10 +1,6 @@
 package server
 
-import (
-	"lockserver/commands"
-	"lockserver/internal/decimal"
-	"lockserver/store"
-)
+import "lockserver/commands"
 
 func transactionRows() []commands.Row {
 	easy := whenever | commands.Fast | commands.AllowBusy | commands.Immediate
@@ -117,13 +113,6 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	}
 }
 
-// choose records the database that a queued SELECT will choose: users may have rights to some of them only.
-func (tx *transaction) choose(st *store.Store, argv [][]byte) {
-	if id, ok := decimal.ParseInt(argv[1]); ok && st.DB(int(id)) != nil {
-		tx.db = st.DB(int(id))
-	}
-}
-
 func discardCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	if s.multi == nil {
@@ -154,19 +143,6 @@ func unwatchCmd(c *commands.Ctx) error {
 	sessionOf(c).unwatch()
 	c.Out.OK()
 	return nil
-}
-
-// unwatch forgets the session's watched keys, and whether one of them has changed.
-func (s *session) unwatch() {
-	if s.executor.watching.Forget(&s.watches) {
-		s.executor.observe()
-	}
-}
-
-// discard leaves a transaction and forgets the watched keys.
-func (s *session) discard() {
-	s.multi = nil
-	s.unwatch()
 }
 
 // reuse keeps the memory of a transaction that has ended for the session's next one.

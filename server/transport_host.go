@@ -3,8 +3,10 @@ package server
 import (
 	"time"
 
+	"lockserver/commands"
 	"lockserver/server/clock"
 	"lockserver/server/transport"
+	"lockserver/server/wait"
 )
 
 // This file is transport.Acceptor, the whole of it: what the connections ask of the server. Of its session a
@@ -61,3 +63,44 @@ func (s *session) MarkRead() { s.reads.Store(true) }
 
 // Lost implements transport.Session.
 func (s *session) Lost() bool { return s.Vanished.Load() }
+
+// errMaxClients is what a client gets instead of a connection, as Redis words it.
+const errMaxClients = "-ERR max number of clients reached\r\n"
+
+// errProtected is what a client on another machine gets as long as there is no password.
+const errProtected = "-DENIED this server is in protected mode: it has no password, so it serves clients on its own " +
+	"machine only. Set requirepass, or, if the network is trusted, protected-mode no\r\n"
+
+// open makes a session for a new connection. Otherwise s is nil, and the connection is closed behind the
+// refusal. A server that ends closes it without a word, as Redis does: a client that can connect again does.
+func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusal string) {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	switch {
+	case ex.shutdown.ended():
+		return nil, ""
+	case ex.failed != nil:
+		return nil, "-" + string(commands.ErrInternal) + "\r\n"
+	}
+	ex.counts.connections++
+	if ex.config.ProtectedMode && ex.users.Default().NoPass() && !wait.IsLocalAddr(peerText(p.Local, p.Remote)) {
+		ex.counts.refused++
+		return nil, errProtected
+	}
+	if len(ex.clients) >= ex.config.MaxClients {
+		ex.counts.refused++
+		return nil, errMaxClients
+	}
+	ex.lastID++
+	now := ex.clock.NowUS()
+	s = ex.newSession(c)
+	s.Number = ex.lastID
+	s.Info = wait.ClientInfo{Addr: peerText(p.Local, p.Remote), LocalAddr: addrText(p.Local), FD: p.FD, CreatedUS: now, UnauthSinceUS: now, LastUS: now, Apart: p.Audited}
+	s.place = ex.group.PlaceOf(p.Local)
+	c.Attach(s)
+	s.beDefault()
+	s.believe(p.Certificate)
+	ex.clients[s.Number] = s
+	s.recount()
+	return s, ""
+}

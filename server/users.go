@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"lockserver/commands"
@@ -62,13 +63,6 @@ func recordDenial(s *session, user *acl.User, d *acl.Denial, where acl.Context) 
 	if audited(s) {
 		ex.audit.Refused(s.auditClient(), audit.Refusal{Command: d.Row.FullName(), Reason: d.Reason.String(), Context: where.String(), Object: d.Object})
 	}
-}
-
-// line is the session's line of CLIENT LIST.
-func (s *session) line() string {
-	var b strings.Builder
-	s.describe(&b, nil)
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // beDefault makes the session one that has not logged in.
@@ -155,25 +149,6 @@ func (ex *executor) loadUsers() error {
 	return err
 }
 
-// Permits is Server.Permits.
-func (srv *instance) Permits(user string, command ...string) bool {
-	if len(command) == 0 {
-		return false
-	}
-	ex := &srv.executor
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	argv := make([][]byte, len(command))
-	for i, word := range command {
-		argv[i] = []byte(word)
-	}
-	u, row := ex.users.Find([]byte(user)), ex.table.Called(argv)
-	if u == nil || row == nil || !row.Accepts(len(argv)) {
-		return false
-	}
-	return ex.rights.Check(u, ex.store.DB(0), row, argv).Reason == acl.Allowed
-}
-
 // withUsers is the configuration as CONFIG REWRITE writes it: with the users, unless they have a file. A
 // password that is in a file stays there.
 func (ex *executor) withUsers() *config.Config {
@@ -219,6 +194,48 @@ func (h usersHost) Asking() *acl.User { return h.session.User }
 
 // Lookup implements acl.Directory.
 func (h usersHost) Lookup() *commands.Table { return h.executor.table }
+
+// Move implements acl.Directory.
+func (h usersHost) Move(change acl.Change) {
+	ex := h.executor
+	for _, s := range ex.sortedClients() {
+		if s.User != change.Old {
+			continue
+		}
+		if change.New == nil {
+			s.DenyWaits() // by what default may do they would go on
+			s.User, s.loggedIn = ex.users.Default(), false
+			h.end(s)
+			continue
+		}
+		s.User = change.New
+		switch {
+		case change.Left != nil && s.listensBeyond(change.Left):
+			h.end(s)
+		case s.KeepsPlaces():
+			s.Queued.Judge(&ex.waits)
+		}
+	}
+	ex.waits.LeftPlaces.Follow(&ex.waits, change)
+	if h.session != nil {
+		h.session.followDefault()
+	}
+}
+
+// end ends a session that has lost its user, or channels that it listens to. If it is a session that asked,
+// it gets its reply first.
+func (h usersHost) end(s *session) {
+	if s == h.session || agreesOnUsers(s) {
+		s.closing = true
+	} else {
+		h.executor.terminate(s)
+	}
+}
+
+// agreesOnUsers reports whether the session waits for the group to agree on users.
+func agreesOnUsers(s *session) bool {
+	return s.Waiter != nil && slices.Contains([]string{"acl|setuser", "acl|deluser", "config|set"}, s.Waiter.Row.FullName())
+}
 
 // listensBeyond reports whether the session listens to a channel, or a pattern, that is not allowed.
 func (s *session) listensBeyond(allowed *acl.Channels) bool {

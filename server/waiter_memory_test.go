@@ -31,7 +31,7 @@ func TestWaiterMemory(t *testing.T) {
 		requests[i] = appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("c0ffee1e7a944c0b9a3e2f6f4f:%012d", i), "PX", "3600000", "WAIT", "0")
 	}
 	ex.mu.Lock()
-	counted := ex.memory.clients
+	counted := ex.memory.Clients.Sum
 	ex.mu.Unlock()
 	before := heapBytes()
 	for i, s := range sessions {
@@ -41,7 +41,7 @@ func TestWaiterMemory(t *testing.T) {
 	ex.mu.Lock()
 	require.Equal(t, waiters, ex.waits.Queues.Len())
 	words := float64(len(sessions[0].Waiter.Words))
-	counted = (ex.memory.clients - counted) / waiters
+	counted = (ex.memory.Clients.Sum - counted) / waiters
 	ex.mu.Unlock()
 	t.Logf("a waiter takes %.0f bytes, %.0f of them for its words, and %d are counted", each, words, counted)
 	require.LessOrEqual(t, each-words, float64(most))

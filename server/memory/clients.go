@@ -1,0 +1,117 @@
+package memory
+
+// Clients holds what the clients of a server take together. The part of each client is measured again at the
+// end of each of its slices, and the sums are kept. So maxmemory costs a few additions a slice, and nothing a
+// command.
+type Clients struct {
+	Sum      int // what all clients take
+	Replicas int // the part of Sum that replicas take. It counts for no eviction of clients
+	// InTransit is the part of Sum that connections were given last, and may not have tried to send yet. It
+	// makes no key go: most of it is gone in a moment, and an eviction that clients hear of would be the
+	// reason for the next one.
+	InTransit int
+	Limit     int  // what clients may take (maxmemory-clients); 0: there is no bound
+	exempt    int  // the number of clients that are exempt
+	logged    bool // that no client is left that may be closed
+	unsent    []*Client
+}
+
+// Client holds what one client takes, as of the end of its last slice.
+type Client struct {
+	Of              Asked // the client itself
+	Counted         int   // all that the client takes, as it is part of Clients.Sum
+	Rest            int   // transaction, watched keys, subscriptions, owners: what no plain command changes
+	Input, Capacity int   // bytes in the decoder, and the size of its buffer
+	Backlog         int   // bytes of the commands that were decoded and have not run
+	Unsent          int   // output that the connection held when it was last asked
+	Fresh           int   // the part of Unsent that the connection was given last
+	inTransit       int   // the part of Fresh that Clients.InTransit has
+	listed          bool  // the client is in Clients.unsent
+	Exempt          bool  // CLIENT NO-EVICT
+	replica         bool  // Counted is part of Clients.Replicas, too
+}
+
+// Asked is a client that says anew how much of its output its connection holds.
+type Asked interface{ AskUnsent() }
+
+// Recount brings the part of a client up to date: it takes so many bytes now.
+func (all *Clients) Recount(c *Client, bytes int, replica bool) {
+	all.Sum += bytes - c.Counted
+	if replica {
+		if !c.replica {
+			c.replica = true
+			all.Replicas += c.Counted
+		}
+		all.Replicas += bytes - c.Counted
+	}
+	c.Counted = bytes
+	all.InTransit += c.Fresh - c.inTransit
+	c.inTransit = c.Fresh
+	if c.Unsent > 0 && !c.listed {
+		c.listed = true
+		all.unsent = append(all.unsent, c)
+	}
+}
+
+// Uncount takes the part of a client that ends out of the sums.
+func (all *Clients) Uncount(c *Client) {
+	all.Sum -= c.Counted
+	if c.replica {
+		all.Replicas -= c.Counted
+	}
+	c.Counted = 0
+	all.InTransit -= c.inTransit
+	c.inTransit = 0
+	all.SetExempt(c, false)
+}
+
+// SetExempt makes a client stay whatever it takes, or ends that.
+func (all *Clients) SetExempt(c *Client, yes bool) {
+	switch {
+	case yes && !c.Exempt:
+		all.exempt++
+	case !yes && c.Exempt:
+		all.exempt--
+	}
+	c.Exempt = yes
+}
+
+// Evictable is how many of so many clients are not exempt.
+func (all *Clients) Evictable(clients int) int { return clients - all.exempt }
+
+// AskUnsent asks the clients again, once a second, that had not taken all their output: the server hears that
+// a client reads only if it waits for that.
+func (all *Clients) AskUnsent() {
+	list := all.unsent
+	all.unsent = nil
+	for _, c := range list {
+		c.listed = false
+		c.Of.AskUnsent()
+	}
+}
+
+// Over reports whether the clients take more together than they may. Replicas do not count.
+func (all *Clients) Over() bool {
+	if all.Limit > 0 && all.Sum-all.Replicas >= all.Limit {
+		return true
+	}
+	all.logged = false
+	return false
+}
+
+// LogsOver reports, once until the clients take less, that they take too much still.
+func (all *Clients) LogsOver() bool {
+	first := all.Over() && !all.logged
+	all.logged = all.logged || first
+	return first
+}
+
+// leastClientLimit is what clients may always take together: with less, no client could change the limit.
+const leastClientLimit = 128 << 10
+
+// SetLimit bounds what clients may take together; 0: there is no bound.
+func (all *Clients) SetLimit(bytes int) {
+	if all.Limit = bytes; bytes > 0 {
+		all.Limit = max(bytes, leastClientLimit)
+	}
+}
