@@ -84,19 +84,99 @@ type rot struct {
 
 func newRot(t *testing.T, seed uint64) *rot {
 	program := testkit.Lockserver(t)
-	r := &rot{t: t, r: rand.New(rand.NewPCG(seed, 0)), Group: fleet.Form(t, "raft-snapshot-bytes 1mb\n", program, program, program)}
+	r := &rot{t: t, r: rand.New(rand.NewPCG(seed, 0)), Group: fleet.Prepare(t, "raft-snapshot-bytes 1mb\n", program, program, program)}
+	for _, p := range r.Members {
+		p.Launch()
+	}
+	r.leads(r.Members...)
 	r.writers.begin(t, 3, r.Group)
 	r.holders.begin(t, r.Group)
 	r.more()
 	return r
 }
 
+// A wait of this program has no limit in time while the group does something: a machine without a processor to
+// spare may be slow. It fails if nothing has moved for rotStill, or if rotWrites writes were acknowledged
+// meanwhile, which is several hundred times what the event needs.
+const (
+	rotStill  = 10 * time.Minute
+	rotWrites = 500_000
+)
+
+// until waits until ok returns true. It ends the test if a client has found a failure meanwhile.
+func (r *rot) until(what string, ok func() bool) {
+	r.t.Helper()
+	first, moved, is := r.writers.acked.Load(), time.Now(), ""
+	for looks := 0; !ok(); looks++ {
+		if r.t.Failed() {
+			r.t.FailNow()
+		}
+		if time.Sleep(5 * time.Millisecond); looks%100 != 0 {
+			continue
+		}
+		if now := r.progress(); now != is {
+			moved, is = time.Now(), now
+		}
+		if acked := r.writers.acked.Load() - first; acked > rotWrites || time.Since(moved) > rotStill {
+			require.FailNow(r.t, "not so: "+what, "%d writes meanwhile; %s; %s", acked, is, strings.Join(r.done, "; "))
+		}
+	}
+}
+
+// progress says how far clients and members are.
+func (r *rot) progress() string {
+	text := fmt.Sprint(r.writers.acked.Load(), " writes, ", r.holders.grants.Load(), " grants")
+	for _, p := range r.Members {
+		text += ", " + r.ID(p) + " at " + p.Field("raft_applied_index")
+	}
+	return text
+}
+
+// leads waits until a member leads.
+func (r *rot) leads(of ...*fleet.Process) (leader *fleet.Process) {
+	r.t.Helper()
+	r.until("a member leads", func() bool {
+		for _, p := range of {
+			if p.Field("raft_role") == "leader" {
+				leader = p
+			}
+		}
+		return leader != nil
+	})
+	return leader
+}
+
+// field waits for a field of INFO.
+func (r *rot) field(p *fleet.Process, name string) (value string) {
+	r.t.Helper()
+	r.until("it is up", func() bool {
+		value = p.Field(name)
+		return value != ""
+	})
+	return value
+}
+
 // more waits until there are more writes and grants.
 func (r *rot) more() {
 	r.t.Helper()
-	r.writers.more(r.t)
-	before := r.holders.grants.Load()
-	eventually(r.t, "locks are granted", func() bool { return r.holders.grants.Load() > before+5 || r.t.Failed() })
+	writes, grants := r.writers.acked.Load(), r.holders.grants.Load()
+	r.until("writes are acknowledged and locks are granted", func() bool {
+		return r.writers.acked.Load() > writes+20 && r.holders.grants.Load() > grants+5
+	})
+}
+
+// same waits until all members have the same data; the clients have ended.
+func (r *rot) same() {
+	r.t.Helper()
+	r.until("all have the same data", func() bool {
+		is := r.Members[0].Try("DEBUG", "DIGEST").String()
+		for _, p := range r.Members[1:] {
+			if p.Try("DEBUG", "DIGEST").String() != is {
+				return false
+			}
+		}
+		return len(is) > 20 // no error
+	})
 }
 
 // end ends the clients, if need be, and looks for all that was acknowledged.
@@ -175,8 +255,11 @@ func (r *rot) down(p *fleet.Process) {
 // moved aside.
 func (r *rot) whole(damaged ...*fleet.Process) {
 	r.t.Helper()
-	out, ok := ran(r.t, "status", "--addr", r.Members[0].Addr()+","+r.Members[1].Addr()+","+r.Members[2].Addr(), "--wait-ready", "85s")
-	require.True(r.t, ok, "%s\n%s", strings.Join(r.done, "; "), out)
+	all := r.Members[0].Addr() + "," + r.Members[1].Addr() + "," + r.Members[2].Addr()
+	r.until("all members are ready", func() bool {
+		_, ok := ran(r.t, "status", "--addr", all, "--wait-ready", "85s")
+		return ok
+	})
 	for _, p := range damaged {
 		aside, err := filepath.Glob(filepath.Join(p.Dir(), "raft", "damaged-*"))
 		require.NoError(r.t, err)
@@ -196,34 +279,29 @@ func (r *rot) whileItRuns() {
 	r.counts.Running++
 	behind := r.Members[r.r.IntN(3)]
 	behind.Kill()
-	leader := r.Leader(r.Others(behind)...)
+	leader := r.leads(r.Others(behind)...)
 	acked := r.writers.acked.Load()
-	eventually(r.t, "it is far behind", func() bool { return r.writers.acked.Load() > acked+700 || r.t.Failed() })
+	r.until("it is far behind", func() bool { return r.writers.acked.Load() > acked+700 })
 	logs, err := filepath.Glob(filepath.Join(leader.Dir(), "raft", "disk", "log", "*.log"))
 	require.NoError(r.t, err)
 	for range 1 + r.r.IntN(40) {
 		r.flip(logs[len(logs)-1])
 	}
+	missed := r.field(leader, "raft_applied_index")
 	behind.Launch()
-	eventually(r.t, "it has caught up, or the other one has found out", func() bool {
-		return leader.Field("raft_role") == "stopped" || behind.Field("raft_role") == "follower" && behind.Field("raft_has_leader") == "1" && r.caughtUp()
+	r.until("it has caught up, or the other one has found out", func() bool {
+		return leader.Field("raft_role") == "stopped" || hasReached(behind.Field("raft_applied_index"), missed)
 	})
 	r.down(leader)
 	leader.Launch()
 	r.whole(leader)
 }
 
-// caughtUp reports whether all members that answer have applied the same.
-func (r *rot) caughtUp() bool {
-	least, most := int64(1<<62), int64(0)
-	for _, p := range r.Members {
-		var n int64
-		if _, err := fmt.Sscan(p.Field("raft_applied_index"), &n); err != nil {
-			return false
-		}
-		least, most = min(least, n), max(most, n)
-	}
-	return most-least < 300
+// hasReached reports whether an index is known and not below another one.
+func hasReached(index, other string) bool {
+	var a, b int64
+	_, err := fmt.Sscan(index+" "+other, &a, &b)
+	return err == nil && a >= b
 }
 
 // two damages files of two members that are down. If both are found, nothing is served, and the third one
@@ -231,11 +309,10 @@ func (r *rot) caughtUp() bool {
 func (r *rot) two() bool {
 	r.counts.Two++
 	r.stopClients()
-	leader := r.AwaitLeader()
-	r.Same(leader)
+	r.same()
 	order := r.r.Perm(3)
 	a, b, healthy := r.Members[order[0]], r.Members[order[1]], r.Members[order[2]]
-	disks := map[*fleet.Process]string{a: a.Field("raft_incarnation"), b: b.Field("raft_incarnation")}
+	disks := map[*fleet.Process]string{a: r.field(a, "raft_incarnation"), b: r.field(b, "raft_incarnation")}
 	r.down(a)
 	r.down(b)
 	for _, p := range []*fleet.Process{a, b} {
@@ -244,16 +321,13 @@ func (r *rot) two() bool {
 		}
 		p.Launch()
 	}
-	for _, p := range []*fleet.Process{a, b} {
-		eventually(r.t, "it is up", func() bool { return p.Field("raft_incarnation") != "" })
-	}
-	if a.Field("raft_incarnation") == disks[a] || b.Field("raft_incarnation") == disks[b] { // a whole disk keeps its own
+	if r.field(a, "raft_incarnation") == disks[a] || r.field(b, "raft_incarnation") == disks[b] { // a whole disk keeps its own
 		r.whole(a, b)
 		return false // what was acknowledged is looked for now
 	}
 	r.counts.NoMajority++
 	r.counts.Found += 2
-	eventually(r.t, "the healthy member leads no more", func() bool { return healthy.Field("raft_role") != "leader" })
+	r.until("the healthy member leads no more", func() bool { return r.field(healthy, "raft_role") != "leader" })
 	for range 20 {
 		for _, p := range r.Members {
 			require.NotEqual(r.t, "leader", p.Field("raft_role"), "%s", strings.Join(r.done, "; "))
@@ -267,7 +341,7 @@ func (r *rot) two() bool {
 	out, ok := ran(r.t, "recover", "--dir", healthy.Dir(), "--i-accept-data-loss")
 	require.True(r.t, ok, out)
 	healthy.Launch()
-	eventually(r.t, "the healthy member leads a group of one", func() bool { return healthy.Field("raft_role") == "leader" })
+	r.leads(healthy)
 	return false
 }
 
