@@ -18,6 +18,8 @@ type plainServer struct {
 	mu   sync.Mutex
 	gate gate.Gate
 	held bool
+	// undone has an element for each Undo: whether it went back by both periods.
+	undone []bool
 }
 
 func (s *plainServer) Locked(f func()) {
@@ -36,6 +38,18 @@ func (s *plainServer) HoldWrites(on bool) { s.held = on }
 func (s *plainServer) HoldAll()           { s.held = true }
 func (s *plainServer) HasLeases() bool    { return true }
 func (s *plainServer) UndoHolds() bool    { return false }
+func (s *plainServer) BeginUndo()         {}
+func (s *plainServer) AdvanceUndo()       {}
+func (s *plainServer) EndUndo()           {}
+func (s *plainServer) HandOn()            {}
+func (s *plainServer) DropClients()       {}
+func (s *plainServer) Records(bool)       {}
+func (s *plainServer) Followed(bool)      {}
+func (s *plainServer) Background(func())  {}
+func (s *plainServer) Undo(both bool) bool {
+	s.undone = append(s.undone, both)
+	return true
+}
 
 // slowTransfer is an engine that leads, and keeps a transfer going until the test ends it.
 type slowTransfer struct {

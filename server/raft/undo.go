@@ -95,7 +95,11 @@ func (m *Member) takeBack() bool {
 	if both {
 		from = u.begun[0]
 	}
-	if own == (m.applied.offset < from.offset) || !m.host.Undo(both) {
+	committed := m.applied.offset >= from.offset
+	if !own { // nothing of this history, which began where the one before has come to
+		committed = m.applied.offset == from.offset
+	}
+	if !committed || !m.host.Undo(both) {
 		return false
 	}
 	m.offset, m.db = from.offset, from.db
