@@ -98,6 +98,9 @@ func (h debugHost) TrustChecksums(on bool) { h.session.executor.durable.Trust(on
 // DelayLog implements debug.Target.
 func (h debugHost) DelayLog(d time.Duration) { h.session.executor.durable.DelayWrites(d) }
 
+// SetUndo implements debug.Target.
+func (h debugHost) SetUndo(on bool) { h.session.executor.store.SetUndo(on) }
+
 // PauseCron implements debug.Target.
 func (h debugHost) PauseCron(on bool) { h.session.executor.debug.housePaused = on }
 

@@ -95,6 +95,9 @@ func (h raftHost) AdvanceUndo() { h.store.AdvanceUndo() }
 // Undo implements raft.MemberServer.
 func (h raftHost) Undo(both bool) bool { return h.store.Undo(both) }
 
+// UndoSize implements raft.MemberServer.
+func (h raftHost) UndoSize() (changes, bytes int) { return h.store.UndoSize() }
+
 // UndoHolds implements raft.MemberServer.
 func (h raftHost) UndoHolds() bool { return h.store.UndoHolds() }
 

@@ -284,7 +284,6 @@ func (db *DB) drop() int {
 	db.space.stopRenewals()
 	if s := db.store; s.undo != nil { // also of an empty one, which may have had keys when the period began
 		s.undoBy(db.undoDrop())
-		s.undo.periods[1].holds = s.undo.periods[1].holds || n > 0
 	}
 	db.unhook()
 	db.attach(db.store.newSpace())

@@ -42,6 +42,9 @@ func (r Ref) Weight(key []byte) int {
 func (sp *space) charge(bytes int) {
 	sp.used += bytes
 	sp.store.used += bytes
+	if u := sp.store.undo; bytes < 0 && u != nil {
+		u.periods[1].freed -= bytes
+	}
 }
 
 // named returns the approximate number of bytes that the allocator uses for a key of n bytes: see dict.Key.

@@ -82,6 +82,7 @@ type Store struct {
 	epoch       *cow.Epoch                      // of the keyspace
 	values      *cow.Epoch                      // of the values: all cuts share these, too, and so does undo
 	undo        *undo                           // nil: it is off
+	noUndo      bool                            // nothing can be undone: see SetUndo
 	seed        maphash.Seed
 	hashes      *hash.Common
 	sets        *set.Common

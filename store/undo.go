@@ -30,17 +30,14 @@ type preimage struct {
 type period struct {
 	keys   []preimage
 	larger []func() // each takes back one change of a whole database, or of something outside the databases
-	holds  bool     // a database that was emptied is kept for larger
+	freed  int      // bytes that are no part of Used any more, and that the period keeps
 	lost   bool     // something has changed that cannot be undone
 }
-
-// mostPreimages is the largest number of changed keys in a period.
-const mostPreimages = 1 << 18
 
 // mostStamp is the last epoch in which undo works. The stamps of small containers have 31 bits.
 const mostStamp = 1<<31 - 1<<16
 
-// undo is the latest two periods, the earlier one first.
+// undo is the latest two periods, the earlier one first. The caller bounds them: see UndoSize.
 type undo struct{ periods [2]period }
 
 // BeginUndo begins the first period.
@@ -48,7 +45,28 @@ func (s *Store) BeginUndo() {
 	s.EndUndo()
 	s.values.Cut()
 	s.undo = &undo{}
-	s.undo.periods[1].lost = s.values.Now() > mostStamp
+	s.undo.periods[1].lost = s.cannotBegin()
+}
+
+// SetUndo decides whether changes can be undone from now on: BeginUndo alone does not suffice without that. It
+// is on in a new store.
+func (s *Store) SetUndo(on bool) {
+	if s.noUndo = !on; s.undo != nil && !on {
+		s.undo.periods[1].forget()
+	}
+}
+
+// cannotBegin reports whether nothing can be undone in a period that begins now.
+func (s *Store) cannotBegin() bool { return s.noUndo || s.values.Now() > mostStamp }
+
+// UndoSize returns the number of changes in the last period, and the bytes that it keeps of what was removed.
+// Neither has a limit here.
+func (s *Store) UndoSize() (changes, bytes int) {
+	if s.undo == nil {
+		return 0, 0
+	}
+	now := &s.undo.periods[1]
+	return len(now.keys), now.freed
 }
 
 // EndUndo turns undo off.
@@ -71,7 +89,7 @@ func (s *Store) AdvanceUndo() {
 		spare = nil
 	}
 	clear(spare)
-	u.periods[0], u.periods[1] = u.periods[1], period{keys: spare[:0], lost: s.values.Now() > mostStamp}
+	u.periods[0], u.periods[1] = u.periods[1], period{keys: spare[:0], lost: s.cannotBegin()}
 	if !u.periods[1].lost {
 		s.values.Advance()
 	}
@@ -210,9 +228,12 @@ func (db *DB) undoDrop() func() {
 	}
 }
 
-// UndoHolds reports whether a database that was emptied is kept, so that this can be undone.
+// leastHeld is from how many bytes on UndoHolds reports memory.
+const leastHeld = 1 << 20
+
+// UndoHolds reports whether much memory is kept of what was removed, so that this can be undone.
 func (s *Store) UndoHolds() bool {
-	return s.undo != nil && (s.undo.periods[0].holds || s.undo.periods[1].holds)
+	return s.undo != nil && s.undo.periods[0].freed+s.undo.periods[1].freed >= leastHeld
 }
 
 // undoBy says how to take back a change that is not one of keys.
@@ -227,12 +248,7 @@ func (s *Store) undoBy(back func()) {
 
 // record appends a preimage to the present period.
 func (u *undo) record(p preimage) {
-	now := &u.periods[1]
-	switch {
-	case now.lost:
-	case len(now.keys) == mostPreimages:
-		now.forget()
-	default:
+	if now := &u.periods[1]; !now.lost {
 		now.keys = append(now.keys, p)
 	}
 }

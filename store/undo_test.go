@@ -190,20 +190,92 @@ func TestUndoOfWholeDatabases(t *testing.T) {
 	}
 }
 
-// TestUndoHoldsAnEmptiedDatabase: it is kept for two periods, and no longer.
-func TestUndoHoldsAnEmptiedDatabase(t *testing.T) {
+// TestUndoHoldsWhatWasRemoved: a database that was emptied, and a large value that was removed, are kept for
+// two periods, and no longer.
+func TestUndoHoldsWhatWasRemoved(t *testing.T) {
+	for _, remove := range []func(s *Store){
+		func(s *Store) { s.FlushAll() },
+		func(s *Store) { s.DB(0).Delete([]byte("a")) },
+		func(s *Store) { s.DB(0).SetString([]byte("a"), []byte("1"), NoTTL) },
+	} {
+		undoHolds(t, remove)
+	}
+}
+
+func undoHolds(t *testing.T, remove func(s *Store)) {
+	t.Helper()
 	s := New(1, Limits{})
-	s.DB(0).SetString([]byte("a"), []byte("1"), NoTTL)
-	s.FlushAll()
+	large := make([]byte, 2*leastHeld)
+	s.DB(0).SetString([]byte("a"), large, NoTTL)
+	remove(s)
 	require.False(t, s.UndoHolds(), "nothing is to be undone")
 	s.BeginUndo()
 	s.FlushAll()
 	require.False(t, s.UndoHolds(), "it was empty")
-	s.DB(0).SetString([]byte("a"), []byte("1"), NoTTL)
-	s.FlushAll()
+	s.DB(0).SetString([]byte("a"), large, NoTTL)
+	remove(s)
 	require.True(t, s.UndoHolds())
+	_, freed := s.UndoSize()
+	require.Greater(t, freed, len(large)-100)
 	s.AdvanceUndo()
 	require.True(t, s.UndoHolds())
 	s.AdvanceUndo()
 	require.False(t, s.UndoHolds())
+}
+
+// TestUndoHasNoLimit: however many changes there are, they are undone. UndoSize counts them.
+func TestUndoHasNoLimit(t *testing.T) {
+	const keys = 300_000
+	s := New(1, Limits{})
+	s.DB(0).SetString([]byte("kept"), []byte("1"), NoTTL)
+	s.BeginUndo()
+	for i := range keys {
+		s.DB(0).SetString(fmt.Appendf(nil, "%d", i), []byte("1"), NoTTL)
+	}
+	changes, _ := s.UndoSize()
+	require.Equal(t, keys, changes)
+	s.AdvanceUndo()
+	changes, _ = s.UndoSize()
+	require.Zero(t, changes)
+	require.True(t, s.Undo(true))
+	require.Equal(t, 1, s.DB(0).Len())
+}
+
+// TestNothingIsUndoneWhileUndoIsOff: the data stays as it is.
+func TestNothingIsUndoneWhileUndoIsOff(t *testing.T) {
+	s := New(1, Limits{})
+	for _, off := range []func(){
+		func() { s.SetUndo(false); s.BeginUndo() },
+		func() { s.BeginUndo(); s.SetUndo(false) },
+		func() { s.BeginUndo(); s.SetUndo(false); s.AdvanceUndo() },
+	} {
+		off()
+		s.DB(0).SetString([]byte("a"), []byte("1"), NoTTL)
+		require.False(t, s.Undo(false))
+		require.Equal(t, 1, s.DB(0).Len())
+		s.SetUndo(true)
+	}
+	s.BeginUndo()
+	s.FlushAll()
+	require.True(t, s.Undo(false))
+	require.Equal(t, 1, s.DB(0).Len())
+}
+
+// BenchmarkUndoOfMany measures the undo of a million changes among a million keys.
+func BenchmarkUndoOfMany(b *testing.B) {
+	const keys = 1_000_000
+	s := New(1, Limits{})
+	name := func(i int) []byte { return fmt.Appendf(nil, "key:%d", i) }
+	for i := range keys {
+		s.DB(0).SetString(name(i), []byte("a value"), NoTTL)
+	}
+	for range b.N {
+		b.StopTimer()
+		s.BeginUndo()
+		for i := range keys {
+			s.DB(0).SetString(name(i), []byte("another"), NoTTL)
+		}
+		b.StartTimer()
+		require.True(b, s.Undo(false))
+	}
 }

@@ -35,6 +35,8 @@ type Target interface {
 	DelayLog(d time.Duration)
 	// CountLocks sets whether figures and the history of locks are kept.
 	CountLocks(on bool)
+	// SetUndo sets whether a leader of a group that is deposed can undo what is not committed.
+	SetUndo(on bool)
 	// PauseCron sets whether the work of every second is left out.
 	PauseCron(on bool)
 

@@ -34,6 +34,7 @@ func switches() []subcommand {
 		{"leak", 1, 1, accepted, inside("LEAK <string>")},
 		{"pause-cron", 1, 1, with(Target.PauseCron), []string{"PAUSE-CRON <0|1>", "Leaves undone what is done once a second: save points, idle clients."}},
 		{"quicklist-packed-threshold", 1, 1, threshold, inside("QUICKLIST-PACKED-THRESHOLD <size>")},
+		{"raft-undo", 1, 1, with(Target.SetUndo), []string{"RAFT-UNDO <0|1>", "Says whether a deposed leader undoes what is not committed, or builds all its data anew."}},
 		{"replicate", 1, 1 << 30, accepted, inside("REPLICATE <string>")},
 		{"replybuffer", 2, 2, replyBuffer, inside("REPLYBUFFER <PEAK-RESET-TIME|RESIZING> <value>")},
 		{"set-active-expire", 1, 1, with(Target.SetActiveExpiry), []string{"SET-ACTIVE-EXPIRE <0|1>",

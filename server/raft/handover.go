@@ -38,7 +38,7 @@ func transfer(m *Member, words []string) error {
 		m.host.EndUnit()
 	})
 	if busy {
-		return commands.Error("ERR a snapshot is being made, or another transfer")
+		return commands.Error("ERR a snapshot is being made, or another transfer, or writes wait until more is committed")
 	}
 	return asReply(m.handOn(next))
 }

@@ -369,7 +369,7 @@ const (
 // release ends that writes are held for a snapshot.
 func (m *Member) release() {
 	if m.holding {
-		m.holding = false
+		m.holding, m.undo.full = false, false
 		m.host.HoldWrites(false)
 	}
 }

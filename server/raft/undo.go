@@ -10,7 +10,8 @@ import (
 // the period is applied again then, as a follower does: undoing.kept has those bytes of the history.
 //
 // A period begins when no unit runs, and when all of the period before the last is committed. So all that is
-// not committed is in the last two.
+// not committed is in the last two. If the last one is full, and another one cannot begin yet, writes wait.
+// So what has to be undone is bounded, but for the unit that has filled the period.
 
 // undoing is what a leader needs to take back what it has done.
 type undoing struct {
@@ -20,6 +21,8 @@ type undoing struct {
 	// rounds began in the last period.
 	rounds int
 	kept   []keptBytes
+	// full: writes wait until another period can begin.
+	full bool
 }
 
 // beginning is the beginning of a period.
@@ -34,10 +37,13 @@ type keptBytes struct {
 	bytes  []byte
 }
 
-// A period ends after so many rounds, or so many bytes of the history.
+// A period ends after so many rounds, or so many bytes of the history. It is full with so many changes, or
+// when it keeps so many bytes of what was removed.
 const (
-	mostPeriodRounds = 64
-	mostPeriodBytes  = 256 << 10
+	mostPeriodRounds  = 64
+	mostPeriodBytes   = 256 << 10
+	mostPeriodChanges = 1 << 17
+	mostPeriodFreed   = 64 << 20
 )
 
 // beginUndo begins the first period, when this member begins to lead.
@@ -53,8 +59,23 @@ func (u *undoing) keep(offset int64, bytes []byte) { u.kept = append(u.kept, kep
 // advanceUndo begins another period if the last one is long. It is called at the end of a slice.
 func (m *Member) advanceUndo() {
 	u := &m.undo
-	if u.rounds >= mostPeriodRounds || m.offset-u.begun[1].offset >= mostPeriodBytes {
-		m.nextPeriod()
+	changes, freed := m.host.UndoSize()
+	full := changes >= mostPeriodChanges || freed >= mostPeriodFreed
+	if !full && u.rounds < mostPeriodRounds && m.offset-u.begun[1].offset < mostPeriodBytes {
+		return
+	}
+	// plant:raft-full-period
+	if !m.nextPeriod() && full && m.state == leading && !m.holding {
+		u.full, m.holding = true, true
+		m.host.HoldWrites(true)
+	}
+}
+
+// emptyPeriod lets writes go on that wait because the last period is full. It is called when more is
+// committed; the caller ends the unit.
+func (m *Member) emptyPeriod() {
+	if m.undo.full && m.nextPeriod() && !m.snapping {
+		m.release()
 	}
 }
 
@@ -67,12 +88,12 @@ func (m *Member) freeUndo() {
 	}
 }
 
-// nextPeriod begins another period if all of the one before the last is committed.
-func (m *Member) nextPeriod() {
+// nextPeriod begins another period if all of the one before the last is committed, and reports whether it is.
+func (m *Member) nextPeriod() bool {
 	u := &m.undo
 	last := u.begun[1]
 	if m.applied.id != m.id || m.applied.offset < last.offset {
-		return
+		return false
 	}
 	u.begun, u.two, u.rounds = [2]beginning{last, {m.offset, m.selected()}}, true, 0
 	gone := 0
@@ -83,6 +104,7 @@ func (m *Member) nextPeriod() {
 	u.kept = append(u.kept[:0], u.kept[gone:]...)
 	clear(u.kept[len(u.kept):cap(u.kept)])
 	m.host.AdvanceUndo()
+	return true
 }
 
 // takeBack takes back what this member has done and is not committed, and reports whether it could. It leads

@@ -48,8 +48,8 @@ func (s *slowSnapshots) Open(id string) (*hraft.SnapshotMeta, io.ReadCloser, err
 	return s.SnapshotStore.Open(id)
 }
 
-// moreThanCanBeUndone writes more keys than a leader can take back.
-const moreThanCanBeUndone = `for i = 1, 270000 do redis.call('SET', 'lost' .. i, i) end return 1`
+// muchLost writes more keys than a period of an undo has.
+const muchLost = `for i = 1, 270000 do redis.call('SET', 'lost' .. i, i) end return 1`
 
 // slowGroup starts three members with snapshots on slow disks, and data in their snapshots and behind them.
 // They keep few entries behind a snapshot.
@@ -73,9 +73,9 @@ func slowGroup(t *testing.T) *group {
 	return g
 }
 
-// loseMuch has the leader do what it cannot take back and what is not committed, until another one leads. Its
-// disk reads nothing from then on.
-func (g *group) loseMuch() (old *member) {
+// loseForGood has the leader do what it is not able to take back and what is not committed, until another one
+// leads. Its disk reads nothing from then on.
+func (g *group) loseForGood() (old *member) {
 	g.t.Helper()
 	for { // on a busy machine it may have been deposed before
 		old = g.doneBy("SET", "begun", "1")
@@ -83,7 +83,8 @@ func (g *group) loseMuch() (old *member) {
 		alone := old.dial()
 		g.t.Cleanup(func() { alone.Close() })
 		g.isolate(old, true)
-		alone.Send("EVAL", moreThanCanBeUndone, "0")
+		alone.Send("DEBUG", "RAFT-UNDO", "0")
+		alone.Send("SET", "lost", "1")
 		g.leader(g.others(old)...)
 		role := ""
 		eventually(g.t, "it leads no more", func() bool {
@@ -98,13 +99,13 @@ func (g *group) loseMuch() (old *member) {
 	}
 }
 
-// TestRebuildingMemberVotes: a deposed leader that has done too much to take it back builds its data anew.
+// TestRebuildingMemberVotes: a deposed leader that cannot take back what it has done builds its data anew.
 // Meanwhile it votes and takes entries: with one more member it is a majority. Then it has what the group
 // has.
 func TestRebuildingMemberVotes(t *testing.T) {
 	t.Parallel()
 	g := slowGroup(t)
-	old := g.loseMuch()
+	old := g.loseForGood()
 	require.Equal(t, "OK", g.do("SET", "other", "1").Str)
 	next := g.leader(g.others(old)...)
 	third := g.others(old)[slices.IndexFunc(g.others(old), func(m *member) bool { return m != next })]
@@ -121,7 +122,7 @@ func TestRebuildingMemberVotes(t *testing.T) {
 	eventually(t, "it follows", func() bool { return old.field("raft_role") == "follower" })
 	third.start()
 	g.same()
-	require.EqualValues(t, 0, g.do("EXISTS", "lost1", "lost270000").Int)
+	require.EqualValues(t, 0, g.do("EXISTS", "lost").Int)
 	require.EqualValues(t, 4, g.do("EXISTS", "kept", "behind", "with it", "more299").Int)
 
 	g.do("RAFT", "TRANSFER", old.peer.ID)
@@ -136,7 +137,7 @@ func TestRebuildingMemberVotes(t *testing.T) {
 func TestRebuildingMemberHandsTheLeadOn(t *testing.T) {
 	t.Parallel()
 	g := slowGroup(t)
-	old := g.loseMuch()
+	old := g.loseForGood()
 	g.isolate(old, false)
 	require.Equal(t, "OK", g.do("SET", "other", "1").Str)
 	handed := func() int {
@@ -163,7 +164,7 @@ func TestRebuildingMemberHandsTheLeadOn(t *testing.T) {
 func TestSnapshotOfTheLeaderInPlaceOfTheRest(t *testing.T) {
 	t.Parallel()
 	g := slowGroup(t)
-	old := g.loseMuch()
+	old := g.loseForGood()
 	for i := range 50 {
 		require.Equal(t, "OK", g.do("SET", "more"+strconv.Itoa(i), "1").Str)
 	}
@@ -179,6 +180,53 @@ func TestSnapshotOfTheLeaderInPlaceOfTheRest(t *testing.T) {
 	old.snaps.(*slowSnapshots).read(true)
 	g.same()
 	require.EqualValues(t, 4, g.do("EXISTS", "kept", "behind", "more49", "other").Int)
+}
+
+// loseMuch has the leader do much that is not committed, and take it back, because another one leads. Its disk
+// reads nothing from then on.
+func (g *group) loseMuch() (old *member) {
+	g.t.Helper()
+	for { // on a busy machine it may have been deposed before
+		old = g.doneBy("SET", "begun", "1")
+		old.snaps.(*slowSnapshots).read(false)
+		before := old.number("raft_undone")
+		alone := old.dial()
+		g.t.Cleanup(func() { alone.Close() })
+		g.isolate(old, true)
+		alone.Send("EVAL", muchLost, "0")
+		alone.Send("EVAL", muchLost, "0") // it waits: nothing is committed
+		alone.Send("SET", "lost", "1")
+		g.leader(g.others(old)...)
+		eventually(g.t, "it leads no more", func() bool { return slices.Contains([]string{"follower", "rebuilding"}, old.field("raft_role")) })
+		require.Equal(g.t, "follower", old.field("raft_role"))
+		if old.number("raft_undone") > before {
+			return old
+		}
+		g.isolate(old, false)
+		old.snaps.(*slowSnapshots).read(true)
+	}
+}
+
+// TestDeposedLeaderTakesMuchBack: however much was not committed, it is taken back without building the data
+// anew. With the third member down the group goes on, and the member can lead again.
+func TestDeposedLeaderTakesMuchBack(t *testing.T) {
+	t.Parallel()
+	g := slowGroup(t)
+	old := g.loseMuch()
+	next := g.leader(g.others(old)...)
+	third := g.others(old)[slices.IndexFunc(g.others(old), func(m *member) bool { return m != next })]
+	third.stop()
+	g.isolate(old, false)
+	require.Equal(t, "OK", g.do("SET", "with it", "1").Str)
+	g.same()
+	require.Zero(t, old.number("raft_rebuilds"))
+	third.start()
+	g.same()
+	g.do("RAFT", "TRANSFER", old.peer.ID)
+	g.leader(old)
+	require.EqualValues(t, 0, g.do("EXISTS", "lost", "lost1", "lost270000").Int)
+	require.Equal(t, "OK", g.do("SET", "led", "1").Str)
+	g.same()
 }
 
 // TestDeposedLeaderTakesAFlushBack: FLUSHALL, SWAPDB and changes of functions that were not committed are
