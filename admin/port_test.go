@@ -86,14 +86,15 @@ func TestProbesOfThePortNeedNoPlace(t *testing.T) {
 	}
 }
 
-// TestThePastIsRemembered: the data of charts are recorded without a viewer.
+// TestThePastIsRemembered: the data of charts are recorded without a viewer, by the server's clock.
 func TestThePastIsRemembered(t *testing.T) {
-	p, c := served(t, server.Options{})
+	now := time.Unix(1_750_000_000, 0)
+	clock := server.NewManualClock(now)
+	p, c := served(t, server.Options{Clock: clock})
 	c.Do("SELECT", "2")
 	c.Do("SECKILL.CREATE", "shoes", "STOCK", "10")
 	c.Do("SECKILL", "shoes", "ann", "1")
-	now := time.Now()
-	p.remember(now)
+	p.remember()
 	require.Equal(t, [][]float64{{float64(now.Unix())}, {9}, {1}, {0}, {0}}, p.past.Of(console.SaleSeries(2, "shoes")))
 	require.Len(t, p.past.Of(console.OpsSeries), 2)
 	memory := p.past.Of(console.MemorySeries)
@@ -101,7 +102,9 @@ func TestThePastIsRemembered(t *testing.T) {
 	require.Positive(t, memory[1][0])
 	require.Positive(t, memory[2][0])
 	c.Do("DEL", "seckill:stock:shoes")
-	p.remember(now.Add(history.Kept))
+	clock.Advance(history.Kept)
+	c.Do("PING")
+	p.remember()
 	require.Nil(t, p.past.Of(console.SaleSeries(2, "shoes")))
 }
 

@@ -20,14 +20,16 @@ func (p *Port) remembering() {
 		select {
 		case <-p.closing:
 			return
-		case now := <-tick.C:
-			p.remember(now)
+		case <-tick.C:
+			p.remember()
 		}
 	}
 }
 
-// remember adds the figures for the charts of the console.
-func (p *Port) remember(now time.Time) {
+// remember adds the figures for the charts of the console, at the time of the server's data, as that of all
+// other moments in the console.
+func (p *Port) remember() {
+	now := time.UnixMilli(p.source.NowMS())
 	var ops, used, resident float64
 	for line := range strings.SplitSeq(p.source.Figures().Info, "\r\n") {
 		name, value, _ := strings.Cut(line, ":")

@@ -1,8 +1,11 @@
 package console
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +22,7 @@ const aheadMS = 3_600_000
 func (aheadClock) NowUS() int64 { return time.Now().UnixMicro() + aheadMS*1000 }
 
 // TestTimeIsTheServers: the pages count by the time of the server's data, which is not the machine's: in a
-// raft group, and in test mode. Ends of leases, and the time line of a lock, are by it, too.
+// raft group, and in test mode. Ends of leases, the time line of a lock, and charts are by it, too.
 func TestTimeIsTheServers(t *testing.T) {
 	w := worldOf(t, server.Options{Clock: aheadClock{}})
 	number := func(page, pattern string) int64 {
@@ -40,6 +43,19 @@ func TestTimeIsTheServers(t *testing.T) {
 		since := number(page, `data-since="(\d+)"`)
 		require.LessOrEqual(t, since, now, path)
 		require.InDelta(t, since+600_000, number(page, `data-ends="(\d+)"`), float64(after-before)+50, path)
+	}
+	pages := httptest.NewServer(w.console)
+	defer pages.Close()
+	w.remote, w.host = pages.Listener.Addr().String(), pages.Listener.Addr().String()
+	w.client.Do("SECKILL.CREATE", "shoes", "STOCK", "10")
+	require.Equal(t, http.StatusOK, w.get("/locks").Code)
+	for path, series := range map[string]string{"/sales": `"sale:0:shoes":`, "/server": `"ops":`} {
+		begun := time.Now().UnixMilli() + aheadMS
+		text := w.stream(pages.URL+path+"/live", "]}\n\n", nil)
+		_, points, _ := strings.Cut(text, "event: points")
+		at := 1000 * number(points, series+`\[(\d+)`)
+		require.GreaterOrEqual(t, at, begun-1000, path)
+		require.LessOrEqual(t, at, time.Now().UnixMilli()+aheadMS, path)
 	}
 	conn, err := connect(w.srv)
 	require.NoError(t, err)

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"lockserver/internal/call"
 	"lockserver/internal/resp"
@@ -108,8 +107,7 @@ func newSaleView(db int, voucher string, v resp.Value) saleView {
 
 // salePoints returns the values for the charts of sales at each second: the time, stock, sold, held and
 // confirmed.
-func salePoints(body any) map[string][]float64 {
-	now := float64(time.Now().UnixMilli()) / 1000
+func salePoints(body any, now float64) map[string][]float64 {
 	points := make(map[string][]float64)
 	for _, s := range body.(*salePage).Sales {
 		if s.Problem == "" {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"lockserver/internal/resp"
 )
@@ -177,9 +176,8 @@ const (
 )
 
 // serverPoints returns the values for the charts of the server at each second.
-func serverPoints(body any) map[string][]float64 {
+func serverPoints(body any, now float64) map[string][]float64 {
 	info := body.(*serverPage).Info
-	now := float64(time.Now().UnixMilli()) / 1000
 	value := func(name string) float64 { return float64(number(info[name])) }
 	return map[string][]float64{
 		OpsSeries:    {now, value("instantaneous_ops_per_sec")},

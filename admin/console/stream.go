@@ -16,7 +16,7 @@ type view struct {
 	every                 time.Duration
 	load                  func(s *session, r *http.Request) (any, error)
 	// points returns the values for its charts each time; nil: it has no charts.
-	points func(body any) map[string][]float64
+	points func(body any, now float64) map[string][]float64
 }
 
 // stream sends the changing part of a page after each change, until the browser disconnects or the session
@@ -59,7 +59,7 @@ func (c *Console) stream(v view) http.HandlerFunc {
 				fmt.Fprint(w, ": still here\n\n")
 			}
 			if v.points != nil {
-				points := v.points(body)
+				points := v.points(body, float64(c.backend.NowMS())/1000)
 				if beat == 0 {
 					writeJSON(w, "past", c.pastOf(points))
 				}

@@ -29,7 +29,8 @@ type series struct {
 	flat  []float64 // all points, one behind the other
 }
 
-// Add records the values of a series at a time. Their number is always the same.
+// Add records the values of a series at a time. Their number is always the same. Points at this time and
+// later are replaced: the time of a server in test mode may stand still, or be set.
 func (b *Book) Add(name string, at time.Time, values ...float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,7 +46,11 @@ func (b *Book) Add(name string, at time.Time, values ...float64) {
 	for old < len(s.flat) && s.flat[old] <= float64(at.Add(-Kept).Unix()) {
 		old += s.width
 	}
-	s.flat = append(s.flat[:0], s.flat[old:]...)
+	last := len(s.flat)
+	for last > old && s.flat[last-s.width] >= float64(at.Unix()) {
+		last -= s.width
+	}
+	s.flat = append(s.flat[:0], s.flat[old:last]...)
 	s.flat = append(append(s.flat, float64(at.Unix())), values...)
 }
 

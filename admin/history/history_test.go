@@ -35,3 +35,18 @@ func TestSeriesThatEndAreForgotten(t *testing.T) {
 	require.Nil(t, b.Of("sale"))
 	require.NotNil(t, b.Of("ops"))
 }
+
+// TestPointsOfATimeThatStandsStill: there is one point for each time, however often values are added, and none
+// behind a time that was set back.
+func TestPointsOfATimeThatStandsStill(t *testing.T) {
+	var b Book
+	begun := time.Unix(1_700_000_000, 0)
+	for n := range 1000 {
+		b.Add("ops", begun, float64(n))
+	}
+	require.Equal(t, [][]float64{{1_700_000_000}, {999}}, b.Of("ops"))
+	b.Add("ops", begun.Add(Every), 1)
+	b.Add("ops", begun.Add(2*Every), 2)
+	b.Add("ops", begun.Add(Every), 3)
+	require.Equal(t, [][]float64{{1_700_000_000, 1_700_000_002}, {999, 3}}, b.Of("ops"))
+}

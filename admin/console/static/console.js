@@ -89,6 +89,7 @@
   addEventListener('points', (event) => {
     for (const [name, point] of Object.entries(JSON.parse(event.detail.data))) {
       const data = series.get(name) || point.map(() => []);
+      while (data[0].at(-1) >= point[0]) data.forEach((column) => column.pop()); // the server's time may stand still, or be set
       point.forEach((v, i) => data[i].push(v));
       while (data[0][0] < point[0] - kept) data.forEach((column) => column.shift());
       series.set(name, data);
