@@ -484,6 +484,15 @@ func (h raftHost) SetUsers(lines []string, late bool) {
 	}
 }
 
+// OtherUsers implements raft.MemberServer. The password of the user default may be that of requirepass-file.
+func (h raftHost) OtherUsers(lines []string) []string {
+	names := h.executor.users.Others(lines)
+	if h.executor.config.RequirePassFile == "" {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == acl.DefaultName })
+}
+
 // warnOfOtherUsers logs which users of the configuration do not count, because the group has others.
 func warnOfOtherUsers(ex *executor, configured []string) {
 	var names []string

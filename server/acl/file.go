@@ -101,6 +101,29 @@ func (us *Users) Adopt(lines []string) (changes []Change, faults []error) {
 	return changes, faults
 }
 
+// Others returns the names of the users that are not as Adopt makes them from the lines: they have other
+// rules, are missing, or are not listed. The user default may be left out of the lines.
+func (us *Users) Others(lines []string) (names []string) {
+	listed := map[string]bool{DefaultName: true}
+	for _, line := range lines {
+		name, text, _ := strings.Cut(line, " ")
+		listed[name] = true
+		r := us.maker.newRules()
+		if fault := us.readRules(r, "user "+name, strings.Split(text, " ")); fault != "" {
+			r = us.maker.newRules()
+		}
+		if u := us.named[name]; u == nil || u.rules.String() != r.String() {
+			names = append(names, name)
+		}
+	}
+	for _, u := range us.sorted() {
+		if !listed[u.name] {
+			names = append(names, u.name)
+		}
+	}
+	return names
+}
+
 // readLines reads the lines of an ACL file. faults lists all faults, each as a sentence.
 func (us *Users) readLines(path, text string) (named map[string]*rules, faults string) {
 	var b strings.Builder

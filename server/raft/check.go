@@ -209,7 +209,7 @@ func (m *Member) cutAt(at place) bool {
 		return false
 	}
 	cut := m.host.Cut(persistence.History{ID: at.id, Offset: at.offset}, "")
-	version, users := m.users.usersSum()
+	version, users := m.usersSum()
 	m.check.at, m.check.index, m.check.sum, m.check.running = at, 0, "", true
 	m.check.cut++
 	m.host.Background(func() {

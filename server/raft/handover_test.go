@@ -23,6 +23,8 @@ type plainServer struct {
 	// changes and freed are the results of UndoSize.
 	changes, freed int
 	advanced       int // periods
+	// others are the users in force that are not the group's.
+	others []string
 }
 
 func (s *plainServer) Locked(f func()) {
@@ -50,6 +52,7 @@ func (s *plainServer) Records(bool)                   {}
 func (s *plainServer) Followed(bool)                  {}
 func (s *plainServer) Background(func())              {}
 func (s *plainServer) UndoSize() (changes, bytes int) { return s.changes, s.freed }
+func (s *plainServer) OtherUsers([]string) []string   { return s.others }
 func (s *plainServer) Undo(both bool) bool {
 	s.undone = append(s.undone, both)
 	return true

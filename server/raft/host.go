@@ -67,6 +67,8 @@ type MemberServer interface {
 	// SetUsers makes the users be these, each a name and its rules, and acts on the connections of those that
 	// have changed. late says that this member may have other users in its configuration.
 	SetUsers(lines []string, late bool)
+	// OtherUsers returns the names of the users in force that are not as SetUsers makes them.
+	OtherUsers(lines []string) []string
 	// Followed is called when this member begins to follow, and does nothing by itself, or to lead.
 	Followed(follows bool)
 	// HoldWrites makes clients that write wait, and ends nothing, or goes on with that.

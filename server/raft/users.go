@@ -66,6 +66,21 @@ func (u *groupUsers) usersSum() (version, sum string) {
 	return fmt.Sprint("u", u.changes), hex.EncodeToString(of[:8])
 }
 
+// usersSum is groupUsers.usersSum of the users that the log has come to. The digits are others if this member
+// does not go by these users: it is found then as a member with other data.
+func (m *Member) usersSum() (version, sum string) {
+	version, sum = m.users.usersSum()
+	if sum == "" || m.options.OwnUsers || m.users.changes != m.shownUsers.changes {
+		return version, sum
+	}
+	if others := m.host.OtherUsers(m.users.lines); len(others) > 0 {
+		m.host.Log().Error("raft: this member does not go by the users of the group", "others", strings.Join(others, " "))
+		of := sha256.Sum256([]byte(sum + " " + strings.Join(others, " ")))
+		sum = hex.EncodeToString(of[:8])
+	}
+	return version, sum
+}
+
 // linesOf are lines without their ends.
 func linesOf(text string) (lines []string) {
 	for line := range strings.Lines(text) {
