@@ -36,8 +36,8 @@ func TestSeriesThatEndAreForgotten(t *testing.T) {
 	require.NotNil(t, b.Of("ops"))
 }
 
-// TestPointsOfATimeThatStandsStill: there is one point for each time, however often values are added, and none
-// behind a time that was set back.
+// TestPointsOfATimeThatStandsStill: there is one point for each time, however often values are added, and no
+// point behind a time that was set back.
 func TestPointsOfATimeThatStandsStill(t *testing.T) {
 	var b Book
 	begun := time.Unix(1_700_000_000, 0)
