@@ -48,8 +48,8 @@ func (s *Store) BeginUndo() {
 	s.undo.periods[1].lost = s.cannotBegin()
 }
 
-// SetUndo decides whether changes can be undone from now on: BeginUndo alone does not suffice without that. It
-// is on in a new store.
+// SetUndo decides whether changes can be undone from now on: BeginUndo alone does not suffice without that.
+// It is on in a new store.
 func (s *Store) SetUndo(on bool) {
 	if s.noUndo = !on; s.undo != nil && !on {
 		s.undo.periods[1].forget()

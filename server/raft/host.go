@@ -50,8 +50,8 @@ type MemberServer interface {
 	// BeginUndo makes it possible to take back what is done from now on, in periods; AdvanceUndo begins the
 	// next one, and makes what was done before the last one final. Undo takes back all of the last period, or
 	// of the last two, and reports whether it could: else the data stays as it is. EndUndo makes all final.
-	// UndoHolds reports whether what was removed takes much memory because of that. UndoSize returns the number
-	// of changes in the last period, and the bytes that it keeps of what was removed.
+	// UndoHolds reports whether what was removed takes much memory because of that. UndoSize returns the
+	// number of changes in the last period, and the bytes that it keeps of what was removed.
 	BeginUndo()
 	AdvanceUndo()
 	Undo(both bool) bool

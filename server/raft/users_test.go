@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUsersInForceAreCompared: the checksum of a member is another one if it does not go by the users that the
-// log has come to. With users of its own, and while it reads its log again, that is not asked.
+// TestUsersInForceAreCompared: the checksum of a member is another one if it does not go by the users that
+// the log has come to. With users of its own, and while it reads its log again, that is not asked.
 func TestUsersInForceAreCompared(t *testing.T) {
 	m, s := leads(&slowTransfer{})
 	sum := func() string {

@@ -182,8 +182,8 @@ func TestSnapshotOfTheLeaderInPlaceOfTheRest(t *testing.T) {
 	require.EqualValues(t, 4, g.do("EXISTS", "kept", "behind", "more49", "other").Int)
 }
 
-// loseMuch has the leader do much that is not committed, and take it back, because another one leads. Its disk
-// reads nothing from then on.
+// loseMuch has the leader do much that is not committed, and take it back, because another one leads. Its
+// disk reads nothing from then on.
 func (g *group) loseMuch() (old *member) {
 	g.t.Helper()
 	for { // on a busy machine it may have been deposed before

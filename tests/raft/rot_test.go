@@ -95,8 +95,8 @@ func newRot(t *testing.T, seed uint64) *rot {
 	return r
 }
 
-// A wait of this program has no limit in time while the group does something: a machine without a processor to
-// spare may be slow. It fails if nothing has moved for rotStill, or if rotWrites writes were acknowledged
+// A wait of this program has no limit in time while the group does something: a machine without a processor
+// to spare may be slow. It fails if nothing has moved for rotStill, or if rotWrites writes were acknowledged
 // meanwhile, which is several hundred times what the event needs.
 const (
 	rotStill  = 10 * time.Minute
