@@ -431,7 +431,7 @@ clients-python-bench: build $(BENCH_VENV)/ready ## hand-offs of 16 clients of th
 	cd clients/python/tests && ROUNDS=$(or $(ROUNDS),7) SECONDS=$(or $(SECONDS),3) $(call pytest,$(BENCH_VENV)) -s test_scenarios.py -k hand_off
 
 clients-python-sql: build need-mariadb $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql, mariadb-server-core and mariadb-client-core)
-	$(SQL_DRIVERS)
+	$(SQL_DRIVERS) asyncpg aiomysql asyncmy
 	cd clients/python/tests && DATABASES=all $(call pytest,$(PACKAGE_VENV)) test_sql.py test_sql_libraries.py
 
 .PHONY: client-sql

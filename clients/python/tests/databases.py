@@ -73,6 +73,7 @@ def postgres():
                 return psycopg.connect(host=folder, user="postgres", dbname="postgres")
 
             connect.url = f"postgresql://postgres@/postgres?host={folder}"
+            connect.folder = folder
             _connected(connect, process, f"{folder}/log").close()
             yield connect
 
@@ -92,6 +93,7 @@ def mariadb():
                 return pymysql.connect(unix_socket=f"{folder}/socket", user="root", database="mysql")
 
             connect.url = f"mysql://root@localhost/mysql?socketPath={urllib.parse.quote(folder)}/socket"
+            connect.folder = folder
             _connected(connect, process, f"{folder}/log").close()
             yield connect
 

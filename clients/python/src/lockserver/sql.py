@@ -11,7 +11,8 @@ from . import errors
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 #: Drivers of databases that count changed rows, and not those that were found.
-_MYSQL = ("pymysql", "MySQLdb", "mysql", "mariadb", "aiomysql", "asyncmy")
+_ASYNC_MYSQL = ("aiomysql", "asyncmy")
+_MYSQL = ("pymysql", "MySQLdb", "mysql", "mariadb", *_ASYNC_MYSQL)
 #: Stands for a parameter, which drivers mark in their own ways.
 _MARK = "\0"
 
@@ -29,15 +30,15 @@ def fence(connection: Any, table: str, row: Any, token: int, *, key: str = "id",
 
     Raises :class:`StaleFence` if a later holder was here, LookupError if there is no such row, ValueError for a name
     that is no identifier and for several rows with this key, TypeError for an asynchronous connection
-    (:func:`async_fence`), and :class:`Error` for Django's connection outside of ``transaction.atomic()``. It does not
-    commit; after an error roll back.
+    (:func:`async_fence`), and :class:`Error` for a connection that commits each statement by itself: Django's outside of
+    ``transaction.atomic()``, and those of drivers and SQLAlchemy with autocommit. It does not commit; after an error roll back.
     """
     carry_out(connection, lambda mysql: _fence(table, row, token, key, column, mysql), "lockserver.async_fence")
 
 
 async def async_fence(connection: Any, table: str, row: Any, token: int, *, key: str = "id", column: str = "fence") -> None:
-    """:func:`fence` for an asynchronous connection: psycopg's ``AsyncConnection``, one of aiosqlite or asyncpg, or SQLAlchemy's
-    ``AsyncConnection`` or ``AsyncSession``."""
+    """:func:`fence` for an asynchronous connection: psycopg's ``AsyncConnection``, one of asyncpg, aiosqlite, aiomysql or asyncmy,
+    or SQLAlchemy's ``AsyncConnection`` or ``AsyncSession``. With asyncpg it is inside of ``async with connection.transaction()``."""
     await carry_out_async(connection, lambda mysql: _fence(table, row, token, key, column, mysql))
 
 
@@ -46,6 +47,7 @@ def carry_out(connection: Any, plan_for: Callable[[bool], Plan[T]], instead: str
     connection = _unwrapped(connection)
     if _is_async(connection):
         raise TypeError(f"an asynchronous connection: await {instead}(...)")
+    _check_transaction(connection)
     plan = plan_for(_is_mysql(connection))
     run = _of_alchemy if _is_alchemy(connection) else _of_driver(connection)
     try:
@@ -61,6 +63,7 @@ async def carry_out_async(connection: Any, plan_for: Callable[[bool], Plan[T]]) 
     connection = _unwrapped(connection)
     if not _is_async(connection):
         raise TypeError(f"no asynchronous connection: {connection!r}")
+    _check_transaction(connection)
     plan = plan_for(_is_mysql(connection))
     try:
         sql, values = next(plan)
@@ -129,7 +132,7 @@ def _is_alchemy(connection: Any) -> bool:
 
 
 def _is_async(connection: Any) -> bool:
-    if _module(connection) in ("aiosqlite", "asyncpg"):
+    if _module(connection) in ("aiosqlite", "asyncpg", *_ASYNC_MYSQL):
         return True
     return inspect.iscoroutinefunction(getattr(type(connection), "execute", None))
 
@@ -145,14 +148,48 @@ def _is_django(connection: Any) -> bool:
     return hasattr(connection, "vendor") and hasattr(connection, "in_atomic_block")
 
 
-def _of_driver(connection: Any) -> Callable[[Any, str, Tuple[Any, ...]], Any]:
-    """Returns what runs a statement on a connection of a driver, or of Django."""
+def _check_transaction(connection: Any) -> None:
+    """Raises Error if the connection commits each statement by itself, as far as that can be known."""
+    how = None
     if _is_django(connection):
         if not connection.in_atomic_block and connection.get_autocommit():
-            raise errors.Error("a fence outside of a transaction protects nothing: use transaction.atomic()")
-        mark = "%s"
-    else:
-        mark = "?" if _paramstyle(_module(connection)) == "qmark" else "%s"
+            how = "use transaction.atomic()"
+    elif _is_alchemy(connection):
+        if _alchemy_commits(connection):
+            how = "the isolation level is AUTOCOMMIT"
+    elif _driver_commits(connection):
+        how = "use connection.transaction()" if _module(connection) in ("asyncpg", "psycopg") else "the connection has autocommit"
+    if how is not None:
+        raise errors.Error(f"outside of a transaction a fence, or an entry, protects nothing: {how}")
+
+
+def _driver_commits(connection: Any) -> bool:
+    """Reports whether a driver commits the next statement by itself."""
+    driver = _module(connection)
+    if driver == "asyncpg":
+        return not connection.is_in_transaction()
+    if driver == "psycopg":
+        return bool(connection.autocommit and connection.info.transaction_status == 0)  # IDLE
+    if driver in ("sqlite3", "aiosqlite"):
+        own = getattr(connection, "autocommit", -1)  # of Python 3.12 and later; -1: isolation_level decides
+        return not connection.in_transaction and (own is True or own == -1 and connection.isolation_level is None)
+    if driver in ("pymysql", *_ASYNC_MYSQL):
+        return bool(connection.get_autocommit() and not connection.server_status & 1)  # SERVER_STATUS_IN_TRANS
+    return False
+
+
+def _alchemy_commits(connection: Any) -> bool:
+    """Reports whether SQLAlchemy was told AUTOCOMMIT."""
+    told = getattr(connection, "sync_connection", None) or connection
+    if hasattr(told, "get_bind"):  # a session
+        told = told.get_bind()
+    options: Any = told.get_execution_options() if hasattr(told, "get_execution_options") else {}
+    return bool(options.get("isolation_level") == "AUTOCOMMIT")
+
+
+def _of_driver(connection: Any) -> Callable[[Any, str, Tuple[Any, ...]], Any]:
+    """Returns what runs a statement on a connection of a driver, or of Django."""
+    mark = "?" if not _is_django(connection) and _paramstyle(_module(connection)) == "qmark" else "%s"
 
     def run(connection: Any, sql: str, values: Tuple[Any, ...]) -> Any:
         cursor = connection.cursor()
@@ -190,6 +227,10 @@ async def _of_async(connection: Any, sql: str, values: Tuple[Any, ...]) -> Any:
         if change:
             return int((await connection.execute(sql, *values)).split()[-1])
         return await connection.fetchrow(sql, *values)
+    if _module(connection) in _ASYNC_MYSQL:
+        async with connection.cursor() as cursor:
+            await cursor.execute(sql.replace(_MARK, "%s"), values)
+            return cursor.rowcount if change else await cursor.fetchone()
     mark = "?" if _module(connection) == "aiosqlite" else "%s"
     cursor = await connection.execute(sql.replace(_MARK, mark), values)
     try:
