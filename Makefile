@@ -430,9 +430,9 @@ $(BENCH_VENV)/ready: clients/python/tests/requirements-versions.txt clients/pyth
 clients-python-bench: build $(BENCH_VENV)/ready ## hand-offs of 16 clients of the package for Python beside redis-py's Lock, in turn, in one run (ROUNDS=n, SECONDS=n of each, BENCH_PYTHON=program)
 	cd clients/python/tests && ROUNDS=$(or $(ROUNDS),7) SECONDS=$(or $(SECONDS),3) $(call pytest,$(BENCH_VENV)) -s test_scenarios.py -k hand_off
 
-clients-python-sql: build need-mariadb $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql, mariadb-server-core and mariadb-client-core)
+clients-python-sql: build need-mariadb $(PACKAGE_VENV)/ready ## its fence for SQL, and its pages for Django and SQLAlchemy, on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql, mariadb-server-core and mariadb-client-core)
 	$(SQL_DRIVERS) asyncpg aiomysql asyncmy
-	cd clients/python/tests && DATABASES=all $(call pytest,$(PACKAGE_VENV)) test_sql.py test_sql_libraries.py
+	cd clients/python/tests && DATABASES=all $(call pytest,$(PACKAGE_VENV)) test_sql.py test_sql_libraries.py test_pages.py
 
 .PHONY: client-sql
 client-sql: need-mariadb $(PACKAGE_VENV)/ready ## the fence of the package for Go, and its entries that are applied once, on PostgreSQL and MariaDB, which it starts

@@ -82,7 +82,7 @@ func waits() []suite {
 		{name: "clients-go", fast: "make clients-go", seconds: 150,
 			paths: []string{"tests/clients/go/", "tests/fleet/", "client/", "server/"}},
 		{name: "client-sql", fast: "make client-sql", seconds: 60, paths: []string{"client/sql.go", "examples/locks/"}},
-		{name: "clients-python-sql", fast: "make clients-python-sql", seconds: 40, paths: []string{"clients/python/"}},
+		{name: "clients-python-sql", fast: "make clients-python-sql", seconds: 100, paths: []string{"clients/python/"}},
 		{name: "clients-node-sql", fast: "make clients-node-sql", seconds: 40, paths: []string{"clients/node/"}},
 		{name: "clients-python", fast: "make clients-python", seconds: 120,
 			paths: []string{"tests/clients/python/", "tests/fleet/", "internal/resp/"}},

@@ -128,6 +128,14 @@ def background():
         thread.join(PATIENCE)
 
 
+@pytest.fixture(scope="session")
+def all_places(tmp_path_factory):
+    """The databases by name: SQLite, and with DATABASES=all PostgreSQL and MariaDB."""
+    from places import places
+    with places(tmp_path_factory.mktemp("databases")) as found:
+        yield found
+
+
 def waiting(control, count=1):
     """Waits until so many calls are in the server's queues."""
     eventually(lambda: int(control.info("locks")["lock_waiters_notify"]) >= count, f"{count} wait")

@@ -1,6 +1,8 @@
 """The wheel and the sdist, each installed from its file into an empty environment; types; the plugin."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -84,11 +86,21 @@ def test_types(tmp_path):
     assert said.returncode == 1 and "incompatible type" in said.stdout
 
 
-def test_the_readme_runs(tmp_path):
-    """The first block, which users copy."""
-    text = (HERE / "README.md").read_text()
-    block = text.split("```python\n", 1)[1].split("```", 1)[0]
-    assert "lock_class=lockserver.Lock" in block
+def test_the_lines_of_the_readme(tmp_path):
+    """They are followed as they are written, in a checkout that has only the files of the repository."""
+    section = (HERE / "README.md").read_text().split("\n## Install\n")[1].split("\n## ")[0]
+    lines, program = (re.search(rf"```{language}\n(.*?)```", section, re.DOTALL).group(1) for language in ("sh", "python"))
+    extras, command = re.search(r"`'(\./clients/python\[.*?\])'`", section).group(1), re.search(r"`(shop/bin/python .*?)`", section).group(1)
+    checkout = tmp_path / "checkout"
+    for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard", "clients/python", cwd=ROOT).split():
+        if (ROOT / name).exists():
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, checkout / name)
+    run("bash", "-e", "-c", lines, cwd=checkout)
     with Server() as server:
-        code = f"def pay(): print('paid')\n{block}".replace("redis.Redis()", f"redis.Redis(port={server.port})")
-        assert run(sys.executable, "-c", code).split() == ["paid"]
+        address = "127.0.0.1:6379"
+        assert address in program
+        (checkout / "first.py").write_text(program.replace(address, f"{server.host}:{server.port}"))
+        assert re.fullmatch(r"held, with the token \d+\n", run("bash", "-e", "-c", command, cwd=checkout))
+    run("bash", "-e", "-c", f"shop/bin/pip install -q '{extras}'", cwd=checkout)
+    run(checkout / "shop" / "bin" / "python", "-c", "import lockserver.metrics, lockserver.otel", cwd=checkout)
