@@ -491,7 +491,7 @@ $(EXAMPLES_VENV)/ready: examples/fastapi/requirements.txt examples/django/requir
 	@touch $@
 .PHONY: examples-python
 examples-python: export LOCKSERVER = $(CURDIR)/bin/lockserver
-examples-python: build fleet $(EXAMPLES_VENV)/ready ## the shops in Python: FastAPI, SQLAlchemy and Celery, with a group that loses its leader; Django
+examples-python: build fleet $(EXAMPLES_VENV)/ready ## the shops in Python: FastAPI, SQLAlchemy and Celery, and Django; each also with a group that loses its leader
 	cd examples/fastapi && PYTHONPATH=../../clients/python/src $(subst ../../../,../../,$(call pytest,$(EXAMPLES_VENV)))
 	cd examples/django && PYTHONPATH=../../clients/python/src $(subst ../../../,../../,$(call pytest,$(EXAMPLES_VENV)))
 
