@@ -404,6 +404,31 @@ def test_observer(make, lockserver):
     assert seen.events == want
 
 
+class Ending(package.Observer):
+    """Wants to end the program, whatever it is told."""
+
+    def acquired(self, *_):
+        raise SystemExit(1)
+
+    refused = released = lost = attached = acquired
+
+
+def test_an_observer_that_wants_to_end_the_program(lockserver, caplog):
+    """It ends neither the client's thread nor a caller's, and the locks stay held."""
+    locks = lockserver.locks(observer=Ending())
+    with locks.lock("kept") as kept:
+        lost = locks.lock("lost").acquire()
+        lost.on_lost(lambda _: sys.exit(1))
+        with pytest.raises(package.NotAcquired):
+            locks.lock("kept", wait=0).acquire()
+        lockserver.control.execute_command("LOCK.FORCE", "lost")
+        eventually(lambda: lost.lost, "the loss is known")
+        locks.lock("other").acquire().release()
+        kept.check()
+    free(lockserver.control, "kept")
+    eventually(lambda: caplog.text.count("an observer of locks has failed") >= 7, "all of them are logged")
+
+
 def test_prometheus(make, lockserver):
     import prometheus_client
     from lockserver.metrics import Prometheus

@@ -216,6 +216,28 @@ def test_gevent(lockserver):
     assert said == ["done"] and lockserver.control.get("n") == "100"
 
 
+def test_a_leader_whose_greenlet_is_killed(lockserver):
+    """Another one leads at once, while the process lives."""
+    said = python("""
+        from gevent import monkey
+        monkey.patch_all()
+        import gevent, gevent.event, sys, lockserver
+        locks = lockserver.Locks.from_url(sys.argv[1], name="gevent")
+        leads = gevent.event.Event()
+
+        def lead(held):
+            leads.set()
+            gevent.event.Event().wait()
+
+        first = gevent.spawn(locks.campaign, "leader", lead)
+        leads.wait()
+        first.kill()
+        print(locks.campaign("leader", lambda held: "leads"))
+        locks.close()
+    """, lockserver.url)
+    assert said == ["leads"]
+
+
 def test_a_hundred_threads(lockserver):
     locks = lockserver.locks()
     inside, most = [0], [0]

@@ -36,7 +36,8 @@ class Observer:
     """Is told what becomes of locks, for metrics and logs. The methods must return soon, and may be overridden.
 
     Times are in seconds. ``lost`` and the callbacks of ``on_lost`` are called by the thread of the client, the others by any
-    thread that uses it, and without a lock of the client; in asyncio all are called in its event loop.
+    thread that uses it, and without a lock of the client; in asyncio all are called in its event loop. What they raise is
+    logged, ``sys.exit`` as well: in a thread it would end the client, and not the program.
     """
 
     def acquired(self, key: bytes, waited: float) -> None:
@@ -69,11 +70,12 @@ def reason_of(error: BaseException) -> str:
     return _REASONS.get(type(error), "error" if isinstance(error, Exception) else "cancelled")
 
 
-def tell(observer: Observer, event: Event) -> None:
+def tell(observer: Observer, event: Event, threads: bool) -> None:
     """Logs losses and disconnections. Tells an observer of an event, and a lock's own callbacks of its loss.
 
-    What they raise is logged, too.
+    What they raise is logged, too. threads: so is sys.exit, which would end the client's thread, and with it all locks.
     """
+    failures = (Exception, SystemExit) if threads else (Exception,)
     if event.what == "lost":
         closed = isinstance(event.error, errors.LockLost) and event.error.reason == "closed"
         _log.log(logging.INFO if closed else logging.WARNING, "%s", event.error)
@@ -87,7 +89,7 @@ def tell(observer: Observer, event: Event) -> None:
     def call(what: Callable[..., None], *args: Any) -> None:
         try:
             what(*args)
-        except Exception:
+        except failures:
             _log.exception("an observer of locks has failed")
 
     if event.what == "acquired":

@@ -48,7 +48,7 @@ class AsyncLocks:
         self.name, self.timeout = name, timeout
         self._endpoint = endpoint
         watching = observer if observer is not None else Observer()
-        self._driver = AsyncDriver(endpoint, name, timeout, lambda event: tell(watching, event))
+        self._driver = AsyncDriver(endpoint, name, timeout, lambda event: tell(watching, event, False))
         self._owners: "weakref.WeakKeyDictionary[Any, AsyncTask]" = weakref.WeakKeyDictionary()
         followed(watching, self._driver)
 

@@ -54,7 +54,7 @@ class Locks:
         self.name, self.timeout = name, timeout
         self._endpoint = endpoint
         watching = observer if observer is not None else Observer()
-        self._driver = Driver(endpoint, name, timeout, lambda event: tell(watching, event), type(watching) is not Observer)
+        self._driver = Driver(endpoint, name, timeout, lambda event: tell(watching, event, True), type(watching) is not Observer)
         self._owners = threading.local()
         followed(watching, self._driver)
 
@@ -427,7 +427,10 @@ class Held(HeldBase):
         self._locks._driver.run(lambda core, now: core.renewed(self._handle, float(lease), sent))
 
     def on_lost(self, callback: Callable[[errors.LockLost], None]) -> None:
-        """Has callback called when the lock is lost, by the thread of the client; or now if it is lost already."""
+        """Has callback called when the lock is lost, by the thread of the client; or now if it is lost already.
+
+        ``sys.exit`` there ends nothing: use ``os.kill(os.getpid(), signal.SIGTERM)``, or tell the main thread.
+        """
         with self._locks._driver.lock:
             lost = self.lost
             if lost is None:
