@@ -6,23 +6,31 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 
 import org.junit.jupiter.api.Test;
 
 import io.lockserver.client.ClientClosedException;
+import io.lockserver.client.DelayedEntries;
 import io.lockserver.client.HeldLock;
+import io.lockserver.client.Latch;
 import io.lockserver.client.Limiter;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
@@ -30,6 +38,7 @@ import io.lockserver.client.LockObserver;
 import io.lockserver.client.LockOptions;
 import io.lockserver.client.LockReleasedException;
 import io.lockserver.client.LockSemaphore;
+import io.lockserver.client.LossReason;
 import io.lockserver.client.NoConnectionException;
 import io.lockserver.client.NotAcquiredException;
 import io.lockserver.client.Sale;
@@ -174,8 +183,12 @@ class AsyncTest {
         }));
 
         CompletableFuture<String> begun = new CompletableFuture<>();
-        CompletableFuture<String> cancelled = locks.lockedAsync("k", TRY, lock -> begun);
-        Await.until("it is locked", () -> server.call("EXISTS", "k").equals(1L));
+        AtomicInteger ran = new AtomicInteger();
+        CompletableFuture<String> cancelled = locks.lockedAsync("k", TRY, lock -> {
+            ran.incrementAndGet();
+            return begun;
+        });
+        Await.until("the task runs", () -> ran.get() == 1);
         cancelled.cancel(true);
         assertEquals(1L, server.call("EXISTS", "k"), "the task still runs");
         begun.complete("done");
@@ -208,6 +221,129 @@ class AsyncTest {
         get(two.unlockAsync());
         assertThrows(IllegalArgumentException.class, () -> pool.acquireAsync(3, TRY));
         assertEquals(0L, server.call("EXISTS", "pool"));
+    }
+
+    @Test
+    void latches(LockClient locks, TestFaults faults) throws Exception {
+        Latch gate = locks.latch("gate");
+        faults.add("DROPBEFORE", "MATCH", "LATCH.SET", "TIMES", "1");
+        assertTrue(get(gate.setAsync(2)));
+        assertFalse(get(gate.setAsync(3)));
+        assertEquals(1L, get(gate.countDownAsync()));
+        assertEquals(1L, get(gate.countAsync()));
+        assertFalse(get(gate.awaitAsync(Duration.ofMillis(1))));
+        assertFalse(get(gate.awaitAsync(Duration.ZERO)));
+        List<CompletableFuture<Boolean>> waits = new ArrayList<>();
+        int before = Thread.activeCount();
+        for (int i = 0; i < 1_000; i++) {
+            waits.add(gate.awaitAsync(Duration.ofMinutes(5)));
+        }
+        CompletableFuture<Boolean> cancelled = gate.awaitAsync(Duration.ofDays(100_000));
+        assertEquals(1L, get(gate.countAsync()));
+        assertTrue(Thread.activeCount() <= before + 5, () -> Thread.activeCount() + " threads, before " + before);
+        assertTrue(cancelled.cancel(false));
+        assertFalse(waits.stream().anyMatch(CompletableFuture::isDone));
+        faults.add("DROPAFTER", "MATCH", "LATCH.DOWN", "TIMES", "1");
+        error(NoConnectionException.class, gate.countDownAsync());
+        for (CompletableFuture<Boolean> wait : waits) {
+            assertTrue(get(wait));
+        }
+        assertTrue(get(gate.awaitAsync(Duration.ofMinutes(5))));
+        assertEquals(0L, get(locks.latch("none").countAsync()));
+    }
+
+    /** A latch opens at another moment of the call each time, between its first look and its wait as well. */
+    @Test
+    void noOpeningIsMissed(LockClient locks) throws Exception {
+        for (int i = 0; i < 200; i++) {
+            Latch gate = locks.latch("gate:" + i);
+            assertTrue(gate.set(1));
+            CompletableFuture<Boolean> waits = gate.awaitAsync(Duration.ofMinutes(5));
+            for (int spin = 0; spin < i * 50; spin++) {
+                Thread.onSpinWait();
+            }
+            CompletableFuture<Long> down = gate.countDownAsync();
+            assertTrue(get(waits));
+            assertEquals(0, get(down));
+        }
+    }
+
+    @Test
+    void leases(LockClient locks, TestServer server, TestFaults faults) throws Exception {
+        HeldLock held = locks.lock("k");
+        get(held.ensureHeldAsync());
+        faults.add("DROPAFTER", "MATCH", "RENEW", "TIMES", "1");
+        get(held.renewAsync(Duration.ofHours(1)));
+        assertTrue(held.remaining().compareTo(Duration.ofMinutes(59)) > 0);
+        assertFalse(locks.info("k").orElseThrow().holders().get(0).isRenewed());
+        HeldLock both = locks.acquireAll(List.of("a", "b"), TRY);
+        get(both.renewAsync(Duration.ofHours(1)));
+        assertFalse(locks.info("b").orElseThrow().holders().get(0).isRenewed());
+        server.call("DEL", "b");
+        error(LockLostException.class, both.renewAsync(Duration.ofHours(1)));
+        error(LockLostException.class, both.ensureHeldAsync());
+        Await.until("the other one is given up", () -> server.call("EXISTS", "a").equals(0L));
+        get(held.releaseAfterAsync(Duration.ofHours(2)));
+        assertFalse(held.isHeld());
+        assertTrue(get(locks.isLockedAsync("k")));
+        error(LockReleasedException.class, held.renewAsync(Duration.ofHours(1)));
+        error(LockReleasedException.class, held.ensureHeldAsync());
+        error(LockReleasedException.class, held.releaseAfterAsync(Duration.ofHours(1)));
+        assertTrue(get(locks.forceUnlockAsync("k")));
+        HeldLock short1 = locks.lock("k");
+        get(short1.releaseAfterAsync(Duration.ZERO));
+        assertFalse(get(locks.isLockedAsync("k")));
+    }
+
+    @Test
+    void inspection(LockClient locks, TestServer server) throws Exception {
+        assertFalse(get(locks.isLockedAsync("k")));
+        assertTrue(get(locks.infoAsync("k")).isEmpty());
+        assertFalse(get(locks.forceUnlockAsync("k")));
+        HeldLock held = locks.lock("k");
+        assertTrue(get(locks.isLockedAsync("k")));
+        assertEquals(held.owner(), get(locks.infoAsync("k")).orElseThrow().holders().get(0).owner());
+        CompletableFuture<LockLostException> told = new CompletableFuture<>();
+        held.onLost(told::complete);
+        assertTrue(get(locks.forceUnlockAsync("k")));
+        assertEquals(LossReason.FORCED, get(told).reason());
+        LockSemaphore pool = locks.semaphore("pool", 2);
+        assertTrue(get(pool.infoAsync()).isEmpty());
+        assertFalse(get(pool.resizeAsync(3)));
+        HeldLock permit = pool.acquire(1, TRY);
+        assertTrue(get(pool.resizeAsync(3)));
+        assertEquals(3, get(pool.infoAsync()).orElseThrow().limit());
+        permit.unlock();
+        assertEquals("PONG", get(locks.commandAsync("PING")));
+        error(ServerException.class, locks.commandAsync("GET"));
+        assertEquals(0L, server.call("DBSIZE"));
+    }
+
+    /** Calls that ask the server and have no form with a future. Each has a reason. */
+    private static final Set<String> BLOCKING = Set.of(
+            "HeldLock.fence", "Fence.once", // JDBC blocks
+            "HeldLock.close", "LockClient.close", // of AutoCloseable; there is unlockAsync
+            "LockClient.campaign", // it runs the task in the thread of its caller
+            "LockClient.lockByThread", "LockClient.unlockByThread"); // the owner is the thread
+    /** Calls that ask nobody. */
+    private static final Set<String> LOCAL = Set.of("key", "keyBytes", "token", "tokens", "owner", "isHeld", "loss", "remaining", "onLost", "toString", "create",
+            "builder", "asLock", "readWrite", "heldByThread", "semaphore", "latch", "limiter", "delay", "worker", "sale", "isAttached", "heldCount", "stats",
+            "waitingCount", "initial");
+
+    @Test
+    void eachCallThatAsksTheServerHasSuchAForm() {
+        List<String> missing = new ArrayList<>();
+        for (Class<?> of : List.of(LockClient.class, HeldLock.class, LockSemaphore.class, Latch.class, Limiter.class, Sale.class, DelayedEntries.class)) {
+            Set<String> names = Arrays.stream(of.getDeclaredMethods()).filter(each -> Modifier.isPublic(each.getModifiers()) && !each.isSynthetic())
+                    .map(Method::getName).collect(Collectors.toCollection(TreeSet::new));
+            for (String name : names) {
+                boolean local = LOCAL.contains(name) && !(of == Sale.class && name.equals("create"));
+                if (!name.endsWith("Async") && !local && !BLOCKING.contains(of.getSimpleName() + "." + name) && !names.contains(name + "Async")) {
+                    missing.add(of.getSimpleName() + "." + name);
+                }
+            }
+        }
+        assertEquals(List.of(), missing);
     }
 
     @Test
@@ -277,10 +413,19 @@ class AsyncTest {
     void aServerThatIsSilentIsInTheFuture() throws Exception {
         try (Lockserver server = Lockserver.start(); LockClient locks = Clients.impatient(server.uri())) {
             HeldLock held = locks.lock("held");
+            HeldLock renewed = locks.lock("renewed");
+            assertTrue(locks.latch("waited").set(1));
+            CompletableFuture<Boolean> waits = locks.latch("waited").awaitAsync(Duration.ofHours(1));
+            locks.latch("waited").count(); // the wait has begun
             server.pause();
             List<CompletableFuture<?>> calls = List.of(locks.lockAsync("k", ENDLESS), locks.lockAsync("k", LONG), held.unlockAsync(),
                     locks.sale("v").buyAsync("u", "o", 1), locks.limiter("r", 1, 1, Duration.ofSeconds(1)).takeAsync(1),
-                    locks.limiter("r", 1, 1, Duration.ofSeconds(1)).takeAsync(1, Duration.ofHours(1)), locks.semaphore("s", 1).acquireAsync(1, ENDLESS));
+                    locks.limiter("r", 1, 1, Duration.ofSeconds(1)).takeAsync(1, Duration.ofHours(1)), locks.semaphore("s", 1).acquireAsync(1, ENDLESS),
+                    locks.latch("l").setAsync(1), locks.latch("l").countDownAsync(), locks.latch("l").countAsync(), locks.latch("l").awaitAsync(Duration.ofHours(1)),
+                    locks.isLockedAsync("k"), locks.infoAsync("k"), locks.forceUnlockAsync("k"), locks.commandAsync("PING"), waits,
+                    locks.semaphore("s", 1).resizeAsync(2), locks.semaphore("s", 1).infoAsync(), renewed.renewAsync(Duration.ofHours(1)),
+                    locks.limiter("r", 1, 1, Duration.ofSeconds(1)).giveAsync(1),
+                    locks.takeLimitsAsync(List.of(locks.limiter("r", 1, 1, Duration.ofSeconds(1))), 1));
             for (CompletableFuture<?> call : calls) {
                 error(NoConnectionException.class, call);
             }

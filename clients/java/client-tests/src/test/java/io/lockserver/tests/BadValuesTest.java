@@ -12,12 +12,15 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 import org.junit.jupiter.api.Test;
 
 import io.lockserver.client.HeldLock;
+import io.lockserver.client.Limiter;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockOptions;
+import io.lockserver.client.WorkerOptions;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
 
@@ -64,6 +67,11 @@ class BadValuesTest {
             bad("limiter", text, () -> locks.limiter(text, 1, 1, SECOND));
             bad("delay", text, () -> locks.delay(text));
             bad("sale", text, () -> locks.sale(text));
+            bad("unlockByThread", text, () -> locks.unlockByThread(text, false));
+            bad("isLockedAsync", text, () -> locks.isLockedAsync(text));
+            bad("infoAsync", text, () -> locks.infoAsync(text));
+            bad("forceUnlockAsync", text, () -> locks.forceUnlockAsync(text));
+            bad("commandAsync", text, () -> locks.commandAsync(text));
             bad("campaign", text, () -> locks.campaign(text, lead -> { }));
             bad("buy: user", text, () -> locks.sale("s").buy(text, "o"));
             bad("buy: order", text, () -> locks.sale("s").buy("u", text));
@@ -88,6 +96,7 @@ class BadValuesTest {
             bad("withLease", time, () -> options.withLease(time));
             bad("asLock: lease", time, () -> locks.asLock("k", time));
             bad("renew", time, () -> held.renew(time));
+            bad("renewAsync", time, () -> held.renewAsync(time));
             bad("limiter: period", time, () -> locks.limiter("l", 1, 1, time));
             bad("timeout", time, () -> LockClient.builder(server.uri()).timeout(time));
             bad("connectTimeout", time, () -> LockClient.builder(server.uri()).connectTimeout(time));
@@ -96,6 +105,9 @@ class BadValuesTest {
             bad("withWait", time, () -> options.withWait(time));
             bad("limiter: wait", time, () -> locks.limiter("l", 1, 1, SECOND).take(1, time));
             bad("latch: wait", time, () -> locks.latch("l").await(time));
+            bad("awaitAsync", time, () -> locks.latch("l").awaitAsync(time));
+            bad("takeLimits: wait", time, () -> locks.takeLimits(List.of(locks.limiter("l", 1, 1, SECOND)), 1, time));
+            bad("takeLimitsAsync: wait", time, () -> locks.takeLimitsAsync(List.of(locks.limiter("l", 1, 1, SECOND)), 1, time));
         }
         for (Duration time : new Duration[] {null, Duration.ofMillis(-1), FOREVER}) {
             bad("add: delay", time, () -> locks.delay("d").add("i", time, Map.of("a", "b")));
@@ -103,12 +115,25 @@ class BadValuesTest {
         }
         for (Duration time : new Duration[] {null, FOREVER}) {
             bad("releaseAfter", time, () -> held.releaseAfter(time));
+            bad("releaseAfterAsync", time, () -> held.releaseAfterAsync(time));
         }
         bad("limiter: period", "3.33 ms", () -> locks.limiter("l", 1, 300, SECOND.dividedBy(300)));
         bad("add: fields", null, () -> locks.delay("d").add("i", SECOND, null));
         bad("add: fields", "none", () -> locks.delay("d").add("i", SECOND, Map.of()));
         bad("acquireAll", "none", () -> locks.acquireAll(List.of(), options));
-        bad("acquireAll: keys", null, () -> locks.acquireAll(null, options));
+        bad("acquireAll: keys", null, () -> locks.acquireAll((List<String>) null, options));
+        for (byte[] key : new byte[][] {null, {}}) {
+            String shown = Arrays.toString(key);
+            bad("acquireAll: binary", shown, () -> locks.acquireAll(new byte[][] {{1}, key}, options));
+            bad("acquireAllAsync: binary", shown, () -> locks.acquireAllAsync(new byte[][] {{1}, key}, options));
+            bad("sale: binary", shown, () -> locks.sale(key));
+            bad("delay: binary", shown, () -> locks.delay(key));
+            bad("worker: binary", shown, () -> locks.worker(key, "g", WorkerOptions.defaults(), entry -> { }));
+            bad("lockByThread: binary", shown, () -> locks.lockByThread(key, options));
+            bad("lockedAsync: binary", shown, () -> locks.lockedAsync(key, options, lock -> null));
+        }
+        bad("acquireAll: binary", "none", () -> locks.acquireAll(new byte[0][], options));
+        bad("acquireAll: binary keys", null, () -> locks.acquireAll((byte[][]) null, options));
         bad("acquireAll: options", null, () -> locks.acquireAll(List.of("a"), null));
         bad("lock: options", null, () -> locks.lock("k", (LockOptions) null));
         bad("tryLock: options", null, () -> locks.tryLock("k", null));
@@ -124,14 +149,30 @@ class BadValuesTest {
             bad("burst", number, () -> locks.limiter("l", number, 1, SECOND));
             bad("count", number, () -> locks.limiter("l", 1, number, SECOND));
             bad("latch", number, () -> locks.latch("l").set(number));
+            bad("setAsync", number, () -> locks.latch("l").setAsync(number));
+            bad("resizeAsync", number, () -> locks.semaphore("s", 1).resizeAsync(number));
+            bad("give", number, () -> locks.limiter("l", 1, 1, SECOND).give(number));
+            bad("giveAsync", number, () -> locks.limiter("l", 1, 1, SECOND).giveAsync(number));
         }
         bad("cost", -1, () -> locks.limiter("l", 1, 1, SECOND).take(-1));
         bad("cost", 2, () -> locks.limiter("l", 1, 1, SECOND).take(2));
         bad("cost: wait", 2, () -> locks.limiter("l", 1, 1, SECOND).take(2, SECOND));
+        bad("give", 2, () -> locks.limiter("l", 1, 1, SECOND).give(2));
+        Limiter one = locks.limiter("l", 1, 1, SECOND);
+        Limiter ten = locks.limiter("m", 10, 1, SECOND);
+        bad("takeLimits", null, () -> locks.takeLimits(null));
+        bad("takeLimits", "none", () -> locks.takeLimits(List.of()));
+        bad("takeLimits", "65", () -> locks.takeLimits(IntStream.range(0, 65).mapToObj(i -> locks.limiter("l" + i, 1, 1, SECOND)).toList()));
+        bad("takeLimits", "a null", () -> locks.takeLimits(Arrays.asList(one, null)));
+        bad("takeLimits", "one twice", () -> locks.takeLimits(List.of(one, ten, locks.limiter("l", 3, 1, SECOND))));
+        bad("takeLimits: cost", -1, () -> locks.takeLimits(List.of(one), -1));
+        bad("takeLimits: cost", 2, () -> locks.takeLimits(List.of(ten, one), 2));
+        bad("takeLimitsAsync: cost", 2, () -> locks.takeLimitsAsync(List.of(ten, one), 2));
         bad("permits", 2, () -> locks.semaphore("s", 1).acquire(2, options));
         try (LockClient other = Clients.create(server.uri())) {
             HeldLock foreign = other.lock("foreign");
             bad("sameOwnerAs", "a lock of another client", () -> locks.lock("k", options.sameOwnerAs(foreign).withWait(Duration.ZERO)));
+            bad("takeLimits", "a limiter of another client", () -> locks.takeLimits(List.of(one, other.limiter("x", 1, 1, SECOND))));
             refused(server);
         }
         assertTrue(held.isHeld());

@@ -10,9 +10,12 @@ import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 
@@ -22,6 +25,7 @@ import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockInfo;
 import io.lockserver.client.LockLostException;
+import io.lockserver.client.LockObserver;
 import io.lockserver.client.LockOptions;
 import io.lockserver.client.LockSemaphore;
 import io.lockserver.client.LossReason;
@@ -94,6 +98,46 @@ class InspectionTest {
         assertTrue(locks.tryLock("k").isEmpty());
         assertEquals(1, faults.struck(asked), "a call that throws nothing asks for no holder");
         held.unlock();
+    }
+
+    /** One that throws for a key hears of the other keys all the same. */
+    @Test
+    void anObserverHearsOfEachKey(LockClient other, TestServer server) throws Exception {
+        List<String> told = new CopyOnWriteArrayList<>();
+        LockObserver observer = new LockObserver() {
+            private void hear(String what) {
+                told.add(what);
+                throw new IllegalStateException("of an observer");
+            }
+
+            @Override
+            public void acquired(String key, Duration waited) {
+                hear("acquired " + key);
+            }
+
+            @Override
+            public void refused(String key, Duration waited, Exception reason) {
+                hear("refused " + key);
+            }
+
+            @Override
+            public void released(String key, Duration held) {
+                hear("released " + key);
+            }
+        };
+        try (LockClient locks = LockClient.builder(server.uri()).timeout(Clients.PATIENCE).observer(observer).build()) {
+            locks.acquireAll(List.of("a", "b"), TRY).unlock();
+            Await.until("of each release", () -> told.size() == 4);
+            locks.acquireAllAsync(List.of("a", "b"), TRY).get(60, TimeUnit.SECONDS).unlock();
+            Await.until("of each release", () -> told.size() == 8);
+            other.lock("b");
+            assertThrows(NotAcquiredException.class, () -> locks.acquireAll(List.of("a", "b"), TRY));
+            assertThrows(ExecutionException.class, () -> locks.acquireAllAsync(List.of("a", "b"), TRY).get(60, TimeUnit.SECONDS));
+            Await.until("of each refusal", () -> told.size() == 12);
+        }
+        for (String what : List.of("acquired a", "acquired b", "released a", "released b", "refused a", "refused b")) {
+            assertEquals(2, Collections.frequency(told, what), () -> what + ": " + told);
+        }
     }
 
     @Test

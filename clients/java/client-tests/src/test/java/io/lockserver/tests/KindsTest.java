@@ -23,6 +23,7 @@ import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.client.LockObserver;
 import io.lockserver.client.LockOptions;
+import io.lockserver.client.NoConnectionException;
 import io.lockserver.client.LockSemaphore;
 import io.lockserver.client.LossReason;
 import io.lockserver.client.NotAcquiredException;
@@ -174,6 +175,65 @@ class KindsTest {
         assertTrue(limiter.take().allowed());
         clock.resume();
         assertTrue(limiter.take(1, Duration.ofMinutes(1)).allowed());
+    }
+
+    /** LIMIT.MTAKE: all limiters give the units, or none does. */
+    @Test
+    void severalLimiters(LockClient locks, TestServer server, TestClock clock, TestFaults faults) throws Exception {
+        clock.freeze();
+        Limiter perSecond = locks.limiter("second:ann", 5, 5, Duration.ofSeconds(1));
+        Limiter perDay = locks.limiter("day:ann", 7, 7, Duration.ofDays(1));
+        List<Limiter> both = List.of(perSecond, perDay);
+        assertEquals(new Limiter.Decisions(true, 0, 4, Duration.ZERO, Duration.ofMillis(12_342_858)), locks.takeLimits(both));
+        assertEquals(3, locks.takeLimits(both, 0).resetAfter().toHours(), "it only looks");
+        assertTrue(locks.takeLimits(both, 4).allowed());
+        Limiter.Decisions refused = locks.takeLimits(both);
+        assertEquals(List.of(false, 1, 0L, Duration.ofMillis(200)), List.of(refused.allowed(), refused.refusedBy(), refused.remaining(), refused.retryAfter()));
+        assertEquals(2, perDay.take(0).remaining(), "none was taken of the other one");
+        clock.advance(Duration.ofSeconds(1));
+        assertTrue(locks.takeLimitsAsync(both, 2).get(60, TimeUnit.SECONDS).allowed());
+        assertEquals(2, locks.takeLimits(both, 1).refusedBy());
+        Limiter.Decisions never = locks.takeLimits(both, 1, Duration.ofMinutes(1));
+        assertEquals(List.of(false, 2), List.of(never.allowed(), never.refusedBy()));
+        assertTrue(never.retryAfter().compareTo(Duration.ofHours(3)) > 0, never::toString);
+
+        Call<Limiter.Decisions> waits = Call.of(() -> locks.takeLimits(both, 1, Duration.ofHours(10)));
+        Await.until("it waits", () -> ((List<?>) server.call("LOCK.WAITERS")).size() == 1); // in both queues
+        CompletableFuture<Limiter.Decisions> cancelled = locks.takeLimitsAsync(both, 1, Duration.ofHours(10));
+        CompletableFuture<Limiter.Decisions> later = locks.takeLimitsAsync(both, 1, Duration.ofHours(10));
+        Await.until("all wait", () -> ((List<?>) server.call("LOCK.WAITERS")).size() == 3);
+        server.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+        Await.until("it is back", locks::isAttached);
+        cancelled.cancel(false);
+        Await.until("it has left", () -> ((List<?>) server.call("LOCK.WAITERS")).size() == 2);
+        assertFalse(waits.isDone());
+        clock.advance(Duration.ofHours(4));
+        assertEquals(List.of(true, 0), List.of(waits.get().allowed(), waits.get().refusedBy()));
+        assertFalse(later.isDone());
+        assertEquals(7, perDay.give(1).limit());
+        assertTrue(later.get(60, TimeUnit.SECONDS).allowed(), "who waits has what is given back");
+        clock.advance(Duration.ofDays(2));
+
+        faults.add("DROPAFTER", "MATCH", "LIMIT.MTAKE", "TIMES", "1");
+        assertThrows(NoConnectionException.class, () -> locks.takeLimits(both, 2));
+        assertEquals(List.of(3L, 5L), List.of(perSecond.take(0).remaining(), perDay.take(0).remaining()));
+    }
+
+    /** LIMIT.GIVE: never above the burst, and once. */
+    @Test
+    void unitsAreGivenBack(LockClient locks, TestServer server, TestClock clock, TestFaults faults) throws Exception {
+        clock.freeze();
+        Limiter limiter = locks.limiter("api", 5, 1, Duration.ofHours(1));
+        assertTrue(limiter.take(4).allowed());
+        Limiter.Decision given = limiter.give(3);
+        assertEquals(new Limiter.Decision(true, 5, 4, Duration.ZERO, Duration.ofHours(1)), given);
+        faults.add("DROPAFTER", "MATCH", "LIMIT.GIVE", "TIMES", "1");
+        assertTrue(limiter.take(4).allowed());
+        assertThrows(NoConnectionException.class, () -> limiter.give(1));
+        assertEquals(1, limiter.take(0).remaining(), "it was sent once");
+        assertEquals(5, limiter.giveAsync(5).get(60, TimeUnit.SECONDS).remaining());
+        assertEquals(5, limiter.take(0).remaining());
+        assertEquals(0L, server.call("EXISTS", "api"));
     }
 
     @Test

@@ -28,7 +28,7 @@ import io.lockserver.client.Sale;
 class TableTest {
     private static final String COLUMN = "Java";
     /** Classes of other modules, and calls of applications that make nothing happen. */
-    private static final Set<String> ELSEWHERE = Set.of("ReactiveLocks.locked", "TransactionFence.raise", "Entry.once");
+    private static final Set<String> ELSEWHERE = Set.of("ReactiveLocks.locked", "ReactiveLocks.lockedMany", "TransactionFence.raise", "Entry.once");
     /** The classes of which the table has the calls that ask the server for something. */
     private static final List<Class<?>> ASKING = List.of(LockSemaphore.class, Sale.class, DelayedEntries.class, Latch.class, Limiter.class);
 

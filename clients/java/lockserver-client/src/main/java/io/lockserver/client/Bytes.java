@@ -11,9 +11,9 @@ final class Bytes {
     private Bytes() {
     }
 
-    /** The bytes that a text has in UTF-8. */
+    /** The bytes of a text in UTF-8, or of a binary key as {@link Escaped} has it. */
     static String of(String text) {
-        return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.ISO_8859_1);
+        return new String(Escaped.bytes(text), StandardCharsets.ISO_8859_1);
     }
 
     static byte[] array(String bytes) {

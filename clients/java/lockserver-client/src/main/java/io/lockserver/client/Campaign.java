@@ -32,7 +32,7 @@ public final class Campaign {
     private boolean lead(Task task) throws Exception {
         HeldLock lead;
         try {
-            lead = client.lock(key);
+            lead = client.take(key, LockOptions.defaults());
         } catch (NoConnectionException e) {
             Thread.sleep(PAUSE_MS);
             return false;

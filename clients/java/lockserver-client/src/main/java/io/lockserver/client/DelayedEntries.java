@@ -31,9 +31,10 @@ public final class DelayedEntries {
     private final Commands commands;
     private final String stream;
 
+    /** The stream was checked. */
     DelayedEntries(Commands commands, String stream) {
         this.commands = commands;
-        this.stream = Values.name(stream, "a stream");
+        this.stream = stream;
     }
 
     /** Has an entry added after so long; false: an entry of this id is pending already, and nothing has changed. */

@@ -78,7 +78,7 @@ public final class Entry {
      *
      * @param connection one with a transaction, which the caller commits
      * @throws IllegalStateException if the connection commits each statement: nothing would hold the two changes together
-     * @throws IllegalArgumentException if the stream or the group is longer than 255 bytes
+     * @throws IllegalArgumentException if the stream or the group is longer than 255 bytes, or the stream has a binary key that is no text
      * @throws SQLException as the database says, and if the table takes the entry for another one: roll back then
      */
     public boolean once(Connection connection) throws SQLException {

@@ -44,7 +44,7 @@ final class Fence {
     }
 
     private static void fits(String name, String what, int most) {
-        int size = name.getBytes(StandardCharsets.UTF_8).length;
+        int size = Values.text(name, "the name of the " + what).getBytes(StandardCharsets.UTF_8).length; // a binary one is refused
         if (size > most) {
             throw new IllegalArgumentException("the name of the " + what + " has " + size + " bytes, and lockserver_entries takes " + most + " at most");
         }

@@ -104,6 +104,12 @@ public final class HeldLock implements AutoCloseable {
         hold.ensureHeld();
     }
 
+    /** Asks whether the lock is held as {@link #ensureHeld} does, and blocks no thread: the future has the errors. */
+    public CompletableFuture<Void> ensureHeldAsync() {
+        long end = hold.commands().deadline();
+        return hold.commands().promised(hold.ensureHeldLater(end), end);
+    }
+
     /**
      * Runs a command on the server only if the lock is held at that moment, in one step. It is sent once: after a
      * {@link NoConnectionException} it may have been done or not.
@@ -147,6 +153,12 @@ public final class HeldLock implements AutoCloseable {
         hold.renew(length);
     }
 
+    /** Begins a lease as {@link #renew} does, and blocks no thread: the future has the errors. */
+    public CompletableFuture<Void> renewAsync(Duration length) {
+        long end = hold.commands().deadline();
+        return hold.commands().promised(hold.renewLater(length, end), end);
+    }
+
     /**
      * Releases the lock. If the server does not answer in time, it is released as soon as the server can be reached.
      *
@@ -177,6 +189,14 @@ public final class HeldLock implements AutoCloseable {
     public void releaseAfter(Duration length) {
         hold.releaseAfter(length);
         found.clean();
+    }
+
+    /** Gives the lock up as {@link #releaseAfter} does, and blocks no thread: the future has the errors. */
+    public CompletableFuture<Void> releaseAfterAsync(Duration length) {
+        Promises promises = hold.commands().promises;
+        CompletableFuture<Void> released = promises.of(hold.releaseLaterAfter(length, promises));
+        found.clean(); // it is not held any more
+        return released;
     }
 
     /** {@link #unlock()}, unless that was called before. So a try-with-resources block fails if the lock was lost inside of it. */

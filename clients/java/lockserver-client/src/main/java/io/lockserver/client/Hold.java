@@ -90,19 +90,43 @@ final class Hold {
     }
 
     void ensureHeld() {
+        if (isToBeAsked()) {
+            long until = commands().deadline();
+            commands().get(askWhetherHeld(until), until);
+        }
+        throwIfOver();
+    }
+
+    /** The same without blocking a thread, up to a moment of System.nanoTime. */
+    CompletableFuture<Void> ensureHeldLater(long until) {
+        try {
+            CompletableFuture<Void> known = isToBeAsked() ? askWhetherHeld(until) : CompletableFuture.completedFuture(null);
+            return known.thenRun(this::throwIfOver);
+        } catch (LockLostException | LockReleasedException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    /** Whether only the server knows that the lock is held. If it is over, that is thrown. */
+    private boolean isToBeAsked() {
         throwIfOver();
         if (lease != null && end - System.nanoTime() <= 0) {
             loseNow(0, LossReason.EXPIRED);
-        } else if (lease == null && (!keeper.isSure() || isInDoubt())) {
-            long until = keeper.commands().deadline();
-            for (int i = 0; i < tokens.length; i++) {
-                if (isGone(keeper.commands().again(until, wish.check(i, owner.name, tokens, false)))) {
+        }
+        return lease == null && (!keeper.isSure() || isInDoubt());
+    }
+
+    private CompletableFuture<Void> askWhetherHeld(long until) {
+        CompletableFuture<Void> asked = CompletableFuture.completedFuture(null);
+        for (int n = 0; n < tokens.length; n++) {
+            int i = n;
+            asked = asked.thenCompose(before -> commands().askAgain(until, wish.check(i, owner.name, tokens, false))).thenAccept(reply -> {
+                if (isGone(reply)) {
                     loseNow(i, LossReason.STALE);
                 }
-            }
-            inDoubtFrom = 0; // if it is held, that has confirmed it
+            });
         }
-        throwIfOver();
+        return asked.thenRun(() -> inDoubtFrom = 0); // if it is held, that has confirmed it
     }
 
     private boolean isInDoubt() {
@@ -157,25 +181,44 @@ final class Hold {
     }
 
     void renew(Duration length) {
+        long until = commands().deadline();
+        commands().get(renewLater(length, until), until);
+    }
+
+    /** The same without blocking a thread, up to a moment of System.nanoTime. */
+    CompletableFuture<Void> renewLater(Duration length, long until) {
         Values.time(length, "a lease");
-        throwIfOver();
-        long until = keeper.commands().deadline();
-        for (int i = 0; i < tokens.length; i++) {
-            long began = System.nanoTime();
-            if (isGone(keeper.commands().again(until, wish.renewal(i, owner.name, tokens, length)))) {
-                loseNow(i, LossReason.EXPIRED);
-                throwIfOver();
+        try {
+            throwIfOver();
+        } catch (LockLostException | LockReleasedException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+        CompletableFuture<Void> renewed = CompletableFuture.completedFuture(null);
+        for (int n = 0; n < tokens.length; n++) {
+            int i = n;
+            renewed = renewed.thenCompose(before -> {
+                long began = System.nanoTime();
+                return commands().askAgain(until, wish.renewal(i, owner.name, tokens, length)).thenAccept(reply -> renewed(i, length, began, reply));
+            });
+        }
+        return renewed;
+    }
+
+    /** Takes the reply to the renewal of a key, which was sent at a moment. */
+    private void renewed(int i, Duration length, long began, Object reply) {
+        if (isGone(reply)) {
+            loseNow(i, LossReason.EXPIRED);
+            throwIfOver();
+        }
+        keeper.mu.lock();
+        try {
+            lease = length;
+            inDoubtFrom = 0;
+            if (loss == null && !released && i == 0) {
+                endsAt(began + length.toNanos());
             }
-            keeper.mu.lock();
-            try {
-                lease = length;
-                inDoubtFrom = 0;
-                if (loss == null && !released && i == 0) {
-                    endsAt(began + length.toNanos());
-                }
-            } finally {
-                keeper.mu.unlock();
-            }
+        } finally {
+            keeper.mu.unlock();
         }
     }
 
@@ -185,7 +228,10 @@ final class Hold {
 
     /** Releases without waiting for the answer. The future has the errors of {@link HeldLock#unlock}. */
     CompletableFuture<Void> unlockLater(Promises promises) {
-        String[] words = wish.release(owner.name, tokens);
+        return releaseLater(wish.release(owner.name, tokens), promises);
+    }
+
+    private CompletableFuture<Void> releaseLater(String[] words, Promises promises) {
         CompletableFuture<Void> released = new CompletableFuture<>();
         Debts.Debt done;
         try {
@@ -207,14 +253,21 @@ final class Hold {
     }
 
     void releaseAfter(Duration length) {
+        release(releaseWith(length));
+    }
+
+    /** The same without waiting for the answer. */
+    CompletableFuture<Void> releaseLaterAfter(Duration length, Promises promises) {
+        return releaseLater(releaseWith(length), promises);
+    }
+
+    /** The command that has the server keep the lock for so long and no longer. */
+    private String[] releaseWith(Duration length) {
         if (tokens.length > 1) {
             throw new IllegalStateException("this is for a lock of one key");
         }
-        if (Objects.requireNonNull(length, "a lease is null").isNegative() || Values.delay(length, "a lease").toMillis() < 1) {
-            unlock();
-        } else {
-            release(wish.renewal(0, owner.name, tokens, length));
-        }
+        boolean now = Objects.requireNonNull(length, "a lease is null").isNegative() || Values.delay(length, "a lease").toMillis() < 1;
+        return now ? wish.release(owner.name, tokens) : wish.renewal(0, owner.name, tokens, length);
     }
 
     private void release(String[] words) {
@@ -258,7 +311,7 @@ final class Hold {
             throw lost(0, LossReason.STALE);
         }
         if (keeper.observer != LockClient.NO_OBSERVER) {
-            keeper.tell(() -> wish.keys().forEach(key -> keeper.observer.released(key, heldFor())));
+            wish.keys().forEach(key -> keeper.tell(() -> keeper.observer.released(key, heldFor())));
         }
     }
 

@@ -3,8 +3,10 @@ package io.lockserver.client;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -22,6 +24,8 @@ final class LatchWaits {
     private static final class Watch {
         final String key;
         final CompletableFuture<Void> opened = new CompletableFuture<>();
+        /** The futures of callers that no thread waits for. */
+        final Set<CompletableFuture<Boolean>> promises = new HashSet<>();
         int callers;
         /** When the server has said last that the latch is closed, by System.nanoTime. */
         volatile long heard = System.nanoTime();
@@ -55,7 +59,7 @@ final class LatchWaits {
                     watch.opened.get(Math.min(left, keeper.limit.toNanos()), TimeUnit.NANOSECONDS);
                     return true;
                 } catch (TimeoutException e) {
-                    if (System.nanoTime() - watch.heard > keeper.limit.plus(PAUSE).toNanos()) {
+                    if (isSilent(watch)) {
                         throw keeper.silence("the latch " + key);
                     }
                 }
@@ -64,6 +68,57 @@ final class LatchWaits {
             throw Waits.thrown(e);
         } finally {
             leave(watch);
+        }
+    }
+
+    /** Waits as {@link #await} does, and blocks no thread. A caller that completes the future by itself gives up the wait. */
+    void later(String key, Duration limit, CompletableFuture<Boolean> promise) {
+        Watch watch;
+        try {
+            watch = enter(key);
+        } catch (ClientClosedException e) {
+            keeper.commands().promises.run(() -> promise.completeExceptionally(e));
+            return;
+        }
+        keeper.mu.lock();
+        watch.promises.add(promise);
+        boolean over = watch.opened.isDone();
+        keeper.mu.unlock();
+        promise.whenComplete((open, error) -> leave(watch, promise));
+        if (over) { // it was opened in between
+            complete(watch);
+        }
+        Promises promises = keeper.commands().promises;
+        promises.unless(promise, Waits.saturated(limit), () -> promises.run(() -> promise.complete(false)));
+    }
+
+    /** Has the futures of a latch what its watch has. */
+    private void complete(Watch watch) {
+        keeper.commands().promises.run(() -> watch.opened.whenComplete((open, error) -> promises(watch).forEach(promise -> {
+            if (error == null) {
+                promise.complete(true);
+            } else {
+                promise.completeExceptionally(error);
+            }
+        })));
+    }
+
+    private List<CompletableFuture<Boolean>> promises(Watch watch) {
+        keeper.mu.lock();
+        try {
+            return List.copyOf(watch.promises);
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    private void leave(Watch watch, CompletableFuture<Boolean> promise) {
+        keeper.mu.lock();
+        try {
+            watch.promises.remove(promise);
+            leave(watch);
+        } finally {
+            keeper.mu.unlock();
         }
     }
 
@@ -110,12 +165,27 @@ final class LatchWaits {
         try {
             scheduled = false;
             if (!watches.isEmpty()) {
+                endSilent();
                 readAll();
                 schedule();
             }
         } finally {
             keeper.mu.unlock();
         }
+    }
+
+    /** Ends the futures of latches that the server has said nothing of for too long; the caller holds mu. */
+    private void endSilent() {
+        for (Watch watch : watches.values()) {
+            if (isSilent(watch)) {
+                List<CompletableFuture<Boolean>> all = List.copyOf(watch.promises);
+                keeper.commands().promises.run(() -> all.forEach(promise -> promise.completeExceptionally(keeper.silence("the latch " + watch.key))));
+            }
+        }
+    }
+
+    private boolean isSilent(Watch watch) {
+        return System.nanoTime() - watch.heard > keeper.limit.plus(PAUSE).toNanos();
     }
 
     /** Reads all latches, by a new connection perhaps; the caller holds mu. */
@@ -145,6 +215,7 @@ final class LatchWaits {
         watch.heard = System.nanoTime();
         if (error != null) {
             watch.opened.completeExceptionally(Errors.meaning((ServerException) error));
+            complete(watch);
         } else if (Long.valueOf(0).equals(value)) {
             open(watch);
         }
@@ -159,6 +230,7 @@ final class LatchWaits {
             keeper.mu.unlock();
         }
         watch.opened.complete(null);
+        complete(watch);
     }
 
     /** Takes the push that keys have changed; null: all have. */

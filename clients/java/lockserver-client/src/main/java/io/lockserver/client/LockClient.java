@@ -2,11 +2,14 @@ package io.lockserver.client;
 
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
@@ -22,6 +25,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisURI;
@@ -40,6 +44,8 @@ public final class LockClient implements AutoCloseable {
     /** What hears nothing; the client knows it, and then wakes no thread to tell it. */
     static final LockObserver NO_OBSERVER = new LockObserver() {
     };
+    /** How many limiters the server takes units of in one step. */
+    private static final int MOST_LIMITS = 64;
     private static final String LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
 
     private final Keeper keeper;
@@ -51,6 +57,7 @@ public final class LockClient implements AutoCloseable {
     private final AtomicBoolean ended = new AtomicBoolean();
     private final ThreadLocks threadLocks = new ThreadLocks(this);
     private final LockFutures futures;
+    private final Inspection inspection;
 
     private LockClient(Builder settings) {
         String prefix = settings.name + ":" + random() + ":";
@@ -63,6 +70,7 @@ public final class LockClient implements AutoCloseable {
         executor = threads;
         dialer = new Dialer(settings.uris, prefix.substring(0, prefix.length() - 1), settings.options, executor);
         commands = new Commands(dialer, settings.timeout, executor, timer);
+        inspection = new Inspection(commands);
         keeper = new Keeper(dialer, commands, prefix, settings.timeout, observer, timer, executor);
         futures = new LockFutures(keeper, commands.promises, observer);
         boolean started = false;
@@ -218,7 +226,7 @@ public final class LockClient implements AutoCloseable {
     }
 
     /** The key was checked. */
-    private HeldLock take(String key, LockOptions options) throws InterruptedException {
+    HeldLock take(String key, LockOptions options) throws InterruptedException {
         return acquire(owner(options), lockOf(key, options), options.waitLimit());
     }
 
@@ -251,6 +259,23 @@ public final class LockClient implements AutoCloseable {
 
     /** Takes several locks in one moment, or none of them. While it waits it holds none, so the order of the keys is of no matter. */
     public HeldLock acquireAll(Collection<String> keys, LockOptions options) throws InterruptedException {
+        return takeAll(names(keys), options);
+    }
+
+    /** The same for binary keys. */
+    public HeldLock acquireAll(byte[][] keys, LockOptions options) throws InterruptedException {
+        return takeAll(names(keys), options);
+    }
+
+    private static Stream<String> names(Collection<String> keys) {
+        return Objects.requireNonNull(keys, "the keys are null").stream().map(key -> Values.name(key, "a key"));
+    }
+
+    private static Stream<String> names(byte[][] keys) {
+        return Arrays.stream(Objects.requireNonNull(keys, "the keys are null")).map(key -> Values.name(key, "a key"));
+    }
+
+    private HeldLock takeAll(Stream<String> keys, LockOptions options) throws InterruptedException {
         Wish wish = allOf(keys, options);
         try {
             return acquire(owner(options), wish, options.waitLimit());
@@ -259,9 +284,8 @@ public final class LockClient implements AutoCloseable {
         }
     }
 
-    private static Wish allOf(Collection<String> keys, LockOptions options) {
-        Objects.requireNonNull(keys, "the keys are null");
-        List<String> sorted = keys.stream().map(key -> Values.name(key, "a key")).distinct().sorted().toList();
+    private static Wish allOf(Stream<String> keys, LockOptions options) {
+        List<String> sorted = keys.distinct().sorted().toList();
         if (sorted.isEmpty()) {
             throw new IllegalArgumentException("there is no key to lock");
         }
@@ -291,8 +315,22 @@ public final class LockClient implements AutoCloseable {
         return optional(lockAsync(key, options));
     }
 
+    /** The same for a binary key. */
+    public CompletableFuture<Optional<HeldLock>> tryLockAsync(byte[] key, LockOptions options) {
+        return optional(lockAsync(key, options));
+    }
+
     /** Takes several locks as {@link #acquireAll} does, and blocks no thread; see {@link #lockAsync}. */
     public CompletableFuture<HeldLock> acquireAllAsync(Collection<String> keys, LockOptions options) {
+        return takeAllLater(names(keys), options);
+    }
+
+    /** The same for binary keys. */
+    public CompletableFuture<HeldLock> acquireAllAsync(byte[][] keys, LockOptions options) {
+        return takeAllLater(names(keys), options);
+    }
+
+    private CompletableFuture<HeldLock> takeAllLater(Stream<String> keys, LockOptions options) {
         return acquireAsync(owner(options), allOf(keys, options), options.waitLimit());
     }
 
@@ -304,7 +342,14 @@ public final class LockClient implements AutoCloseable {
      * @param task must not block; it runs on a thread of the client
      */
     public <T> CompletableFuture<T> lockedAsync(String key, LockOptions options, Function<? super HeldLock, ? extends CompletionStage<T>> task) {
-        return futures.whileHeld(lockAsync(key, options), Objects.requireNonNull(task, "the task is null"));
+        Objects.requireNonNull(task, "the task is null");
+        return futures.whileHeld(lockAsync(key, options), task);
+    }
+
+    /** The same for a binary key. */
+    public <T> CompletableFuture<T> lockedAsync(byte[] key, LockOptions options, Function<? super HeldLock, ? extends CompletionStage<T>> task) {
+        Objects.requireNonNull(task, "the task is null");
+        return futures.whileHeld(lockAsync(key, options), task);
     }
 
     /**
@@ -326,6 +371,11 @@ public final class LockClient implements AutoCloseable {
         return threadLocks.lock(Values.name(key, "a key"), false, Values.time(lease, "a lease"));
     }
 
+    /** The same for a binary key. */
+    public Lock asLock(byte[] key, Duration lease) {
+        return threadLocks.lock(Values.name(key, "a key"), false, Values.time(lease, "a lease"));
+    }
+
     /**
      * Many readers or one writer, in one queue. A thread that writes may also read, and then give up writing. One that reads
      * cannot begin to write: {@code lock} throws {@link DeadlockException}.
@@ -334,8 +384,18 @@ public final class LockClient implements AutoCloseable {
         return threadLocks.readWrite(Values.name(key, "a key"), null);
     }
 
+    /** The same for a binary key. */
+    public ReadWriteLock readWrite(byte[] key) {
+        return threadLocks.readWrite(Values.name(key, "a key"), null);
+    }
+
     /** What the calling thread holds by {@link #asLock} or a write lock: its token, {@code guard} and so on. */
     public Optional<HeldLock> heldByThread(String key) {
+        return Optional.ofNullable(threadLocks.held(Values.name(key, "a key"), false));
+    }
+
+    /** The same for a binary key. */
+    public Optional<HeldLock> heldByThread(byte[] key) {
         return Optional.ofNullable(threadLocks.held(Values.name(key, "a key"), false));
     }
 
@@ -347,6 +407,15 @@ public final class LockClient implements AutoCloseable {
      * @throws DeadlockException if the thread holds it shared and wants it for itself
      */
     public HeldLock lockByThread(String key, LockOptions options) throws InterruptedException {
+        return takeByThread(Values.name(key, "a key"), options);
+    }
+
+    /** The same for a binary key. */
+    public HeldLock lockByThread(byte[] key, LockOptions options) throws InterruptedException {
+        return takeByThread(Values.name(key, "a key"), options);
+    }
+
+    private HeldLock takeByThread(String key, LockOptions options) throws InterruptedException {
         if (Objects.requireNonNull(options, "the options are null").owner() != null) {
             throw new IllegalArgumentException("the owner is the thread's own");
         }
@@ -364,7 +433,12 @@ public final class LockClient implements AutoCloseable {
      * @throws LockLostException if the lock was lost
      */
     public void unlockByThread(String key, boolean shared) {
-        threadLocks.release(key, shared);
+        threadLocks.release(Values.name(key, "a key"), shared);
+    }
+
+    /** The same for a binary key. */
+    public void unlockByThread(byte[] key, boolean shared) {
+        threadLocks.release(Values.name(key, "a key"), shared);
     }
 
     /** A semaphore of so many permits. */
@@ -397,9 +471,68 @@ public final class LockClient implements AutoCloseable {
         return new Limiter(commands, keeper.rates, Values.name(key, "a key"), burst, count, period);
     }
 
+    /** Takes a unit of each of several limiters in one step, or of none; see {@link #takeLimits(List, long)}. */
+    public Limiter.Decisions takeLimits(List<Limiter> limiters) {
+        return takeLimits(limiters, 1);
+    }
+
+    /**
+     * Takes units of several limiters in one step: so many of each, or none of any. 0 only looks. It is sent once: after
+     * {@link NoConnectionException} they may be taken.
+     *
+     * @param limiters of this client, 64 at most, each key once
+     */
+    public Limiter.Decisions takeLimits(List<Limiter> limiters, long cost) {
+        return together(limiters, cost).take(cost);
+    }
+
+    /** The same as soon as all have the units, for at most so long; the rest is as in {@link Limiter#take(long, Duration)}. */
+    public Limiter.Decisions takeLimits(List<Limiter> limiters, long cost, Duration wait) throws InterruptedException {
+        return together(limiters, cost).take(cost, Values.wait(wait, "a wait"));
+    }
+
+    /** Takes units as {@link #takeLimits(List, long)} does, and blocks no thread: the future has the decision, or the error. */
+    public CompletableFuture<Limiter.Decisions> takeLimitsAsync(List<Limiter> limiters, long cost) {
+        return together(limiters, cost).takeLater(cost);
+    }
+
+    /**
+     * Takes units as {@link #takeLimits(List, long, Duration)} does, and blocks no thread. Cancelling the future gives up the wait; units
+     * that were granted meanwhile are taken.
+     */
+    public CompletableFuture<Limiter.Decisions> takeLimitsAsync(List<Limiter> limiters, long cost, Duration wait) {
+        return together(limiters, cost).takeLater(cost, Values.wait(wait, "a wait"));
+    }
+
+    private Rates<Limiter.Decisions> together(List<Limiter> limiters, long cost) {
+        int count = Objects.requireNonNull(limiters, "the limiters are null").size();
+        if (count < 1 || count > MOST_LIMITS) {
+            throw new IllegalArgumentException(count + " limiters, and one call takes 1 to " + MOST_LIMITS);
+        }
+        List<String> words = new ArrayList<>(List.of("LIMIT.MTAKE", Integer.toString(count)));
+        Set<String> keys = new HashSet<>();
+        for (Limiter limiter : limiters) {
+            Objects.requireNonNull(limiter, "a limiter is null").fits(cost);
+            if (!limiter.isOf(commands)) {
+                throw new IllegalArgumentException("the limiter \"" + limiter.key() + "\" is of another client");
+            }
+            if (!keys.add(limiter.key())) {
+                throw new IllegalArgumentException("the limiter \"" + limiter.key() + "\" is there twice");
+            }
+            words.addAll(limiter.terms());
+        }
+        words.add("COST");
+        return new Rates<>(commands, keeper.rates, limiters.get(0).key(), words.toArray(String[]::new), Limiter.Decisions.MEANING);
+    }
+
     /** Entries that the server adds to a stream later. */
     public DelayedEntries delay(String stream) {
-        return new DelayedEntries(commands, stream);
+        return new DelayedEntries(commands, Values.name(stream, "a stream"));
+    }
+
+    /** The same for a stream with a binary key. */
+    public DelayedEntries delay(byte[] stream) {
+        return new DelayedEntries(commands, Values.name(stream, "a stream"));
     }
 
     /**
@@ -412,12 +545,22 @@ public final class LockClient implements AutoCloseable {
 
     /** The same with options. */
     public Worker worker(String stream, String group, WorkerOptions options, Worker.Handler handler) {
-        return new Worker(commands, stream, group, options, handler);
+        return new Worker(commands, Values.name(stream, "a stream"), group, options, handler);
+    }
+
+    /** The same for a stream with a binary key. */
+    public Worker worker(byte[] stream, String group, WorkerOptions options, Worker.Handler handler) {
+        return new Worker(commands, Values.name(stream, "a stream"), group, options, handler);
     }
 
     /** The flash sale of a voucher. */
     public Sale sale(String voucher) {
-        return new Sale(commands, voucher);
+        return new Sale(commands, Values.name(voucher, "a voucher"));
+    }
+
+    /** The same for a binary voucher. */
+    public Sale sale(byte[] voucher) {
+        return new Sale(commands, Values.name(voucher, "a voucher"));
     }
 
     /**
@@ -432,9 +575,20 @@ public final class LockClient implements AutoCloseable {
         new Campaign(this, Values.name(key, "a key")).run(Objects.requireNonNull(task, "the task is null"));
     }
 
+    /** The same for a binary key. */
+    public void campaign(byte[] key, Campaign.Task task) throws Exception {
+        new Campaign(this, Values.name(key, "a key")).run(Objects.requireNonNull(task, "the task is null"));
+    }
+
     /** Sends any other command over the second connection, once; a reply is a Long, a String, a Double, a Boolean, null, or a List. */
     public Object command(String... words) {
         return commands.once(Values.command(words));
+    }
+
+    /** Sends any other command as {@link #command} does, without blocking a thread. */
+    public CompletableFuture<Object> commandAsync(String... words) {
+        long end = commands.deadline();
+        return commands.promised(commands.askOnce(end, Values.command(words)), end);
     }
 
     /** Whether the attached connection is there now. Locks outlive a short break of it. */
@@ -464,26 +618,42 @@ public final class LockClient implements AutoCloseable {
 
     /** Whether any owner holds a key, of any client. */
     public boolean isLocked(String key) {
-        return isHeld(Values.name(key, "a key"));
+        return inspection.now(inspection::isHeld, Values.name(key, "a key"));
     }
 
     /** The same for a binary key. */
     public boolean isLocked(byte[] key) {
-        return isHeld(Values.name(key, "a key"));
+        return inspection.now(inspection::isHeld, Values.name(key, "a key"));
     }
 
-    private boolean isHeld(String key) {
-        return LockInfo.of(commands.again("LOCK.INFO", key, "COUNT", "1")).filter(info -> !info.holders().isEmpty()).isPresent();
+    /** Whether any owner holds a key, without blocking a thread. */
+    public CompletableFuture<Boolean> isLockedAsync(String key) {
+        return inspection.later(inspection::isHeld, Values.name(key, "a key"));
+    }
+
+    /** The same for a binary key. */
+    public CompletableFuture<Boolean> isLockedAsync(byte[] key) {
+        return inspection.later(inspection::isHeld, Values.name(key, "a key"));
     }
 
     /** The holders and the waiters of a key; empty: it is free. */
     public Optional<LockInfo> info(String key) {
-        return LockInfo.of(commands.again("LOCK.INFO", Values.name(key, "a key")));
+        return inspection.now(inspection::info, Values.name(key, "a key"));
     }
 
     /** The same for a binary key. */
     public Optional<LockInfo> info(byte[] key) {
-        return LockInfo.of(commands.again("LOCK.INFO", Values.name(key, "a key")));
+        return inspection.now(inspection::info, Values.name(key, "a key"));
+    }
+
+    /** The holders and the waiters of a key, without blocking a thread. */
+    public CompletableFuture<Optional<LockInfo>> infoAsync(String key) {
+        return inspection.later(inspection::info, Values.name(key, "a key"));
+    }
+
+    /** The same for a binary key. */
+    public CompletableFuture<Optional<LockInfo>> infoAsync(byte[] key) {
+        return inspection.later(inspection::info, Values.name(key, "a key"));
     }
 
     /**
@@ -491,21 +661,22 @@ public final class LockClient implements AutoCloseable {
      * has seen, so a later one keeps the lock also if an answer was lost.
      */
     public boolean forceUnlock(String key) {
-        return force(Values.name(key, "a key"));
+        return inspection.now(inspection::force, Values.name(key, "a key"));
     }
 
     /** The same for a binary key. */
     public boolean forceUnlock(byte[] key) {
-        return force(Values.name(key, "a key"));
+        return inspection.now(inspection::force, Values.name(key, "a key"));
     }
 
-    private boolean force(String key) {
-        long end = commands.deadline();
-        List<LockInfo.Holder> holders = LockInfo.of(commands.again(end, "LOCK.INFO", key)).map(LockInfo::holders).orElse(List.of());
-        for (LockInfo.Holder holder : holders) {
-            commands.again(end, "LOCK.FORCE", key, "OWNER", holder.owner());
-        }
-        return !holders.isEmpty();
+    /** Releases a lock of any owner as {@link #forceUnlock(String)} does, without blocking a thread. */
+    public CompletableFuture<Boolean> forceUnlockAsync(String key) {
+        return inspection.later(inspection::force, Values.name(key, "a key"));
+    }
+
+    /** The same for a binary key. */
+    public CompletableFuture<Boolean> forceUnlockAsync(byte[] key) {
+        return inspection.later(inspection::force, Values.name(key, "a key"));
     }
 
     /** How many calls wait for a lock now. */
@@ -572,10 +743,10 @@ public final class LockClient implements AutoCloseable {
         long began = System.nanoTime();
         try {
             HeldLock lock = new HeldLock(keeper.waits.request(owner, wish, wait), Log.caller());
-            tell(() -> wish.keys().forEach(key -> observer.acquired(key, Duration.ofNanos(System.nanoTime() - began))));
+            wish.keys().forEach(key -> tell(() -> observer.acquired(key, Duration.ofNanos(System.nanoTime() - began))));
             return lock;
         } catch (LockException | InterruptedException e) {
-            tell(() -> wish.keys().forEach(key -> observer.refused(key, Duration.ofNanos(System.nanoTime() - began), e)));
+            wish.keys().forEach(key -> tell(() -> observer.refused(key, Duration.ofNanos(System.nanoTime() - began), e)));
             throw e;
         }
     }

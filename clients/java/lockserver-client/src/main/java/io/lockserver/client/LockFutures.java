@@ -56,7 +56,7 @@ final class LockFutures {
         Duration waited = Duration.ofNanos(System.nanoTime() - began);
         if (error != null) {
             RuntimeException cause = promise.isCancelled() ? new CancellationException() : Call.cause(error);
-            LockClient.tell(() -> asked.wish.keys().forEach(key -> observer.refused(key, waited, cause)));
+            asked.wish.keys().forEach(key -> LockClient.tell(() -> observer.refused(key, waited, cause)));
             promise.completeExceptionally(cause);
             return;
         }
@@ -64,7 +64,7 @@ final class LockFutures {
             hold.unlockLater(promises);
             return;
         }
-        LockClient.tell(() -> asked.wish.keys().forEach(key -> observer.acquired(key, waited)));
+        asked.wish.keys().forEach(key -> LockClient.tell(() -> observer.acquired(key, waited)));
         if (!promise.complete(new HeldLock(hold, place))) {
             hold.unlockLater(promises);
         }

@@ -43,12 +43,35 @@ public final class LockSemaphore {
 
     /** Sets the number of permits; nothing is taken from holders. False: there is no such semaphore now. */
     public boolean resize(int permits) {
-        return Long.valueOf(1).equals(commands.again("SEM.RESIZE", key, Long.toString(Values.number(permits, 1, "a limit"))));
+        return isResized(commands.again(resizing(permits)));
+    }
+
+    /** Sets the number of permits as {@link #resize} does, without blocking a thread. */
+    public CompletableFuture<Boolean> resizeAsync(int permits) {
+        long end = commands.deadline();
+        return commands.promised(commands.askAgain(end, resizing(permits)).thenApply(LockSemaphore::isResized), end);
+    }
+
+    private String[] resizing(int permits) {
+        return new String[] {"SEM.RESIZE", key, Long.toString(Values.number(permits, 1, "a limit"))};
+    }
+
+    private static boolean isResized(Object reply) {
+        return Long.valueOf(1).equals(reply);
     }
 
     /** The permits with their holders and waiters; empty: no owner holds a permit. */
     public Optional<Info> info() {
-        Object reply = commands.again("SEM.INFO", key);
+        return info(commands.again("SEM.INFO", key));
+    }
+
+    /** The permits with their holders and waiters, without blocking a thread. */
+    public CompletableFuture<Optional<Info>> infoAsync() {
+        long end = commands.deadline();
+        return commands.promised(commands.askAgain(end, "SEM.INFO", key).thenApply(LockSemaphore::info), end);
+    }
+
+    private static Optional<Info> info(Object reply) {
         Map<String, Object> fields = LockInfo.map(reply);
         return LockInfo.of(reply).map(info -> new Info(LockInfo.number(fields.get("limit"), 0), LockInfo.number(fields.get("available"), 0),
                 LockInfo.number(fields.get("used"), 0), info.holders(), info.waiters()));

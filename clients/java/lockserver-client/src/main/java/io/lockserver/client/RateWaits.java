@@ -22,16 +22,19 @@ final class RateWaits {
 
     private static final class Request {
         final String owner;
+        /** The key of the limiter, or of the first one. */
+        final String key;
         /** The command without the words behind WAIT. */
         final String[] command;
         final long end;
-        /** The reply of LIMIT.TAKE; null: the time was over. */
+        /** The reply of the command; null: the time was over. */
         final CompletableFuture<List<?>> result = new CompletableFuture<>();
         Wire by;
         volatile boolean placed;
 
-        Request(String owner, String[] command, long end) {
+        Request(String owner, String key, String[] command, long end) {
             this.owner = owner;
+            this.key = key;
             this.command = command;
             this.end = end;
         }
@@ -54,11 +57,12 @@ final class RateWaits {
     /**
      * Waits for units.
      *
-     * @param command LIMIT.TAKE with its arguments, without WAIT
+     * @param key that of the limiter, or of the first one
+     * @param command LIMIT.TAKE or LIMIT.MTAKE with its arguments, without WAIT
      * @return the reply; null: the time was over before
      */
-    List<?> take(String[] command, Duration wait) throws InterruptedException {
-        Request asked = begin(command, wait);
+    List<?> take(String key, String[] command, Duration wait) throws InterruptedException {
+        Request asked = begin(key, command, wait);
         try {
             return await(asked);
         } catch (TimeoutException e) {
@@ -71,13 +75,13 @@ final class RateWaits {
     }
 
     /** Waits for units as {@link #take} does, and blocks no thread. Cancelling the future gives up the wait. */
-    CompletableFuture<List<?>> later(String[] command, Duration wait, Promises promises) {
-        Request asked = begin(command, wait);
+    CompletableFuture<List<?>> later(String key, String[] command, Duration wait, Promises promises) {
+        Request asked = begin(key, command, wait);
         long most = asked.end + GRACE_NS - System.nanoTime();
         if (most > keeper.limit.toNanos()) {
             promises.unless(asked.result, keeper.limit.toNanos(), () -> {
                 if (!asked.placed) {
-                    asked.result.completeExceptionally(keeper.silence("units of " + asked.command[1]));
+                    asked.result.completeExceptionally(keeper.silence("units of " + asked.key));
                 }
             });
         }
@@ -86,8 +90,8 @@ final class RateWaits {
         return asked.result;
     }
 
-    private Request begin(String[] command, Duration wait) {
-        Request asked = new Request(keeper.newOwner().name, command, System.nanoTime() + Waits.saturated(wait));
+    private Request begin(String key, String[] command, Duration wait) {
+        Request asked = new Request(keeper.newOwner().name, key, command, System.nanoTime() + Waits.saturated(wait));
         keeper.mu.lock();
         try {
             if (keeper.isClosing()) {
@@ -110,7 +114,7 @@ final class RateWaits {
                 return asked.result.get(keeper.limit.toNanos(), TimeUnit.NANOSECONDS);
             } catch (TimeoutException e) {
                 if (!asked.placed) {
-                    throw keeper.silence("units of " + asked.command[1]);
+                    throw keeper.silence("units of " + asked.key);
                 }
             }
         }
@@ -122,7 +126,7 @@ final class RateWaits {
         keeper.mu.lock();
         try {
             if (requests.remove(asked.owner, asked)) {
-                keeper.debts.owe(List.<String[]>of(new String[] {"LOCK.CANCEL", asked.command[1], asked.owner}));
+                keeper.debts.owe(List.<String[]>of(new String[] {"LOCK.CANCEL", asked.key, asked.owner}));
             }
         } finally {
             keeper.mu.unlock();
@@ -199,7 +203,7 @@ final class RateWaits {
             switch (reason) {
                 case "failover" -> send(asked, wire);
                 case "timeout" -> end(asked, null);
-                case "cancelled" -> fail(asked, new NotAcquiredException("the wait for \"" + asked.command[1] + "\" was cancelled"));
+                case "cancelled" -> fail(asked, new NotAcquiredException("the wait for \"" + asked.key + "\" was cancelled"));
                 default -> fail(asked, new ServerException("ERR the server has ended the wait: " + reason));
             }
         } finally {
@@ -211,7 +215,7 @@ final class RateWaits {
     void endQueued() {
         for (Request asked : new ArrayList<>(requests.values())) {
             if (asked.placed) {
-                asked.result.completeExceptionally(keeper.silence("units of " + asked.command[1])); // the caller leaves
+                asked.result.completeExceptionally(keeper.silence("units of " + asked.key)); // the caller leaves
             }
         }
     }

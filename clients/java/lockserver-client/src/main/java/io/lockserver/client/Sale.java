@@ -89,9 +89,10 @@ public final class Sale {
     private final Commands commands;
     private final String voucher;
 
+    /** The voucher was checked. */
     Sale(Commands commands, String voucher) {
         this.commands = commands;
-        this.voucher = Values.name(voucher, "a voucher");
+        this.voucher = voucher;
     }
 
     /**

@@ -67,7 +67,7 @@ final class ThreadLocks {
 
     /** Takes a lock for this thread, or once more. What it took has to be released as often. */
     HeldLock acquire(String key, LockOptions options) throws InterruptedException {
-        return acquire(new Mode(Values.name(key, "a key"), options.shared()), options.lease(), options.trace(), options.waitLimit());
+        return acquire(new Mode(key, options.shared()), options.lease(), options.trace(), options.waitLimit());
     }
 
     private HeldLock acquire(Mode mode, Duration lease, String trace, Duration wait) throws InterruptedException {

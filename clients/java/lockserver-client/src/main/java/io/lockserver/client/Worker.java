@@ -89,9 +89,10 @@ public final class Worker implements Runnable {
     /** By which this waits for new entries; null: there is none. */
     private Wire reading;
 
+    /** The stream was checked. */
     Worker(Commands commands, String stream, String group, WorkerOptions options, Handler handler) {
         this.commands = commands;
-        this.stream = Values.name(stream, "a stream");
+        this.stream = stream;
         this.group = Values.name(group, "a group");
         this.options = Objects.requireNonNull(options, "the options are null");
         this.handler = Objects.requireNonNull(handler, "the handler is null");
