@@ -8,7 +8,8 @@ import org.springframework.aot.hint.TypeReference;
 final class LockserverHints implements RuntimeHintsRegistrar {
     @Override
     public void registerHints(RuntimeHints hints, ClassLoader loader) {
-        for (String name : new String[] {"org.slf4j.LoggerFactory", "io.opentelemetry.api.trace.Span"}) {
+        for (String name : new String[] {"org.slf4j.LoggerFactory", "io.opentelemetry.api.trace.Span",
+                "org.springframework.transaction.support.TransactionSynchronizationManager"}) {
             hints.reflection().registerTypeIfPresent(loader, name, type -> type.onReachableType(TypeReference.of("io.lockserver.client.LockClient")));
         }
     }

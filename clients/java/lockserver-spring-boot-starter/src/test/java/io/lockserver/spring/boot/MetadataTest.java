@@ -4,8 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.beans.PropertyDescriptor;
+import java.io.IOException;
 import java.io.InputStream;
 import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collections;
@@ -13,7 +16,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
 import org.springframework.aot.generate.ClassNameGenerator;
@@ -95,9 +102,25 @@ class MetadataTest {
         }
     }
 
+    /** The classes that the published modules look for by their names. */
+    private static Set<String> lookedFor() throws IOException {
+        Set<String> names = new TreeSet<>();
+        for (String module : List.of("lockserver-client", "lockserver-spring", "lockserver-spring-boot-starter", "shedlock-provider-lockserver")) {
+            try (Stream<Path> files = Files.walk(Path.of("..", module, "src", "main", "java"))) {
+                for (Path file : files.filter(Files::isRegularFile).toList()) {
+                    for (Matcher found = Pattern.compile("Class\\.forName\\(\"([\\w.]+)\"").matcher(Files.readString(file)); found.find();) {
+                        names.add(found.group(1));
+                    }
+                }
+            }
+        }
+        assertTrue(names.size() >= 3 && names.contains("org.slf4j.LoggerFactory"), names::toString);
+        return names;
+    }
+
     /** Boot's work ahead of time for a native image, which a test without GraalVM can do as well. */
     @Test
-    void anApplicationIsPreparedForANativeImage() {
+    void anApplicationIsPreparedForANativeImage() throws Exception {
         try (AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext()) {
             context.register(App.class);
             InMemoryGeneratedFiles files = new InMemoryGeneratedFiles();
@@ -106,6 +129,9 @@ class MetadataTest {
             generation.writeGeneratedContent();
             RuntimeHints hints = generation.getRuntimeHints();
             assertTrue(RuntimeHintsPredicates.reflection().onType(TypeReference.of("org.slf4j.LoggerFactory")).test(hints));
+            for (String name : lookedFor()) {
+                assertTrue(!ClassUtils.isPresent(name, null) || RuntimeHintsPredicates.reflection().onType(TypeReference.of(name)).test(hints), name);
+            }
             assertTrue(RuntimeHintsPredicates.reflection().onType(LockserverProperties.class).test(hints));
             Set<String> classes = files.getGeneratedFiles(Kind.CLASS).keySet();
             assertTrue(classes.stream().anyMatch(name -> name.contains("MetadataTest$Shop$$SpringCGLIB")), classes::toString);
