@@ -12,12 +12,17 @@ import java.lang.annotation.Target;
  * rolls it back.
  *
  * <p>The owner is the thread: a nested call for the same key has the lock at once, and two threads that take two keys in opposite
- * order get a {@code DeadlockException}. A method that returns a {@code CompletionStage} holds the lock until that is completed;
- * the owner is then the call, and one for a key that its thread holds throws {@code IllegalStateException}. Methods whose work goes
- * on in another way are refused when the bean is made: {@code @Async}, a {@code Future}, a {@code Publisher} ({@code Mono},
- * {@code Flux}), a {@code Stream}, an {@code Iterator}.
+ * order get a {@code DeadlockException}.
  *
- * <p>Inside, {@link CurrentLock#get()} is the lock. If the lock was lost meanwhile, the call throws
+ * <p>A method that returns a {@code CompletionStage} holds the lock until that is completed. One that returns a {@code Mono}, a
+ * {@code Flux} or another type that Spring knows as reactive is run for each subscription, which has a lock of its own until it has
+ * completed, has failed, or is cancelled. A loss cancels the work. The owner is then the call or the subscription. For a key that the
+ * thread, or the work around it, holds already, such a call ends with {@code IllegalStateException}.
+ *
+ * <p>Methods with work that goes on in another way are refused when the bean is made: {@code @Async}, a plain {@code Future}, a
+ * {@code Stream}, an {@code Iterator}, a suspending function.
+ *
+ * <p>Inside, {@link CurrentLock#get()} is the lock, and {@link CurrentLock#mono()} in a {@code Mono} or {@code Flux}. If the lock was lost meanwhile, the call throws
  * {@code LockLostException} although the method has returned. If it cannot be acquired, the method is not run, and the call
  * throws what {@code LockClient} throws; an interrupt becomes a {@code LockException}.
  */

@@ -9,19 +9,24 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.BaseStream;
 
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
+import org.reactivestreams.Publisher;
+import org.springframework.aop.ProxyMethodInvocation;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.config.ConfigurableBeanFactory;
 import org.springframework.context.expression.BeanFactoryResolver;
 import org.springframework.context.expression.MethodBasedEvaluationContext;
 import org.springframework.core.DefaultParameterNameDiscoverer;
+import org.springframework.core.ReactiveAdapter;
 import org.springframework.core.ReactiveAdapterRegistry;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.expression.Expression;
@@ -38,6 +43,7 @@ import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockException;
 import io.lockserver.client.LockOptions;
+import reactor.core.publisher.Flux;
 
 /** Takes the lock of a {@link Locked} method around its call. */
 final class LockedInterceptor implements MethodInterceptor {
@@ -54,8 +60,10 @@ final class LockedInterceptor implements MethodInterceptor {
      * How a method is locked.
      *
      * @param added the variables that the key adds to a text, where null would become the text "null"
+     * @param completes the method returns a CompletionStage
+     * @param reactive how the type that the method returns is subscribed to; null: it is no such type
      */
-    private record Plan(Expression key, List<String> added, LockOptions options, boolean completes) {
+    private record Plan(Expression key, List<String> added, LockOptions options, boolean completes, ReactiveAdapter reactive) {
     }
 
     LockedInterceptor(Supplier<LockClient> client, ConfigurableBeanFactory beans) {
@@ -69,6 +77,9 @@ final class LockedInterceptor implements MethodInterceptor {
         Method method = AopUtils.getMostSpecificMethod(call.getMethod(), type);
         Plan plan = plan(method);
         String key = key(plan, call, method);
+        if (plan.reactive != null) {
+            return whileSubscribed(call, key, plan);
+        }
         return plan.completes ? untilCompleted(call, key, plan.options) : inThread(call, key, plan.options);
     }
 
@@ -118,9 +129,10 @@ final class LockedInterceptor implements MethodInterceptor {
 
     private Object untilCompleted(MethodInvocation call, String key, LockOptions options) throws Throwable {
         LockClient locks = client.get();
-        if (locks.heldByThread(key).isPresent()) {
-            throw new IllegalStateException("this thread holds the lock \"" + key + "\", which the call would wait for: its own owner holds it until its end");
+        if (Transactions.isActive()) {
+            return untilCompletedAndCommitted(call, key, options, locks);
         }
+        refuseOfThread(locks, key);
         HeldLock lock = acquire(key, () -> locks.lock(key, options));
         HeldLock before = CurrentLock.set(lock);
         CompletionStage<?> result;
@@ -137,6 +149,67 @@ final class LockedInterceptor implements MethodInterceptor {
             return null;
         }
         return result.whenComplete((value, error) -> lock.close());
+    }
+
+    /** The lock is kept until the stage is completed and the transaction of the caller has ended. Another call in the transaction has it at once. */
+    private static Object untilCompletedAndCommitted(MethodInvocation call, String key, LockOptions options, LockClient locks) throws Throwable {
+        Transactions.Kept kept = Transactions.kept(key, options.shared());
+        if (kept == null) {
+            refuseOfThread(locks, key);
+            kept = Transactions.keep(acquire(key, () -> locks.lock(key, options)), options.shared());
+        }
+        Transactions.Kept lock = kept;
+        lock.begin();
+        HeldLock before = CurrentLock.set(lock.lock());
+        CompletionStage<?> result;
+        try {
+            result = (CompletionStage<?>) call.proceed();
+        } catch (Throwable e) {
+            end(lock::end, e);
+            throw e;
+        } finally {
+            CurrentLock.set(before);
+        }
+        if (result == null) {
+            lock.end();
+            return null;
+        }
+        return result.whenComplete((value, error) -> {
+            try {
+                lock.lock().ensureHeld();
+            } finally {
+                lock.end();
+            }
+        });
+    }
+
+    private static void refuseOfThread(LockClient locks, String key) {
+        if (locks.heldByThread(key).isPresent()) {
+            throw new IllegalStateException("this thread holds the lock \"" + key + "\", which the call would wait for: its own owner holds it until its end");
+        }
+    }
+
+    /** The method runs when the result is subscribed to, and again for each further subscription. Each has a lock of its own. */
+    private Object whileSubscribed(MethodInvocation call, String key, Plan plan) {
+        LockClient locks = client.get();
+        Supplier<CompletableFuture<HeldLock>> acquire = () -> {
+            refuseOfThread(locks, key);
+            return locks.lockAsync(key, plan.options);
+        };
+        Function<HeldLock, Publisher<Object>> work = lock -> {
+            HeldLock before = CurrentLock.set(lock);
+            try {
+                Object result = (call instanceof ProxyMethodInvocation proxied ? proxied.invocableClone() : call).proceed();
+                return result == null ? Flux.empty() : plan.reactive.toPublisher(result);
+            } catch (Throwable e) {
+                return Flux.error(e);
+            } finally {
+                CurrentLock.set(before);
+            }
+        };
+        Flux<Object> alone = ReactiveLocks.held(List.of(key), acquire, work);
+        Flux<Object> locked = Transactions.isPresent() ? ReactiveTransactions.held(key, plan.options.shared(), acquire, work, alone) : alone;
+        return plan.reactive.fromPublisher(plan.reactive.isMultiValue() ? locked : locked.singleOrEmpty());
     }
 
     /** Takes a lock. */
@@ -161,7 +234,8 @@ final class LockedInterceptor implements MethodInterceptor {
     private Plan made(Method method) {
         Locked locked = AnnotatedElementUtils.findMergedAnnotation(method, Locked.class);
         boolean completes = CompletionStage.class.isAssignableFrom(method.getReturnType());
-        refuse(method, completes);
+        ReactiveAdapter reactive = completes ? null : ReactiveAdapterRegistry.getSharedInstance().getAdapter(method.getReturnType());
+        refuse(method, completes || reactive != null);
         LockOptions options = LockOptions.defaults().withWait(locked.waitFor().isEmpty() ? WAIT : duration(locked.waitFor()));
         if (!locked.lease().isEmpty()) {
             options = options.withLease(duration(locked.lease()));
@@ -169,10 +243,11 @@ final class LockedInterceptor implements MethodInterceptor {
         SpelExpression key = parser.parseRaw(locked.key());
         List<String> added = new ArrayList<>();
         look(key.getAST(), method, false, added);
-        return new Plan(key, added, locked.shared() ? options.asShared() : options, completes);
+        return new Plan(key, added, locked.shared() ? options.asShared() : options, completes, reactive);
     }
 
-    private static void refuse(Method method, boolean completes) {
+    /** Refuses a method with work that goes on after the call, unless its end is known. */
+    private static void refuse(Method method, boolean isEndKnown) {
         boolean async = false;
         for (AnnotatedElement element : List.of(method, method.getDeclaringClass())) {
             async |= AnnotatedElementUtils.hasAnnotation(element, Async.class);
@@ -182,10 +257,9 @@ final class LockedInterceptor implements MethodInterceptor {
         }
         Class<?> type = method.getReturnType();
         boolean suspends = Arrays.stream(method.getParameterTypes()).anyMatch(each -> each.getName().equals("kotlin.coroutines.Continuation"));
-        if (!completes && (suspends || ReactiveAdapterRegistry.getSharedInstance().getAdapter(type) != null || Future.class.isAssignableFrom(type) || BaseStream.class.isAssignableFrom(type)
-                || Iterator.class.isAssignableFrom(type) || Callable.class.isAssignableFrom(type))) {
+        if (suspends || !isEndKnown && (Future.class.isAssignableFrom(type) || BaseStream.class.isAssignableFrom(type) || Iterator.class.isAssignableFrom(type) || Callable.class.isAssignableFrom(type))) {
             throw new IllegalStateException("@Locked at " + method + " would end before its work, which goes on behind a " + type.getSimpleName()
-                    + ": return what is done, or a CompletionStage; for a Mono there is ReactiveLocks");
+                    + ": return what is done, a CompletionStage, a Mono or a Flux");
         }
     }
 

@@ -34,8 +34,6 @@ import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
-import reactor.core.publisher.Flux;
-import reactor.core.publisher.Mono;
 
 /** How {@link Locked} is used wrongly, and methods whose work ends later than their call. */
 @LockserverTest
@@ -83,20 +81,6 @@ class LockedUseTest {
     static class WithFuture {
         @Locked(key = "'k'")
         public Future<String> work() {
-            return null;
-        }
-    }
-
-    static class WithMono {
-        @Locked(key = "'k'")
-        public Mono<String> work() {
-            return null;
-        }
-    }
-
-    static class WithFlux {
-        @Locked(key = "'k'")
-        public Flux<String> work() {
             return null;
         }
     }
@@ -174,8 +158,7 @@ class LockedUseTest {
 
     @Test
     void methodsThatALockWouldNotProtectAreRefused(LockClient locks) {
-        for (Class<?> bean : List.of(WithAsync.class, AllAsync.class, WithFuture.class, WithMono.class, WithFlux.class,
-                WithStream.class)) {
+        for (Class<?> bean : List.of(WithAsync.class, AllAsync.class, WithFuture.class, WithStream.class)) {
             String text = assertThrows(BeanCreationException.class, () -> context(locks, bean), bean::getName).getMessage();
             assertTrue(text.contains("would end before its work"), text);
         }

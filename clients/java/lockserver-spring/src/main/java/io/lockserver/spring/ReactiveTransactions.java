@@ -1,0 +1,93 @@
+package io.lockserver.spring;
+
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+import org.reactivestreams.Publisher;
+import org.springframework.core.Ordered;
+import org.springframework.transaction.NoTransactionException;
+import org.springframework.transaction.reactive.TransactionSynchronization;
+import org.springframework.transaction.reactive.TransactionSynchronizationManager;
+
+import io.lockserver.client.HeldLock;
+import io.lockserver.client.LockLostException;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.core.publisher.SignalType;
+
+/** The reactive transaction that a subscription is in: locks are kept until it has ended. It is used only if spring-tx is there. */
+final class ReactiveTransactions {
+    private ReactiveTransactions() {
+    }
+
+    /**
+     * Runs work while the lock of a key is held, and in a transaction until that has ended. A lock that the transaction keeps already is
+     * there at once.
+     *
+     * @param alone runs the work outside of a transaction
+     */
+    static <T> Flux<T> held(String key, boolean shared, Supplier<CompletableFuture<HeldLock>> acquire, Function<? super HeldLock, ? extends Publisher<T>> work,
+            Flux<T> alone) {
+        return TransactionSynchronizationManager.forCurrentTransaction().map(Optional::of)
+                .onErrorResume(NoTransactionException.class, none -> Mono.just(Optional.empty())).flatMapMany(found -> {
+                    if (found.isEmpty() || !found.get().isActualTransactionActive() || !found.get().isSynchronizationActive()) {
+                        return alone;
+                    }
+                    TransactionSynchronizationManager transaction = found.get();
+                    for (TransactionSynchronization each : transaction.getSynchronizations()) {
+                        if (each instanceof Release kept && kept.keeps(key)) {
+                            return kept.shared && !shared ? Flux.error(Transactions.heldShared(key)) : ReactiveLocks.inside(kept.lock, work);
+                        }
+                    }
+                    return kept(transaction, shared, acquire, work);
+                });
+    }
+
+    private static <T> Flux<T> kept(TransactionSynchronizationManager transaction, boolean shared, Supplier<CompletableFuture<HeldLock>> acquire,
+            Function<? super HeldLock, ? extends Publisher<T>> work) {
+        CompletableFuture<HeldLock> acquiring = acquire.get();
+        AtomicBoolean settled = new AtomicBoolean(); // either the transaction has the lock, or it is given up
+        return Mono.fromFuture(acquiring, true).flatMapMany(lock -> {
+            if (settled.compareAndSet(false, true)) {
+                try {
+                    transaction.registerSynchronization(new Release(lock, shared));
+                } catch (IllegalStateException e) { // the transaction has ended
+                    lock.unlockAsync();
+                    return Flux.error(e);
+                }
+            }
+            return ReactiveLocks.inside(lock, work);
+        }).doFinally(end -> {
+            if (end == SignalType.CANCEL && settled.compareAndSet(false, true)) {
+                acquiring.cancel(false);
+                acquiring.thenAccept(HeldLock::unlockAsync);
+            }
+        });
+    }
+
+    /** Releases a lock when the transaction has ended, in whichever way. If it is lost before the commit, that fails. */
+    private record Release(HeldLock lock, boolean shared) implements TransactionSynchronization, Ordered {
+        boolean keeps(String key) {
+            return lock.isHeld() && lock.key().equals(key);
+        }
+
+        @Override
+        public int getOrder() {
+            return LOWEST_PRECEDENCE; // the others write before the lock is looked at
+        }
+
+        @Override
+        public Mono<Void> beforeCommit(boolean readOnly) {
+            return Mono.fromFuture(lock::ensureHeldAsync, true);
+        }
+
+        @Override
+        public Mono<Void> afterCompletion(int status) {
+            // after a loss the commit has failed by it, or came too late for that, and the client's log says so
+            return Mono.fromFuture(lock::unlockAsync, true).onErrorResume(LockLostException.class, lost -> Mono.empty());
+        }
+    }
+}

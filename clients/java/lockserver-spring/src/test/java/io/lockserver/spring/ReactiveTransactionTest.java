@@ -1,0 +1,232 @@
+package io.lockserver.spring;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.transaction.TransactionDefinition;
+import org.springframework.transaction.reactive.AbstractReactiveTransactionManager;
+import org.springframework.transaction.reactive.GenericReactiveTransaction;
+import org.springframework.transaction.reactive.TransactionSynchronizationManager;
+import org.springframework.transaction.reactive.TransactionalOperator;
+import org.springframework.transaction.support.AbstractPlatformTransactionManager;
+import org.springframework.transaction.support.DefaultTransactionStatus;
+import org.springframework.transaction.support.TransactionTemplate;
+
+import io.lockserver.client.LockClient;
+import io.lockserver.client.LockLostException;
+import io.lockserver.test.LockserverTest;
+import io.lockserver.test.TestServer;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.test.StepVerifier;
+
+/** {@link Locked} methods with an end behind their call, inside of a caller's transaction: the lock is kept until the commit. */
+@LockserverTest
+class ReactiveTransactionTest {
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private AnnotationConfigApplicationContext context;
+    private Shop shop;
+    private final AtomicInteger rolledBack = new AtomicInteger();
+    private Object atCommit;
+
+    static class Shop {
+        @Locked(key = "#key", waitFor = "1m")
+        Mono<String> one(String key, Supplier<Mono<String>> work) {
+            return work.get();
+        }
+
+        @Locked(key = "#key", waitFor = "1m", shared = true)
+        Mono<String> shared(String key, Supplier<Mono<String>> work) {
+            return work.get();
+        }
+
+        @Locked(key = "#key", waitFor = "1m")
+        Flux<String> many(String key, Supplier<Flux<String>> work) {
+            return work.get();
+        }
+
+        @Locked(key = "#key", waitFor = "1m")
+        CompletionStage<String> later(String key, Supplier<CompletableFuture<String>> work) {
+            return work.get();
+        }
+    }
+
+    /** A reactive transaction of nothing. */
+    private static class Reactive extends AbstractReactiveTransactionManager {
+        private static final long serialVersionUID = 1L;
+        private final transient Runnable commit;
+        private final transient Runnable rollback;
+
+        Reactive(Runnable commit, Runnable rollback) {
+            this.commit = commit;
+            this.rollback = rollback;
+        }
+
+        @Override
+        protected Object doGetTransaction(TransactionSynchronizationManager synchronization) {
+            return new Object();
+        }
+
+        @Override
+        protected Mono<Void> doBegin(TransactionSynchronizationManager synchronization, Object transaction, TransactionDefinition definition) {
+            return Mono.empty();
+        }
+
+        @Override
+        protected Mono<Void> doCommit(TransactionSynchronizationManager synchronization, GenericReactiveTransaction status) {
+            return Mono.fromRunnable(commit);
+        }
+
+        @Override
+        protected Mono<Void> doRollback(TransactionSynchronizationManager synchronization, GenericReactiveTransaction status) {
+            return Mono.fromRunnable(rollback);
+        }
+    }
+
+    /** One of a thread. */
+    private static class OfThread extends AbstractPlatformTransactionManager {
+        private static final long serialVersionUID = 1L;
+        private final transient Runnable commit;
+
+        OfThread(Runnable commit) {
+            this.commit = commit;
+        }
+
+        @Override
+        protected Object doGetTransaction() {
+            return new Object();
+        }
+
+        @Override
+        protected void doBegin(Object transaction, TransactionDefinition definition) {
+        }
+
+        @Override
+        protected void doCommit(DefaultTransactionStatus status) {
+            commit.run();
+        }
+
+        @Override
+        protected void doRollback(DefaultTransactionStatus status) {
+        }
+    }
+
+    @BeforeEach
+    void setUp(LockClient locks) {
+        context = new AnnotationConfigApplicationContext();
+        context.registerBean(LockClient.class, () -> locks, definition -> definition.setDestroyMethodName(""));
+        context.registerBean(LockedPostProcessor.class, () -> {
+            LockedPostProcessor processor = new LockedPostProcessor(() -> locks);
+            processor.setProxyTargetClass(true);
+            return processor;
+        });
+        context.registerBean(Shop.class);
+        context.refresh();
+        shop = context.getBean(Shop.class);
+    }
+
+    @AfterEach
+    void tearDown() {
+        context.close();
+    }
+
+    private TransactionalOperator transaction(TestServer server) {
+        return TransactionalOperator.create(new Reactive(() -> atCommit = server.call("EXISTS", "k"), rolledBack::incrementAndGet));
+    }
+
+    private static void awaitFree(LockClient locks, TestServer server) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!server.call("EXISTS", "k").equals(0L) || locks.heldCount() > 0 || locks.waitingCount() > 0) {
+            assertTrue(System.nanoTime() < end, "it is not released");
+            Thread.sleep(2);
+        }
+    }
+
+    @Test
+    void theLockIsKeptUntilTheReactiveTransactionHasEnded(LockClient locks, TestServer server) throws Exception {
+        TransactionalOperator transaction = transaction(server);
+        Mono<String> call = shop.one("k", () -> CurrentLock.mono().map(lock -> lock.key()));
+        StepVerifier.create(transaction.transactional(call.then(Mono.fromSupplier(() -> "after: " + server.call("EXISTS", "k")))))
+                .expectNext("after: 1").expectComplete().verify(PATIENCE);
+        assertEquals(1L, atCommit);
+        assertEquals(0L, server.call("EXISTS", "k"));
+        StepVerifier.create(transaction.transactional(call.then(call))).expectNext("k").expectComplete().verify(PATIENCE); // it is held already
+        StepVerifier.create(transaction.transactional(shop.many("k", () -> Flux.just("a", "b", "c")).take(1).concatWith(call)))
+                .expectNext("a", "k").expectComplete().verify(PATIENCE);
+        StepVerifier.create(transaction.transactional(shop.shared("k", () -> Mono.just("a")).then(call))).expectError(IllegalStateException.class).verify(PATIENCE);
+        assertEquals(1, rolledBack.get());
+        StepVerifier.create(transaction.transactional(call.then(Mono.error(new IllegalStateException("of the caller"))))).expectErrorMessage("of the caller")
+                .verify(PATIENCE);
+        assertEquals(2, rolledBack.get());
+        awaitFree(locks, server);
+
+        atCommit = "not committed";
+        StepVerifier.create(transaction.transactional(call.then(Mono.fromRunnable(() -> {
+            server.call("LOCK.FORCE", "k");
+            while (locks.heldCount() > 0) {
+                Thread.onSpinWait();
+            }
+        })))).expectError(LockLostException.class).verify(PATIENCE);
+        assertEquals("not committed", atCommit);
+        StepVerifier.create(transaction.transactional(shop.one("k", () -> Mono.fromRunnable(() -> server.call("LOCK.FORCE", "k")).then(Mono.never()))))
+                .expectError(LockLostException.class).verify(PATIENCE);
+        StepVerifier.create(transaction.transactional(shop.one("k", Mono::never))).expectSubscription().thenCancel().verify(PATIENCE);
+        awaitFree(locks, server);
+    }
+
+    @Test
+    void aStageIsLockedUntilTheTransactionOfTheThreadHasEnded(LockClient locks, TestServer server) throws Exception {
+        TransactionTemplate transaction = new TransactionTemplate(new OfThread(() -> atCommit = server.call("EXISTS", "k")));
+        CompletableFuture<String> outlasts = new CompletableFuture<>();
+        CompletableFuture<String> late = transaction.execute(status -> {
+            assertEquals("done", shop.later("k", () -> CompletableFuture.completedFuture("done")).toCompletableFuture().join());
+            assertEquals(1L, server.call("EXISTS", "k"));
+            return shop.later("k", () -> outlasts).toCompletableFuture(); // it is held already
+        });
+        assertEquals(1L, atCommit);
+        assertEquals(1L, server.call("EXISTS", "k"), "the second stage is not completed");
+        outlasts.complete("done");
+        assertEquals("done", late.get(60, TimeUnit.SECONDS));
+        awaitFree(locks, server);
+
+        atCommit = "not committed";
+        assertThrows(LockLostException.class, () -> transaction.execute(status -> {
+            shop.later("k", () -> CompletableFuture.completedFuture("done"));
+            server.call("LOCK.FORCE", "k");
+            while (locks.heldCount() > 0) {
+                Thread.onSpinWait();
+            }
+            CompletionStage<String> lost = shop.later("other", () -> CompletableFuture.completedFuture("done"));
+            return lost;
+        }));
+        assertEquals("not committed", atCommit);
+        transaction.execute(status -> {
+            CompletableFuture<String> lost = shop.later("k", () -> {
+                server.call("LOCK.FORCE", "k");
+                while (locks.heldCount() > 0) {
+                    Thread.onSpinWait();
+                }
+                return CompletableFuture.completedFuture("done");
+            }).toCompletableFuture();
+            assertInstanceOf(LockLostException.class, assertThrows(CompletionException.class, lost::join).getCause());
+            status.setRollbackOnly();
+            return null;
+        });
+        awaitFree(locks, server);
+    }
+}
