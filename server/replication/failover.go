@@ -190,3 +190,15 @@ func (n *Node) endFailover() {
 	n.failover = failover{}
 	n.host.HoldWrites(false)
 }
+
+// SetMaster makes the server follow another server, or, with an empty host, no server. It changes the
+// configuration, too.
+func (n *Node) SetMaster(host string, port int) {
+	c := n.config()
+	c.MasterHost, c.MasterPort = host, port
+	if host == "" {
+		n.Lead()
+	} else {
+		n.Follow(host, port)
+	}
+}

@@ -44,7 +44,7 @@ func (l *link) take(from incoming, how way) (db int, err error) {
 	if how.direct {
 		return l.load(counted, from.size, how, nil)
 	}
-	f, err := l.node.newReceived()
+	f, err := newReceived(l.node.host.Scratch)
 	if err != nil {
 		return 0, err
 	}

@@ -122,18 +122,6 @@ func replicaOf(n *Node, client Client, c *commands.Ctx) error {
 	return nil
 }
 
-// SetMaster makes the server follow another server, or, with an empty host, no server. It changes the
-// configuration, too.
-func (n *Node) SetMaster(host string, port int) {
-	c := n.config()
-	c.MasterHost, c.MasterPort = host, port
-	if host == "" {
-		n.Lead()
-	} else {
-		n.Follow(host, port)
-	}
-}
-
 // replicaOfClient returns a client's state as a replica. It makes the state if necessary.
 func (n *Node) replicaOfClient(client Client) *Replica {
 	r := client.Replica()

@@ -19,9 +19,12 @@ type scratch struct {
 	unsynced  int64 // bytes written since the last Sync
 }
 
+// scratchPlace is NodeServer.Scratch, which says where such a file goes.
+type scratchPlace func() (files disk.FS, path string, keeps bool)
+
 // newScratch makes a file. It removes the file's name at once, if the system allows that.
-func (n *Node) newScratch() (*scratch, error) {
-	s, err := n.newReceived()
+func newScratch(place scratchPlace) (*scratch, error) {
+	s, err := newReceived(place)
 	if err == nil {
 		s.loseName()
 	}
@@ -30,8 +33,8 @@ func (n *Node) newScratch() (*scratch, error) {
 
 // newReceived makes a file that keep may turn into the server's own snapshot, if the server has such a file.
 // If the server is killed, the next start removes the file.
-func (n *Node) newReceived() (*scratch, error) {
-	files, path, keeps := n.host.Scratch()
+func newReceived(place scratchPlace) (*scratch, error) {
+	files, path, keeps := place()
 	to, err := files.Create(path)
 	if err != nil {
 		return nil, err

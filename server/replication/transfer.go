@@ -239,7 +239,7 @@ const keepAlive = time.Second
 
 // makeFile writes the whole snapshot to a file, even if the replicas disconnect.
 func (n *Node) makeFile(snap Snapshot, each []*transfer) (f *scratch, size int64, err error) {
-	if f, err = n.newScratch(); err != nil {
+	if f, err = newScratch(n.host.Scratch); err != nil {
 		return nil, 0, err
 	}
 	written := make(chan error, 1)

@@ -39,6 +39,28 @@ type Endpoint struct {
 	conns      map[net.Conn]struct{} // connections that are not on an event loop
 }
 
+// Place is a kind of listener, as INFO shows it.
+type Place struct {
+	Name string   // "tcp", "unix" or "tls"
+	Bind []string // addresses in the form of the directive; or the path
+	Port int      // 0: no port
+}
+
+// front holds the listeners of one port. The endpoint's mu guards it.
+type front struct {
+	bind  []string
+	port  int
+	doors []door // the listeners that could be bound, in the order of bind
+	used  bool   // there is a listener, or was one before
+}
+
+// door is one listener.
+type door struct {
+	word  string // the word in bind
+	addr  net.Addr
+	close func()
+}
+
 // phase is a phase of an endpoint's life.
 type phase uint8
 
@@ -229,5 +251,11 @@ func (r *refusals) add(log *slog.Logger, err error) {
 	if now := time.Now(); now.Sub(r.logged) >= refusalPause {
 		log.Warn("could not accept connections, which wait; trying again", "attempts", r.failed, "cause", err)
 		r.logged, r.failed = now, 0
+	}
+}
+
+func closeAll(lns []net.Listener) {
+	for _, ln := range lns {
+		_ = ln.Close()
 	}
 }

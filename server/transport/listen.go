@@ -154,12 +154,6 @@ func (e *Endpoint) startLoops(lns []net.Listener, a Addresses) error {
 	return nil
 }
 
-func closeAll(lns []net.Listener) {
-	for _, ln := range lns {
-		_ = ln.Close()
-	}
-}
-
 // socketMode gives the unix socket its mode.
 func socketMode(a Addresses) error {
 	if a.UnixSocket != "" && a.UnixSocketPerm != 0 {

@@ -5,13 +5,6 @@ import (
 	"slices"
 )
 
-// Place is a kind of listener, as INFO shows it.
-type Place struct {
-	Name string   // "tcp", "unix" or "tls"
-	Bind []string // addresses in the form of the directive; or the path
-	Port int      // 0: no port
-}
-
 // MoveError says that an address cannot be bound, and which port it is for.
 type MoveError struct {
 	Secure bool // the port for encrypted connections
@@ -23,21 +16,6 @@ func (e *MoveError) Error() string { return e.Err.Error() }
 
 // Unwrap gives the cause.
 func (e *MoveError) Unwrap() error { return e.Err }
-
-// front holds the listeners of one port. The endpoint's mu guards it.
-type front struct {
-	bind  []string
-	port  int
-	doors []door // the listeners that could be bound, in the order of bind
-	used  bool   // there is a listener, or was one before
-}
-
-// door is one listener.
-type door struct {
-	word  string // the word in bind
-	addr  net.Addr
-	close func()
-}
 
 // place returns the front as INFO shows it. As in Redis it shows the first words, as many as there are
 // listeners.
