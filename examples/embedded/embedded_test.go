@@ -9,7 +9,7 @@ import (
 	"lockserver/server"
 )
 
-// A job that has run does not run again when the program is started anew.
+// TestOncePerOutlivesTheProgram: a job that has run does not run again when the program restarts.
 func TestOncePerOutlivesTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	for life := range 3 {
@@ -24,7 +24,8 @@ func TestOncePerOutlivesTheProgram(t *testing.T) {
 	}
 }
 
-// The same with snapshots, and with what a module outside of lockserver's may say besides.
+// TestOptionsFromAnotherModule: another module can set options and directives, and a wrong directive is an
+// error.
 func TestOptionsFromAnotherModule(t *testing.T) {
 	o := server.Options{Dir: t.TempDir(), Save: "3600 1", RequirePass: "secret", MaxMemory: 64 << 20, Addr: "127.0.0.1:0",
 		Directives: map[string]string{"maxmemory-policy": "allkeys-lru", "notify-keyspace-events": "KEA"}}

@@ -41,8 +41,8 @@ func main() {
 	}
 }
 
-// open starts a server that keeps its data in a directory, syncs before it answers, and listens nowhere but
-// inside of the process; and a client of it.
+// open starts a server that stores its data in a directory and syncs before it replies. It has no port: only
+// this process can connect. open also returns a client of the server.
 func open(dir string) (*server.Server, *redis.Client, error) {
 	srv, err := server.New(server.Options{
 		Dir:         dir,
@@ -61,8 +61,8 @@ func open(dir string) (*server.Server, *redis.Client, error) {
 	}), nil
 }
 
-// oncePer runs a job unless it ran less than a period ago, here or in a program before this one. The lock is
-// not released: its lease is the period.
+// oncePer runs a job unless it ran less than a period ago, in this program or an earlier one. The lock is not
+// released: its lease is the period.
 func oncePer(ctx context.Context, client *redis.Client, job string, period time.Duration, run func()) (bool, error) {
 	err := client.Do(ctx, "LOCK", "job:"+job, fmt.Sprint(time.Now().UnixNano()), "PX", period.Milliseconds()).Err()
 	if errors.Is(err, redis.Nil) {

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	_ "modernc.org/sqlite" // SQLite in Go, without cgo
+	_ "modernc.org/sqlite" // SQLite without cgo
 )
 
-// Database is where orders live. Its indexes are the last line of defence: whatever is delivered twice, an
-// order is written once, and a user has one order of a voucher.
+// Database stores the orders. Its indexes are the last protection: an order that is delivered twice is
+// written once, and a user has at most one order of a voucher.
 type Database struct{ db *sql.DB }
 
 const schema = `
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS rejects (
 	reason TEXT NOT NULL
 );`
 
-// OpenDatabase opens the file, or makes it. Several processes may have it open.
+// OpenDatabase opens the file, or creates it. Several processes may open it at the same time.
 func OpenDatabase(file string) (*Database, error) {
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(10000)&_txlock=immediate")
 	if err != nil {
@@ -41,22 +41,22 @@ func OpenDatabase(file string) (*Database, error) {
 // Close closes the file.
 func (d *Database) Close() error { return d.db.Close() }
 
-// Entry is what a worker has taken out of the stream: an order, or what should have been one.
+// Entry is an entry that a worker has read from the stream. It is an order, or it should have been an order.
 type Entry struct {
-	ID    string // in the stream
+	ID    string // the ID in the stream
 	Order Order
-	Bad   string // why it is no order; empty if it is one
+	Bad   string // why it is no order, or empty
 }
 
-// Write writes a batch in one transaction, all or nothing, and says how many of them were new.
-// Entries that were written before change nothing. One that the indexes do not allow is no reason to
-// stop the others: it goes to the rejects.
+// Write writes a batch in one transaction, all or nothing, and returns the number of new orders. Orders that
+// were written before change nothing. An order that the indexes do not allow does not stop the others: it
+// goes to the rejects.
 func (d *Database) Write(ctx context.Context, batch []Entry) (written int, err error) {
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	defer func() { _ = tx.Rollback() }() // no effect after Commit
 	for _, e := range batch {
 		if e.Bad == "" {
 			fresh, why, err := insert(ctx, tx, e.Order)
@@ -78,7 +78,7 @@ func (d *Database) Write(ctx context.Context, batch []Entry) (written int, err e
 	return written, tx.Commit()
 }
 
-// insert writes an order: it is fresh, or was there already, or is refused for a reason.
+// insert writes an order. fresh says that it is new; refused is the reason if the indexes do not allow it.
 func insert(ctx context.Context, tx *sql.Tx, o Order) (fresh bool, refused string, err error) {
 	done, err := tx.ExecContext(ctx, `INSERT INTO orders VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, o.ID, o.User, o.Voucher)
 	if err != nil {
@@ -96,7 +96,7 @@ func insert(ctx context.Context, tx *sql.Tx, o Order) (fresh bool, refused strin
 	return false, refused, err
 }
 
-// Find looks an order up.
+// Find returns an order.
 func (d *Database) Find(ctx context.Context, id string) (o Order, found bool, err error) {
 	err = d.db.QueryRowContext(ctx, `SELECT id, user, voucher FROM orders WHERE id = ?`, id).Scan(&o.ID, &o.User, &o.Voucher)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -105,7 +105,7 @@ func (d *Database) Find(ctx context.Context, id string) (o Order, found bool, er
 	return o, err == nil, err
 }
 
-// Orders returns all orders of a voucher, by their number.
+// Orders returns all orders of a voucher by their number.
 func (d *Database) Orders(ctx context.Context, voucher string) (map[string]Order, error) {
 	rows, err := d.db.QueryContext(ctx, `SELECT id, user, voucher FROM orders WHERE voucher = ?`, voucher)
 	if err != nil {

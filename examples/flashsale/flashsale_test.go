@@ -20,10 +20,10 @@ import (
 	"lockserver/server"
 )
 
-// soon bounds how long a test waits for what must happen.
+// soon limits the time that a test waits for an event.
 const soon = 90 * time.Second
 
-// stage is a shop with a server and a database of its own.
+// stage is a shop with its own server and database.
 type stage struct {
 	t        *testing.T
 	addr     string
@@ -74,14 +74,14 @@ func (s *stage) ask(user, method, path string) (int, map[string]string) {
 	return resp.StatusCode, body
 }
 
-// number takes the number of an order.
+// number requests a number for an order.
 func (s *stage) number() string {
 	status, body := s.ask("", "POST", "/orders")
 	require.Equal(s.t, http.StatusCreated, status, body)
 	return body["order"]
 }
 
-// sell sells to users from "first" on; each places one order. It returns their numbers.
+// sell sells to n users, numbered from first on; each places one order. It returns the numbers of the orders.
 func (s *stage) sell(first, n int) (ids []string) {
 	for i := range n {
 		id := s.number()
@@ -92,7 +92,7 @@ func (s *stage) sell(first, n int) (ids []string) {
 	return ids
 }
 
-// worker starts a worker that ends with the test, or when stop is called.
+// worker starts a worker. It ends with the test, or when stop is called.
 func (s *stage) worker(name string, takeOver time.Duration, hooks ...redis.Hook) (stop func() error) {
 	client := s.newClient()
 	for _, h := range hooks {
@@ -120,7 +120,7 @@ func (s *stage) worker(name string, takeOver time.Duration, hooks ...redis.Hook)
 	return stop
 }
 
-// drained waits until every order is acknowledged, and compares the books.
+// drained waits until every order is acknowledged, and reconciles the books.
 func (s *stage) drained(orders int) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -136,10 +136,10 @@ func (s *stage) drained(orders int) {
 	require.Empty(s.t, rejects)
 }
 
-// errKilled is how a worker's connection breaks when it is killed.
+// errKilled is the error of a killed worker's connection.
 var errKilled = errors.New("killed")
 
-// killer is a hook that kills its client when it is about to send a command.
+// killer is a hook that kills its client just before it sends the command with this name.
 type killer string
 
 func (k killer) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -166,7 +166,7 @@ func TestFromTheClickToTheDatabase(t *testing.T) {
 	s.worker("b", time.Minute)
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	accepted := make(map[string]string) // user -> order
+	accepted := make(map[string]string) // order by user
 	for u := range users {
 		all.Go(func() {
 			user := fmt.Sprint("user-", u)

@@ -1,7 +1,7 @@
 // Command flashsale is a small shop that sells by SECKILL and keeps its orders in SQLite. It shows the path
-// of an order from the click to the database, in a form to be copied. README.md has the picture.
+// of an order from the click to the database, as code to copy. README.md shows it as a picture.
 //
-// Each file is a part that a larger shop would run as a program of its own. shop.go answers clicks, worker.go
+// Each file is a part that would be a separate program in a larger shop. shop.go answers clicks, worker.go
 // writes orders into the database, database.go is the table, and reconcile.go compares both. They share only
 // the names in names.go.
 package main

@@ -7,24 +7,24 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What the shop and the workers have to agree on.
+// The names that the shop and the workers share.
 const (
-	ordersStream = "shop:orders" // the stream that the sales append to
-	workersGroup = "workers"     // the group that reads it
-	orderIDs     = "order"       // the name under which order numbers are counted
+	ordersStream = "shop:orders" // the stream to which the sales append orders
+	workersGroup = "workers"     // the consumer group that reads it
+	orderIDs     = "order"       // the name of the counter of order numbers
 )
 
 // Order is one order.
 type Order struct {
-	ID      string // made by NEXTID; the idempotency key all the way
+	ID      string // from NEXTID; the idempotency key from the click to the database
 	User    string
 	Voucher string
 }
 
-// OpenSale puts a number of pieces on sale, one for each user. A sale that is open
-// already, or over, is left as it is.
+// OpenSale puts a number of pieces on sale, one for each user. It does not change a sale that is already
+// open, or over.
 //
-// Give it START and END, and many programs may do this long before.
+// With START and END as arguments of SECKILL.CREATE, any number of programs may call it long before the sale.
 func OpenSale(ctx context.Context, client *redis.Client, voucher string, stock int) error {
 	err := client.Do(ctx, "SECKILL.CREATE", voucher, "STOCK", stock, "STREAM", ordersStream).Err()
 	if err != nil && strings.Contains(err.Error(), "exists already") {

@@ -7,17 +7,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Books are the books of a sale, compared: the server's sums, the stream of orders and the database.
+// Books compares the books of a sale: the counts of the server, the stream of orders and the database.
 type Books struct {
-	Total, Stock, Sold int64 // pieces, as SECKILL.INFO has them
+	Total, Stock, Sold int64 // pieces, from SECKILL.INFO
 	Entries            int   // orders of the sale in the stream
-	Rows               int   // in the database
+	Rows               int   // orders in the database
 	Missing            []Entry
-	Surplus            []Order // in the database, and not in the stream
+	Surplus            []Order // orders in the database that are not in the stream
 }
 
-// Reconcile compares the books of a sale. Do it when the workers are done: what is
-// still under way is Missing, too.
+// Reconcile compares the books of a sale. Call it after the workers have finished: orders that are still
+// being written are Missing, too.
 func Reconcile(ctx context.Context, client *redis.Client, database *Database, voucher string) (*Books, error) {
 	b := new(Books)
 	info, err := client.Do(ctx, "SECKILL.INFO", voucher).Result()
@@ -63,13 +63,13 @@ func Reconcile(ctx context.Context, client *redis.Client, database *Database, vo
 	return b, nil
 }
 
-// Balanced says whether everything agrees.
+// Balanced reports whether the books agree.
 func (b *Books) Balanced() bool {
 	return b.Total == b.Stock+b.Sold && b.Sold == int64(b.Entries) && b.Entries == b.Rows && len(b.Missing)+len(b.Surplus) == 0
 }
 
-// Repair writes what is missing; a late worker may write it a second time. Orders that no user has placed are
-// left to a person.
+// Repair writes the missing orders; a late worker may write one again without effect. Orders that no user has
+// placed are left for a person to examine.
 func (b *Books) Repair(ctx context.Context, database *Database) error {
 	if len(b.Missing) == 0 {
 		return nil

@@ -20,9 +20,9 @@ type Shop struct {
 
 // NewShop returns the shop's HTTP handler:
 //
-//	POST /orders                        201: the number of an order that is yet to be placed
-//	PUT  /sales/{voucher}/orders/{id}   202: accepted; 409: refused, with the reason; 410: it was taken back
-//	GET  /orders/{id}                   200: it is in the database; 404: not (yet)
+//	POST /orders                        201: a number for an order that is not placed yet
+//	PUT  /sales/{voucher}/orders/{id}   202: accepted; 409: refused, with the reason; 410: it was cancelled
+//	GET  /orders/{id}                   200: it is in the database; 404: it is not, or not yet
 //
 // The page asks for a number when it is loaded, so that a click costs one command. The number also makes the
 // click idempotent. A user without an answer, or with a double click, sends the same PUT again and gets the
@@ -38,21 +38,22 @@ func NewShop(client *redis.Client, database *Database) *Shop {
 // ServeHTTP implements http.Handler.
 func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// user is who asks. A real shop looks at a session here, not at what the client says of himself.
+// user returns the user of a request. A real shop reads its session here, and does not trust a header of the
+// client.
 func user(r *http.Request) string { return r.Header.Get("X-User") }
 
-// number hands out the number of an order.
+// number replies a number for an order.
 func (s *Shop) number(w http.ResponseWriter, r *http.Request) {
 	id, err := s.redis.Do(r.Context(), "NEXTID", orderIDs).Int64()
 	if err != nil {
 		unavailable(w, err)
 		return
 	}
-	// As a string: JavaScript's numbers end at 53 bits.
+	// As a string: numbers in JavaScript have only 53 bits.
 	answer(w, http.StatusCreated, map[string]string{"order": strconv.FormatInt(id, 10)})
 }
 
-// refusals are SECKILL's answers other than 0, as the shop gives them.
+// refusals maps the replies of SECKILL other than 0 to the answers of the shop.
 var refusals = map[int]struct {
 	status int
 	reason string
@@ -87,20 +88,20 @@ func (s *Shop) place(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look says whether an order has arrived in the database.
+// look replies whether an order is in the database.
 func (s *Shop) look(w http.ResponseWriter, r *http.Request) {
 	order, found, err := s.database.Find(r.Context(), r.PathValue("id"))
 	switch {
 	case err != nil:
 		unavailable(w, err)
-	case !found || order.User != user(r): // an order is visible to its user only
+	case !found || order.User != user(r): // only its user may see an order
 		answer(w, http.StatusNotFound, map[string]string{"reason": "no such order yet"})
 	default:
 		answer(w, http.StatusOK, map[string]string{"order": order.ID, "voucher": order.Voucher})
 	}
 }
 
-// unavailable is the answer when we do not know: the client asks again, with the same number.
+// unavailable answers a request with an unknown result: the client asks again, with the same number.
 func unavailable(w http.ResponseWriter, err error) {
 	log.Print("shop: ", err)
 	answer(w, http.StatusServiceUnavailable, map[string]string{"reason": "try again"})
@@ -110,6 +111,6 @@ func answer(w http.ResponseWriter, status int, body map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
-		log.Print("shop: ", err) // the client has gone
+		log.Print("shop: ", err) // the client has disconnected
 	}
 }

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	batchSize = 100         // orders in one transaction
-	idle      = time.Second // how long to wait for the next order before looking after the others' ones
+	batchSize = 100         // largest number of orders in a transaction
+	idle      = time.Second // time to wait for an order before the worker looks for orders of dead workers
 )
 
-// Worker carries orders from the stream into the database. Run as many as you like, in as many
-// processes, each with a name of its own.
+// Worker copies orders from the stream into the database. Run any number of workers, in any number of
+// processes, each with its own name.
 //
-// Three rules make it exactly once. Acknowledge after the commit: who dies in between leaves an order that is
-// delivered again, never one that is lost. Write what may have been written already, without harm: the
-// database's indexes do that. And let nothing lie: a worker that starts finishes what it had in its hands
-// when it ended, and every worker takes over what a dead one has left.
+// Three rules make it exactly once. First, a worker acknowledges after the commit: if it dies in between, the
+// order is delivered again, and not lost. Second, writing an order twice has no effect, because of the
+// database's indexes. Third, no order is forgotten: a worker that starts finishes the orders it had when it
+// ended, and every worker takes over the orders of dead workers.
 type Worker struct {
 	Redis    *redis.Client
 	Database *Database
@@ -31,8 +31,8 @@ type Worker struct {
 	TakeOverAfter time.Duration
 }
 
-// RunForever runs the worker until ctx ends. What goes wrong is logged and begun again, from the
-// worker's own unfinished orders on.
+// RunForever runs the worker until ctx ends. After an error it logs the error and starts again with the
+// worker's own unfinished orders.
 func (w *Worker) RunForever(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.Run(ctx); err != nil && ctx.Err() == nil {
@@ -45,10 +45,10 @@ func (w *Worker) RunForever(ctx context.Context) {
 	}
 }
 
-// Run works until ctx ends or something goes wrong.
+// Run works until ctx ends or an error occurs.
 func (w *Worker) Run(ctx context.Context) error {
-	// The group begins at the stream's beginning, so that no order is missed that was
-	// placed before there was a worker.
+	// The group starts at the beginning of the stream, so that it gets the orders that were placed before the
+	// first worker started.
 	err := w.Redis.XGroupCreateMkStream(ctx, ordersStream, workersGroup, "0").Err()
 	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
 		return err
@@ -74,8 +74,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// finish does what this worker had in its hands when it ended. Read from "0", a group answers
-// with the reader's own pending list.
+// finish writes the orders that this worker had when it ended. A read from "0" returns the worker's own
+// pending entries.
 func (w *Worker) finish(ctx context.Context) error {
 	for {
 		entries, err := w.read(ctx, "0", -1)
@@ -88,8 +88,8 @@ func (w *Worker) finish(ctx context.Context) error {
 	}
 }
 
-// takeOver does what others have had in their hands for too long. It also finds what was sent to this
-// worker in an answer that got lost.
+// takeOver writes the orders that other workers have had for too long. It also finds orders that were sent to
+// this worker in an answer that was lost.
 func (w *Worker) takeOver(ctx context.Context) error {
 	for next := "0-0"; ; {
 		entries, cursor, err := w.Redis.XAutoClaim(ctx, &redis.XAutoClaimArgs{Stream: ordersStream, Group: workersGroup,
@@ -106,7 +106,7 @@ func (w *Worker) takeOver(ctx context.Context) error {
 	}
 }
 
-// read asks for entries; a negative wait is none.
+// read reads entries. A negative wait means not to wait.
 func (w *Worker) read(ctx context.Context, from string, wait time.Duration) ([]redis.XMessage, error) {
 	streams, err := w.Redis.XReadGroup(ctx, &redis.XReadGroupArgs{Group: workersGroup, Consumer: w.Name,
 		Streams: []string{ordersStream, from}, Count: batchSize, Block: wait}).Result()
@@ -119,7 +119,7 @@ func (w *Worker) read(ctx context.Context, from string, wait time.Duration) ([]r
 	return streams[0].Messages, nil
 }
 
-// handle writes entries and acknowledges them, in this order.
+// handle writes entries and then acknowledges them.
 func (w *Worker) handle(ctx context.Context, messages []redis.XMessage) error {
 	if len(messages) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (w *Worker) handle(ctx context.Context, messages []redis.XMessage) error {
 	return w.Redis.XAck(ctx, ordersStream, workersGroup, ids...).Err()
 }
 
-// entry reads the fields that SECKILL writes.
+// entry parses the fields that SECKILL writes.
 func entry(m redis.XMessage) Entry {
 	field := func(name string) string { s, _ := m.Values[name].(string); return s }
 	e := Entry{ID: m.ID, Order: Order{ID: field("id"), User: field("userId"), Voucher: field("voucherId")}}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain lets a test run this program as a worker's process of its own, which can be killed.
+// TestMain lets a test run this program as a separate worker process, which it can kill.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("FLASHSALE_WORKER"); addr != "" {
 		database, err := OpenDatabase(os.Getenv("FLASHSALE_DB"))
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilledBetweenCommitAndAcknowledgement: the orders are in the database and in a dead worker's hands.
-// Another worker is given them, and nothing happens twice.
+// TestKilledBetweenCommitAndAcknowledgement: a worker dies with orders that are in the database and still
+// pending. Another worker gets them, and they are not written twice.
 func TestKilledBetweenCommitAndAcknowledgement(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, 100)
@@ -47,7 +47,7 @@ func TestKilledBetweenCommitAndAcknowledgement(t *testing.T) {
 	s.drained(40)
 }
 
-// TestKilledBeforeTheCommit: the orders are in a dead worker's hands and nowhere else.
+// TestKilledBeforeTheCommit: a worker dies with orders that are only pending.
 func TestKilledBeforeTheCommit(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, 100)
@@ -60,17 +60,18 @@ func TestKilledBeforeTheCommit(t *testing.T) {
 	s.drained(20)
 }
 
-// TestRestartedWorkerFinishesWhatItHad: at once, and not when its orders are old enough to be taken over.
+// TestRestartedWorkerFinishesWhatItHad: a restarted worker writes its pending orders at once, long before
+// another worker would take them over.
 func TestRestartedWorkerFinishesWhatItHad(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, 1_000)
-	s.sell(0, batchSize+50) // more than one read
+	s.sell(0, batchSize+50) // more than one read returns
 	require.ErrorIs(t, s.worker("w", time.Hour, killer("xack"))(), errKilled)
 	s.worker("w", time.Hour)
 	s.drained(batchSize + 50)
 }
 
-// TestProcessThatIsKilled: a real process, ended by the system at some moment in the middle of its work.
+// TestProcessThatIsKilled: a real worker process is killed at a random moment of its work.
 func TestProcessThatIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, 10_000)
@@ -96,7 +97,7 @@ func TestProcessThatIsKilled(t *testing.T) {
 	s.drained(sold + 20)
 }
 
-// TestWhatIsNoOrderGoesToTheRejects: it stops no worker, and nothing is lost.
+// TestWhatIsNoOrderGoesToTheRejects: an invalid entry stops no worker, and is not lost.
 func TestWhatIsNoOrderGoesToTheRejects(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, 10)

@@ -16,7 +16,7 @@ import (
 	"lockserver/client"
 )
 
-// bills is a database with a row that has a fence, a sum, and the table of entries that were applied.
+// bills creates a database with a row that has a fence, a sum, and the table of applied entries.
 func bills(t *testing.T) string {
 	t.Helper()
 	path := "file:" + filepath.ToSlash(filepath.Join(t.TempDir(), "db")) + "?_pragma=busy_timeout(90000)&_pragma=journal_mode(WAL)"
@@ -43,7 +43,7 @@ func open(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// connect is a client of the package.
+// connect returns a client of the package.
 func connect(t *testing.T, options redis.Options) *client.Client {
 	t.Helper()
 	rdb := redis.NewClient(&options)
@@ -56,7 +56,7 @@ func connect(t *testing.T, options redis.Options) *client.Client {
 	return c
 }
 
-// TestFenceOfTheClient: a holder that was paused past its lease writes nothing after a later one has read.
+// TestFenceOfTheClient: a holder that is paused past its lease cannot write after a later holder has read.
 func TestFenceOfTheClient(t *testing.T) {
 	options, _, clock := serve(t)
 	c, db := connect(t, options), open(t, bills(t))
@@ -76,7 +76,7 @@ func TestFenceOfTheClient(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, pay(late, "begun"))
 	require.NoError(t, pay(late, "begun"), "the same holder, again")
-	clock.Advance(2 * time.Hour) // on the server: the program does not know yet
+	clock.Advance(2 * time.Hour) // only the server's clock: the program does not know that its lease has ended
 	next, err := c.Lock(t.Context(), "bill:7")
 	require.NoError(t, err)
 	require.NoError(t, pay(next, "paid"))
@@ -92,7 +92,7 @@ func TestFenceOfTheClient(t *testing.T) {
 	require.Equal(t, "later", state)
 }
 
-// work adds the numbers of a stream's entries to a sum, each once.
+// work adds the numbers in a stream's entries to a sum, each entry once.
 func work(t *testing.T, c *client.Client, path string, ctx context.Context) error {
 	db := open(t, path)
 	w, err := c.Worker(client.Work{Stream: "s", Group: "g", ClaimAfter: 500 * time.Millisecond, Parallel: 4, Attempts: 1000,
@@ -121,16 +121,16 @@ func add(db *sql.DB, ctx context.Context, e client.Entry) error {
 	return tx.Commit()
 }
 
-// TestWorkerProcess is a worker that TestKilledWorkers runs, and kills.
+// TestWorkerProcess is the worker that TestKilledWorkers runs and kills.
 func TestWorkerProcess(t *testing.T) {
 	addr := os.Getenv("WORKER_ADDR")
 	if addr == "" {
-		return // TestKilledWorkers runs it
+		return // only TestKilledWorkers runs it
 	}
 	require.NoError(t, work(t, connect(t, redis.Options{Addr: addr}), os.Getenv("WORKER_DB"), t.Context()))
 }
 
-// TestKilledWorkers: whichever worker is killed at whatever moment, each entry is applied once.
+// TestKilledWorkers: each entry is applied once, whichever worker is killed at whatever moment.
 func TestKilledWorkers(t *testing.T) {
 	options, rdb, clock := serve(t)
 	path := bills(t)
@@ -158,7 +158,7 @@ func TestKilledWorkers(t *testing.T) {
 		}
 	}()
 	applied := func() (n int) {
-		clock.Advance(50 * time.Millisecond) // a reader waits for a time of it, and a dead worker's entries, too
+		clock.Advance(50 * time.Millisecond) // readers and the take-over of a dead worker's entries wait in the server's time
 		require.NoError(t, db.QueryRow(`SELECT count(*) FROM lockserver_entries`).Scan(&n))
 		return n
 	}
@@ -177,7 +177,8 @@ func TestKilledWorkers(t *testing.T) {
 	require.Zero(t, rdb.Exists(t.Context(), "s:dead").Val())
 }
 
-// TestPausedWorker: a worker that was paused while another one did its entry changes nothing.
+// TestPausedWorker: a worker is paused, and another worker processes its entry. Then the first worker changes
+// nothing.
 func TestPausedWorker(t *testing.T) {
 	options, rdb, _ := serve(t)
 	path := bills(t)
@@ -196,7 +197,7 @@ func TestPausedWorker(t *testing.T) {
 	require.NoError(t, db.QueryRow(`SELECT sum FROM sums`).Scan(&got))
 	require.Equal(t, 7, got)
 	cancel()
-	go func() { // the server's clock may stand still, and a reader waits for a second of it
+	go func() { // a read waits for a second of the server's clock, which stands still: entries end it
 		for range 100 {
 			rdb.XAdd(context.WithoutCancel(ctx), &redis.XAddArgs{Stream: "s", Values: []any{"n", 0}})
 			time.Sleep(10 * time.Millisecond)

@@ -19,12 +19,12 @@ import (
 // database is a PostgreSQL or a MariaDB that `make client-sql` has started.
 type database struct {
 	*sql.DB
-	in    func(client.Tx) client.Tx // client.MySQL, or nothing
-	names string                    // the type of columns with names
-	my    bool                      // MariaDB
+	in    func(client.Tx) client.Tx // client.MySQL, or nil
+	names string                    // the column type for names
+	my    bool                      // it is MariaDB
 }
 
-// databases connects to both databases: POSTGRES and MYSQL have their addresses.
+// databases connects to both databases. Their addresses are in POSTGRES and MYSQL.
 func databases(t *testing.T) map[string]database {
 	t.Helper()
 	address, err := url.Parse(os.Getenv("MYSQL"))
@@ -52,7 +52,7 @@ func (d database) run(t *testing.T, statement string) {
 	require.NoError(t, err)
 }
 
-// make makes a table, which is there until the test ends and its transactions are over.
+// make creates a table. It is dropped when the test and its transactions have ended.
 func (d database) make(t *testing.T, table, columns string) {
 	t.Helper()
 	d.run(t, "CREATE TABLE "+table+" ("+columns+")")
@@ -70,14 +70,14 @@ func (d database) begin(t *testing.T) *sql.Tx {
 	return tx
 }
 
-// entries are the columns of docs/CLIENTS.md, those with names of a type.
+// entries returns the columns that docs/CLIENTS.md shows, with the given type for names.
 func entries(names string) string {
 	return strings.ReplaceAll(`stream NAMES(255) NOT NULL, worker NAMES(255) NOT NULL, entry NAMES(64) NOT NULL,
 		PRIMARY KEY (stream, worker, entry)`, "NAMES", names)
 }
 
-// TestFenceOfTwoTransactions: a fence fails after a later holder's, also in a transaction that sees the row
-// as it was before.
+// TestFenceOfTwoTransactions: a holder's fence fails after that of a later holder, even in a transaction that
+// still sees the old row.
 func TestFenceOfTwoTransactions(t *testing.T) {
 	options, rdb, _ := serve(t)
 	c := connect(t, options)
@@ -98,12 +98,12 @@ func TestFenceOfTwoTransactions(t *testing.T) {
 			var seen int64
 			require.NoError(t, paused.QueryRow(`SELECT fence FROM bills WHERE id = 7`).Scan(&seen))
 			require.Equal(t, late.Token(), seen)
-			next, err := c.Lock(t.Context(), "next:"+name) // tokens rise over all keys
+			next, err := c.Lock(t.Context(), "next:"+name) // tokens rise across all keys
 			require.NoError(t, err)
 			raise(d.begin(t), next)
 			err = late.Fence(t.Context(), d.in(paused), row)
 			require.Error(t, err)
-			if d.my { // PostgreSQL ends the transaction by itself
+			if d.my { // PostgreSQL ends the transaction itself
 				require.ErrorIs(t, err, client.ErrStaleFence)
 			}
 			require.NoError(t, paused.Rollback())
@@ -161,7 +161,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestOnceInAWrongTable: no entry is left out because a table of MariaDB takes two names for one, or has
+// TestOnceInAWrongTable: no entry is skipped because a table of MariaDB treats two names as equal, or has
 // another key.
 func TestOnceInAWrongTable(t *testing.T) {
 	d := databases(t)["MariaDB"]

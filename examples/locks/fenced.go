@@ -10,24 +10,24 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrStale is what a holder gets who slept past the end of his lease and writes then.
+// ErrStale is the error of a holder that writes after its lease has ended and a later holder has taken over.
 var ErrStale = errors.New("the lock is no longer ours, nothing was written")
 
-// WriteGuarded runs a command in lockserver if token is still the lock's current one. The server decides, at
-// the moment of the write: no look at the clock or at the lock beforehand can do that.
+// WriteGuarded runs a command in lockserver if token is still the lock's current token. The server decides
+// this at the moment of the write. A check of the clock or of the lock before the write could not.
 func WriteGuarded(ctx context.Context, client *redis.Client, lock string, token int64, command ...any) error {
 	err := client.Do(ctx, append([]any{"GUARD", lock, token}, command...)...).Err()
 	if err != nil && strings.HasPrefix(err.Error(), "STALETOKEN") {
 		return ErrStale
 	}
 	if errors.Is(err, redis.Nil) {
-		return nil // the command's own answer
+		return nil // the reply of the command itself
 	}
 	return err
 }
 
-// FencedSchema is a table with the highest token for each row of the holders that have read or written it. A
-// token needs 64 bits: in PostgreSQL that is BIGINT, not INTEGER.
+// FencedSchema creates a table that has, for each row of data, the highest token of a holder that has read or
+// written it. A token needs 64 bits: in PostgreSQL that is BIGINT, not INTEGER.
 const FencedSchema = `
 CREATE TABLE IF NOT EXISTS prices (
 	item  TEXT PRIMARY KEY,
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS prices (
 	fence BIGINT NOT NULL
 );`
 
-// The statements run as they are on PostgreSQL and SQLite.
+// The statements are the same for PostgreSQL and SQLite.
 const (
 	raiseFence = `
 		INSERT INTO prices (item, price, fence) VALUES ($1, 0, $2)
@@ -46,8 +46,9 @@ const (
 
 // ReadFenced is the first step of a fenced update for data outside of lockserver, here in SQL. Before a
 // holder reads, it raises the row's fence to its token. It fails with ErrStale if a later holder has done so.
-// It is one statement. A holder that only compares when it writes can overwrite what a later holder has read:
-// the later holder has not written yet, so the fence is still low.
+// Raising and reading is one statement. It is not enough to compare tokens at the write: a later holder may
+// have read and not written yet. Then the fence would still be low, and the write would change the data
+// behind that holder's back.
 func ReadFenced(ctx context.Context, db *sql.DB, token int64, item string) (price int, err error) {
 	err = db.QueryRowContext(ctx, raiseFence, item, token).Scan(&price)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -23,10 +23,10 @@ import (
 	"lockserver/server"
 )
 
-// soon bounds how long a test waits for what must happen.
+// soon limits the time that a test waits for an event.
 const soon = 90 * time.Second
 
-// serve starts a server with a clock that the test moves, and returns how to connect to it.
+// serve starts a server with a clock that the test moves, and returns the options to connect to it.
 func serve(t *testing.T) (redis.Options, *redis.Client, *server.ManualClock) {
 	t.Helper()
 	log.SetOutput(io.Discard)
@@ -36,7 +36,7 @@ func serve(t *testing.T) (redis.Options, *redis.Client, *server.ManualClock) {
 	t.Cleanup(func() { _ = srv.Close() })
 	require.NoError(t, srv.Start())
 	options := redis.Options{Addr: srv.Addr().String()}
-	own := options // NewClient changes what it is given
+	own := options // NewClient changes its argument
 	client := redis.NewClient(&own)
 	t.Cleanup(func() { _ = client.Close() })
 	return options, client, clock
@@ -79,7 +79,7 @@ func TestWorkEndsWhenTheLockIsLost(t *testing.T) {
 	}
 }
 
-// TestOneAtATime: many wait in the queue, one works at a time, and each gets the lock.
+// TestOneAtATime: many clients wait in the queue, only one works at a time, and each gets the lock.
 func TestOneAtATime(t *testing.T) {
 	options, _, _ := serve(t)
 	var inside, turns atomic.Int32
@@ -113,7 +113,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, stop)
 }
 
-// TestTheNextLeaderTakesOver: three processes; the leader ends twice, once by itself and once because its
+// TestTheNextLeaderTakesOver: of three processes the leader ends twice, once by itself and once because its
 // connection is cut.
 func TestTheNextLeaderTakesOver(t *testing.T) {
 	options, client, clock := serve(t)
@@ -154,7 +154,7 @@ func TestTheNextLeaderTakesOver(t *testing.T) {
 	second := next()
 	require.NotEqual(t, first.name, second.name)
 	require.Greater(t, second.token, first.token)
-	// The server hears of the death of the connection, and stops renewing: the lease ends.
+	// The server sees that the connection is closed and stops renewing, so the lease ends.
 	holder, err := client.Do(ctx, "LOCK.INFO", "leader").Result()
 	require.NoError(t, err)
 	id := holder.(map[any]any)["client"].(map[any]any)["id"]
@@ -182,7 +182,7 @@ func TestEachTick(t *testing.T) {
 	require.Equal(t, 5, runs, "a tick that comes with the end does nothing")
 }
 
-// TestWhoSleptCannotWrite: the lease of the slow one ends while he sleeps, and the quick one writes.
+// TestWhoSleptCannotWrite: the lease of a slow holder ends while it sleeps, and a quick one writes.
 func TestWhoSleptCannotWrite(t *testing.T) {
 	_, client, clock := serve(t)
 	ctx := t.Context()
@@ -227,7 +227,7 @@ func TestWhoSleptCannotWrite(t *testing.T) {
 	require.ErrorContains(t, WriteGuarded(ctx, client, "shoe:lock", quick, "INCR", "shoe:lock"), "WRONGTYPE")
 }
 
-// TestFencedOnPostgres: the script that make fence-postgres plays has the statements of fenced.go and of
+// TestFencedOnPostgres: the script of make fence-postgres has the statements of fenced.go and of
 // docs/LOCKS.md.
 func TestFencedOnPostgres(t *testing.T) {
 	script, err := os.ReadFile("fenced_postgres.sql")
@@ -242,7 +242,8 @@ func TestFencedOnPostgres(t *testing.T) {
 	require.Contains(t, string(script), "TABLE prices ("+columns+"\n")
 }
 
-// pageFence are the statements of docs/LOCKS.md for data elsewhere: the fence that is raised, and the write.
+// pageFence returns two statements of docs/LOCKS.md for data elsewhere: the one that raises the fence, and
+// the write.
 func pageFence(t *testing.T) (raise, write string) {
 	page, err := os.ReadFile("../../docs/LOCKS.md")
 	require.NoError(t, err)
@@ -253,7 +254,7 @@ func pageFence(t *testing.T) (raise, write string) {
 	for line := range strings.Lines(block) {
 		statement, _, ok := strings.Cut(line, ";")
 		require.True(t, ok, line)
-		// SQLite numbers $1, $2, ... in the order in which they appear, whatever their names are.
+		// SQLite numbers $1, $2, ... in the order in which they appear, not by their names.
 		seen := 0
 		for _, m := range regexp.MustCompile(`\$(\d)`).FindAllStringSubmatch(statement, -1) {
 			n, _ := strconv.Atoi(m[1])
@@ -266,8 +267,8 @@ func pageFence(t *testing.T) (raise, write string) {
 	return statements[0], statements[1]
 }
 
-// TestThePagesFence: the SQL of docs/LOCKS.md, word for word, on SQLite. A reads; B reads with a higher
-// token; A writes in vain, B writes.
+// TestThePagesFence: the SQL of docs/LOCKS.md, word for word, on SQLite. A reads, B reads with a higher
+// token, the write of A fails, and that of B succeeds.
 func TestThePagesFence(t *testing.T) {
 	raise, write := pageFence(t)
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "accounts.db"))

@@ -1,9 +1,9 @@
-// Command locks shows three uses of LOCK, each in a file to be copied. watchdog.go holds a lock for as long
-// as the work takes. leader.go makes one of many processes do the jobs. fenced.go prevents a holder that was
-// paused from overwriting the data of a later holder.
+// Command locks shows three uses of LOCK, each in a file to copy. watchdog.go holds a lock for as long as the
+// work takes. leader.go makes one of many processes run the jobs. fenced.go prevents a holder that was paused
+// from overwriting the data of a later holder.
 //
-// Run several of them at once, end one by Ctrl-C or by kill -9, and watch who goes on. README.md
-// says how, and what is printed then.
+// Run several of them at once, end one by Ctrl-C or by kill -9, and watch which process continues. README.md
+// shows the commands and their output.
 package main
 
 import (
@@ -31,16 +31,16 @@ type process struct {
 	out     io.Writer
 	options redis.Options
 	name    string
-	every   time.Duration // leader: from one job to the next
-	lease   time.Duration // fenced: how long it has the lock
-	sleep   time.Duration // fenced: how long it is asleep then
+	every   time.Duration // leader: time from one job to the next
+	lease   time.Duration // fenced: time for which it takes the lock
+	sleep   time.Duration // fenced: time for which it then sleeps
 }
 
 func (p *process) say(format string, args ...any) {
 	fmt.Fprintf(p.out, "%s %s\n", p.name, fmt.Sprintf(format, args...))
 }
 
-// run is the program until its work or ctx ends; it returns the exit code.
+// run runs the program until its work or ctx ends, and returns the exit code.
 func run(ctx context.Context, args []string, out io.Writer) int {
 	p := process{out: out}
 	flags := flag.NewFlagSet("locks", flag.ContinueOnError)
@@ -80,7 +80,7 @@ func (p *process) watchdog(ctx context.Context) error {
 	return err
 }
 
-// leader does the jobs of all processes that run it.
+// leader runs the jobs for all processes of this kind.
 func (p *process) leader(ctx context.Context) error {
 	p.say("waits in the queue")
 	err := Lead(ctx, p.options, "example:leader", func(ctx context.Context, token int64) error {
@@ -91,11 +91,11 @@ func (p *process) leader(ctx context.Context) error {
 	return err
 }
 
-// fenced takes a lock for some seconds, sleeps for longer, and writes then.
+// fenced takes a lock for some seconds, sleeps longer, and then writes.
 func (p *process) fenced(ctx context.Context) error {
 	const lock = "example:price:lock"
 	options := p.options
-	options.ReadTimeout = standFor + time.Second // the answer to a LOCK that waits takes as long as the wait
+	options.ReadTimeout = standFor + time.Second // the reply to a waiting LOCK takes as long as the wait
 	client := redis.NewClient(&options)
 	defer client.Close()
 
@@ -104,7 +104,7 @@ func (p *process) fenced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Nil if the lease has ended meanwhile.
+	// The reply is nil if the lease has ended.
 	defer client.Do(context.WithoutCancel(ctx), "UNLOCK", lock, p.name, "TOKEN", token)
 	p.say("has the lock for %s", p.lease)
 	if p.sleep > 0 {

@@ -16,13 +16,13 @@ import (
 	"lockserver/server"
 )
 
-// terminal is one block of README.md: a command, and what it prints.
+// terminal is a block of README.md: a command and its output.
 type terminal struct {
 	args   []string
-	before []string // what is printed before Ctrl-C, or until the process ends
+	before []string // the output before Ctrl-C, or up to the end of the process
 	ctrlC  bool
-	after  []string // what is printed then
-	goesOn bool     // the last line before Ctrl-C comes again and again
+	after  []string // the output after Ctrl-C
+	goesOn bool     // the last line before Ctrl-C is repeated
 }
 
 var (
@@ -30,7 +30,7 @@ var (
 	varies = regexp.MustCompile(`\d+(\.\d+)?(ms|s)?\b`) // tokens and durations
 )
 
-// stories returns what the sections of README.md show: two terminals each.
+// stories returns the terminals in the sections of README.md: two in each.
 func stories(t *testing.T) map[string][]terminal {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
@@ -55,7 +55,7 @@ func stories(t *testing.T) map[string][]terminal {
 	return all
 }
 
-// screen is what a process has printed.
+// screen holds the output of a process.
 type screen struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -73,7 +73,7 @@ func (s *screen) lines() []string {
 	return withoutNumbers(strings.Split(strings.TrimSpace(s.text.String()), "\n"))
 }
 
-// running is a process in a terminal.
+// running is a process that runs in a terminal.
 type running struct {
 	terminal
 	screen screen
@@ -84,13 +84,13 @@ type running struct {
 func (tm terminal) start(t *testing.T, addr string) *running {
 	ctx, end := context.WithCancel(t.Context())
 	r := &running{terminal: tm, end: end, ended: make(chan int, 1)}
-	// The program's own times are for people.
+	// The program's default times are for people.
 	args := append([]string{"-redis", addr, "-lease", "400ms", "-sleep", "1200ms", "-every", "1ms"}, tm.args...)
 	go func() { r.ended <- run(ctx, args, &r.screen) }()
 	return r
 }
 
-// await waits until lines are the first that a process has printed.
+// await waits until the output of the process begins with lines.
 func (r *running) await(t *testing.T, lines []string) {
 	t.Helper()
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
@@ -103,7 +103,7 @@ func withoutNumbers(lines []string) []string {
 	return strings.Split(varies.ReplaceAllString(strings.Join(lines, "\n"), "N"), "\n")
 }
 
-// shown is what the process has printed, a line that goes on only once.
+// shown returns the output of the process, with repeated lines only once.
 func (r *running) shown() []string {
 	lines := r.screen.lines()
 	if r.goesOn {
@@ -112,8 +112,8 @@ func (r *running) shown() []string {
 	return lines
 }
 
-// TestWhatTheReadmeShows: each section's first process is there first, the second one comes while it runs,
-// and what both print is what README.md says.
+// TestWhatTheReadmeShows: in each section the first process starts, and then the second while the first runs.
+// Both print what README.md shows.
 func TestWhatTheReadmeShows(t *testing.T) {
 	all := stories(t)
 	require.Len(t, all, 3)
@@ -130,7 +130,7 @@ func TestWhatTheReadmeShows(t *testing.T) {
 			if first.ctrlC {
 				first.await(t, first.before)
 			} else {
-				first.await(t, first.before[:3]) // it is asleep
+				first.await(t, first.before[:3]) // until the first process sleeps
 			}
 			second := terminals[1].start(t, srv.Addr().String())
 			second.await(t, second.before[:1])

@@ -10,34 +10,34 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrLost ends the context of the work when its lock is lost: the connection broke, or the lock was deleted
-// or forced.
+// ErrLost is the cause of the end of the work's context when the lock is lost: the connection broke, or the
+// lock was deleted or forced.
 var ErrLost = errors.New("the lock was lost")
 
 const (
 	watchEvery = time.Second
-	// standFor is how long one LOCK waits. It is repeated until ctx ends; a shorter time detects that sooner.
+	// standFor is how long one LOCK waits. It is repeated until ctx ends; with a shorter time the end of ctx
+	// is noticed sooner.
 	standFor = 20 * time.Second
 )
 
-// WhileHeld waits for the lock, runs work, and releases it. The context that work
-// gets ends when the lock is lost.
+// WhileHeld waits for the lock, runs work, and releases it. The context of work ends when the lock is lost.
 //
-// There is no lease to choose: the server renews a LOCK without one for as long as the connection that
-// acquired it lives. So the lock has a connection of its own here. A connection from a shared pool might be
-// closed for being idle, which loses the lock. Or it might live on for other requests after this process has
-// released the lock, which keeps it.
+// There is no lease to choose: the server renews a LOCK without a lease as long as the connection that
+// acquired it lives. So the lock has its own connection here. A connection from a shared pool might be closed
+// because it is idle: then the lock is lost. Or it might serve other requests after this process has released
+// the lock: then the lock is renewed for too long.
 func WhileHeld(ctx context.Context, options redis.Options, key string, work func(ctx context.Context, token int64) error) error {
 	options.PoolSize = 1
-	options.MaxRetries = -1                      // a connection that broke has ended the renewal: it must not be replaced unheard
-	options.ReadTimeout = standFor + time.Second // the answer to a LOCK that waits takes as long as the wait
+	options.MaxRetries = -1                      // the end of the connection ends the renewal, so it must not be replaced silently
+	options.ReadTimeout = standFor + time.Second // the reply to a waiting LOCK takes as long as the wait
 	options.ConnMaxIdleTime, options.ConnMaxLifetime = -1, -1
 	client := redis.NewClient(&options)
-	defer client.Close() // whatever happens: the connection ends, the renewal with it, and the lock with its lease
+	defer client.Close() // in any case: the end of the connection ends the renewal, and the lock ends with its lease
 	conn := client.Conn()
 	defer conn.Close()
 
-	owner := rand.Text() // a unique name: an owner of the same name would share the lock
+	owner := rand.Text() // a unique name: another holder with the same name would share the lock
 	token, err := stand(ctx, conn, key, owner)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func WhileHeld(ctx context.Context, options redis.Options, key string, work func
 	err = work(held, token)
 	lose(nil)
 	watch.Wait()
-	// Also when ctx has ended: the next one in line need not wait for the end of the lease.
+	// Also after ctx has ended, so that the next waiter need not wait for the end of the lease.
 	released := conn.Do(context.WithoutCancel(ctx), "UNLOCK", key, owner, "TOKEN", token).Err()
 	if errors.Is(released, redis.Nil) {
 		released = ErrLost
@@ -56,8 +56,8 @@ func WhileHeld(ctx context.Context, options redis.Options, key string, work func
 	return errors.Join(err, released)
 }
 
-// stand waits until the lock is ours. The server keeps the place in the queue, first come first served. When
-// one wait has timed out, the next one begins at the end of the queue.
+// stand waits until we hold the lock. The server keeps the place in the queue, first come first served. After
+// a wait has timed out, the next one starts at the end of the queue.
 func stand(ctx context.Context, conn *redis.Conn, key, owner string) (token int64, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -70,8 +70,8 @@ func stand(ctx context.Context, conn *redis.Conn, key, owner string) (token int6
 	}
 }
 
-// watchOver loses the lock when the server says so, or cannot be asked. RENEW with the token is the question:
-// it extends nothing that is not ours.
+// watchOver calls lose when the server says that the lock is lost, or does not answer. It asks by RENEW with
+// the token, which never extends a lock of another holder.
 func watchOver(ctx context.Context, lose context.CancelCauseFunc, conn *redis.Conn, key, owner string, token int64) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lookEvery is how often each server is asked how it is.
+// lookEvery is the time between two questions to each server.
 const lookEvery = 25 * time.Millisecond
 
-// eyes see how each server is: whether it answers, and whether it leads.
+// eyes holds the last seen state of each server: whether it answers, and whether it leads.
 type eyes struct {
 	history *history
 	servers []*redis.Client
 	mu      sync.Mutex
-	leads   int // who was last seen to lead
+	leads   int // the server that was last seen as the leader
 }
 
 func watchers(addresses []string, h *history) *eyes {
@@ -36,7 +36,7 @@ func (e *eyes) close() {
 	}
 }
 
-// look asks a server for its role in the group; "": it does not answer.
+// look asks a server for its role in the group. The role is empty if it does not answer.
 func (e *eyes) look(ctx context.Context, server int) (role string) {
 	text, err := e.servers[server].Do(ctx, "RAFT", "INFO").Text()
 	if err != nil {
@@ -55,7 +55,7 @@ func (e *eyes) look(ctx context.Context, server int) (role string) {
 	return role
 }
 
-// leader is who was last seen to lead.
+// leader returns the server that was last seen as the leader.
 func (e *eyes) leader() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,7 +80,7 @@ func (e *eyes) awaitWhole(ctx context.Context) error {
 	}
 }
 
-// watch has the history know how the servers are, until ctx ends.
+// watch records the states of the servers in the history, until ctx ends.
 func (e *eyes) watch(ctx context.Context, all *sync.WaitGroup) {
 	for i := range e.servers {
 		all.Go(func() {

@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// group is three lockservers on this machine, each a process.
+// group is three lockserver processes on this machine.
 type group struct {
 	dir     string
 	members []*member
 }
 
-// member is one of them.
+// member is a server of the group.
 type member struct {
-	client, raft string // where clients and the other members reach it
+	client, raft string // its addresses for clients and for the other members
 	args         []string
 	log          string
 	program      string
 	cmd          *exec.Cmd
-	alive        io.Closer     // its standard input: when this program ends, however it does, so does the server
-	exited       chan struct{} // closed when it has ended
+	alive        io.Closer     // its standard input: the server ends when this program ends, for whatever reason
+	exited       chan struct{} // closed when the process has ended
 }
 
 // startGroup starts three servers that form a group.
@@ -71,11 +71,11 @@ func startGroup(program string) (*group, error) {
 	return g, nil
 }
 
-// letter is the id of a member.
+// letter returns the id of a member.
 func letter(i int) string { return string(rune('a' + i)) }
 
-// freeAddress finds a port below those that the system gives to connections: no other program takes it while
-// its server is down.
+// freeAddress finds a free port below those that the system gives to connections, so that no other program
+// takes it while its server is down.
 func freeAddress() (string, error) {
 	for range 100 {
 		address := fmt.Sprint("127.0.0.1:", 12000+rand.IntN(20000))
@@ -86,7 +86,7 @@ func freeAddress() (string, error) {
 	return "", errors.New("there is no free port")
 }
 
-// start starts the process.
+// start starts the process of a member.
 func (m *member) start() error {
 	cmd := exec.Command(m.program, m.args...)
 	alive, err := cmd.StdinPipe()
@@ -99,13 +99,13 @@ func (m *member) start() error {
 	exited := make(chan struct{})
 	m.cmd, m.alive, m.exited = cmd, alive, exited
 	go func() {
-		_ = cmd.Wait() // it reports the kill
+		_ = cmd.Wait() // the error says that it was killed
 		close(exited)
 	}()
 	return nil
 }
 
-// kill is kill -9.
+// kill kills the process by kill -9.
 func (m *member) kill() {
 	if m.cmd != nil {
 		_ = m.cmd.Process.Kill()
@@ -114,7 +114,7 @@ func (m *member) kill() {
 	}
 }
 
-// end ends all of them, and removes what they have written.
+// end ends all servers, and removes their files.
 func (g *group) end() {
 	for _, m := range g.members {
 		m.kill()
@@ -122,7 +122,7 @@ func (g *group) end() {
 	_ = os.RemoveAll(g.dir)
 }
 
-// addresses are where clients find the members.
+// addresses returns the addresses of the members for clients.
 func (g *group) addresses() (all []string) {
 	for _, m := range g.members {
 		all = append(all, m.client)
@@ -130,7 +130,7 @@ func (g *group) addresses() (all []string) {
 	return all
 }
 
-// logs are the ends of what the servers have logged, as an error.
+// logs returns the last lines of the servers' logs as an error.
 func (g *group) logs() error {
 	var all []error
 	for i, m := range g.members {
@@ -140,8 +140,8 @@ func (g *group) logs() error {
 	return errors.Join(all...)
 }
 
-// killOften kills one server after the other and starts it again, until ctx ends: the leader, the leader,
-// and one that follows. A group of three can spare one, so it waits until all are there.
+// killOften kills one server after the other and starts it again, until ctx ends: twice the leader, then a
+// follower. A group of three works without one server, so it first waits until all three are up.
 func (g *group) killOften(ctx context.Context, every time.Duration, eyes *eyes, h *history) {
 	for n := 1; ; n++ {
 		if !pause(ctx, every*7/10) || eyes.awaitWhole(ctx) != nil {
@@ -162,7 +162,7 @@ func (g *group) killOften(ctx context.Context, every time.Duration, eyes *eyes, 
 	}
 }
 
-// pause waits; false: ctx has ended.
+// pause waits. It returns false if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// record is what happened, in time since the beginning.
+// record holds what happened, with times since the start.
 type record struct {
 	workers, locks, servers int
 	length                  time.Duration
@@ -17,10 +17,10 @@ type record struct {
 	states                  []state
 	kills                   []kill
 	writes                  int
-	wrong                   []string // what must not be
+	wrong                   []string // the violations
 }
 
-// hold is a lock that a worker had.
+// hold is the time in which a worker had a lock.
 type hold struct {
 	worker, lock int
 	token        int64
@@ -28,13 +28,13 @@ type hold struct {
 	lost         bool
 }
 
-// wait is a worker who waited for a lock.
+// wait is the time in which a worker waited for a lock.
 type wait struct {
 	worker, lock int
 	from, to     time.Duration
 }
 
-// state is how a server was for a while.
+// state is a time in which a server had the same condition.
 type state struct {
 	server   int
 	is       condition
@@ -49,19 +49,19 @@ const (
 	leads
 )
 
-// kill is the end of a server.
+// kill is the kill of a server.
 type kill struct {
 	server int
 	led    bool
 	at     time.Duration
 }
 
-// history writes the record.
+// history collects the record.
 type history struct {
 	mu    sync.Mutex
 	start time.Time
 	r     record
-	last  []state // of each server, which goes on
+	last  []state // the present state of each server
 }
 
 func newHistory(o options) *history {
@@ -73,7 +73,7 @@ func newHistory(o options) *history {
 	return h
 }
 
-// begin is the moment from which time counts.
+// begin sets the start of the time.
 func (h *history) begin() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +89,7 @@ func (h *history) now() time.Duration {
 	return time.Since(h.start)
 }
 
-// end says that all is over.
+// end ends all states that are still open.
 func (h *history) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,7 +118,7 @@ func (h *history) wrote() {
 	h.r.writes++
 }
 
-// mostWrong bounds the number of reported violations: where there is one there are many.
+// mostWrong is the largest number of violations in the report: usually there are many or none.
 const mostWrong = 20
 
 func (h *history) isWrong(format string, args ...any) {
@@ -138,7 +138,8 @@ func (h *history) kills(server int, led bool) {
 	h.become(server, down, at)
 }
 
-// saw records the condition of a server when it was asked. An answer from before its death is ignored.
+// saw records the condition of a server; asked is the time of the question. An answer to a question from
+// before the last kill is ignored.
 func (h *history) saw(server int, is condition, asked time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,7 +148,7 @@ func (h *history) saw(server int, is condition, asked time.Duration) {
 	}
 }
 
-// become begins another state of a server; the caller holds mu.
+// become begins a new state of a server; the caller holds mu.
 func (h *history) become(server int, is condition, at time.Duration) {
 	s := &h.last[server]
 	if s.is == is {
@@ -158,14 +159,14 @@ func (h *history) become(server int, is condition, at time.Duration) {
 	*s = state{server: server, is: is, from: at}
 }
 
-// record is what there is so far.
+// record returns what was recorded so far.
 func (h *history) record() record {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.r
 }
 
-// leaderless are the times between the death of a leader and the next one.
+// leaderless returns the times from the death of a leader to the next leader.
 func (r record) leaderless() (all []wait) {
 	for _, k := range r.kills {
 		if !k.led {
@@ -182,7 +183,7 @@ func (r record) leaderless() (all []wait) {
 	return all
 }
 
-// pauses are the times between the death of a leader and the first lock that any worker got after it.
+// pauses returns the times from the death of a leader to the first lock that any worker got after it.
 func (r record) pauses() (all []time.Duration) {
 	for _, k := range r.kills {
 		first := time.Duration(-1)
@@ -198,7 +199,7 @@ func (r record) pauses() (all []time.Duration) {
 	return all
 }
 
-// killed counts the kills, and those of leaders.
+// killed returns the number of kills, and how many of them hit a leader.
 func (r record) killed() (all, leaders int) {
 	for _, k := range r.kills {
 		if k.led {
@@ -208,7 +209,7 @@ func (r record) killed() (all, leaders int) {
 	return len(r.kills), leaders
 }
 
-// lost counts the locks that were lost.
+// lost returns how many locks were lost.
 func (r record) lost() (n int) {
 	for _, s := range r.holds {
 		if s.lost {
@@ -218,7 +219,7 @@ func (r record) lost() (n int) {
 	return n
 }
 
-// report says it in words.
+// report returns a summary as text.
 func (r record) report() string {
 	var b strings.Builder
 	kills, leaders := r.killed()

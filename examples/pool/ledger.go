@@ -7,24 +7,24 @@ import (
 	"lockserver/client"
 )
 
-// errStale refuses a write.
+// errStale is the error of a write with an old token.
 var errStale = errors.New("a later token has been used already")
 
-// ledger is what the locks are for: data that is not in lockserver, as the tables of a database. It knows the
-// highest token that has written, and refuses lower ones, so that a late worker does no harm. It also records
-// which workers are at work, and reports violations.
+// ledger is the data that the locks protect. Like the tables of a database, it is not in lockserver. It
+// remembers the highest token that has written, and refuses lower ones, so that a late worker does no harm.
+// It also records which workers are at work, and reports violations.
 type ledger struct {
 	history *history
 	mu      sync.Mutex
 	parts   [len(names)]part
 }
 
-// part is what one lock is for.
+// part is the data that one lock protects.
 type part struct {
-	highest int64 // token
-	inside  []int // the workers who are at work
+	highest int64 // highest token so far
+	inside  []int // the workers that work on it now
 	writes  int
-	// How often the group has acknowledged a count, and how often the result is unknown.
+	// Numbers of increments: acknowledged by the group, and with an unknown result.
 	acknowledged, unknown int64
 }
 
@@ -44,7 +44,7 @@ func (l *ledger) enter(lock, worker int, token int64) {
 	p.inside, p.highest = append(p.inside, worker), max(p.highest, token)
 }
 
-// write is one write of a worker with a token.
+// write writes once for a worker, with its token.
 func (l *ledger) write(lock, worker int, token int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *ledger) write(lock, worker int, token int64) error {
 	return nil
 }
 
-// leave says that a worker does no more, before it lets go of the lock.
+// leave records that a worker has stopped working. It is called before the lock is released.
 func (l *ledger) leave(lock, worker int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,12 +78,12 @@ func (l *ledger) counted(lock int, err error) {
 	switch p := &l.parts[lock]; {
 	case err == nil:
 		p.acknowledged++
-	case !errors.Is(err, client.ErrLost): // that one was refused
+	case !errors.Is(err, client.ErrLost): // otherwise the guard has refused the command
 		p.unknown++
 	}
 }
 
-// compare looks at what the group has in the end.
+// compare checks the final count n in the group.
 func (l *ledger) compare(lock int, n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,11 +1,11 @@
 // Command pool runs workers over a raft group of three lockservers. Every ten seconds it kills one of them
-// (kill -9) and starts it again. Each worker takes one lock after the other and works while it has it. At the
-// end the program reports whether any worker ever worked without the lock, and then exits with 1. It draws
-// the history with a lane for each worker and each server.
+// (kill -9) and starts it again. Each worker takes one lock after the other and works while it holds it. The
+// exit code is 1 if any worker ever worked without the lock. At the end the program draws the history, with a
+// lane for each worker and each server.
 //
 // worker.go is the file to copy: package client over a group. ledger.go is the data that refuses late
-// workers, group.go has the servers, and history.go and picture.go have the history. README.md shows the
-// picture.
+// workers, group.go runs the servers, and history.go and picture.go record and draw the history. README.md
+// shows the picture.
 package main
 
 import (
@@ -32,10 +32,10 @@ func main() {
 	os.Exit(code)
 }
 
-// options are the command line.
+// options holds the flags of the command line.
 type options struct {
-	program   string   // lockserver's
-	addresses []string // of servers that run already; empty: the program starts three
+	program   string   // path of lockserver
+	addresses []string // addresses of running servers, or empty: then the program starts three
 	length    time.Duration
 	killEvery time.Duration
 	workers   int
@@ -43,13 +43,13 @@ type options struct {
 	picture   string
 }
 
-// quiet is a log of what is expected: that a server which was killed cannot be reached.
+// quiet is a log for expected errors: a killed server does not answer.
 type quiet struct{}
 
 // Printf implements the interface of redis.SetLogger.
 func (quiet) Printf(context.Context, string, ...any) {}
 
-// run is the program; it returns the exit code.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, out io.Writer) int {
 	redis.SetLogger(quiet{})
 	var o options
@@ -90,8 +90,8 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 	return 0
 }
 
-// connect returns a client of the group. A group that elects another leader at this moment answers
-// CLUSTERDOWN, so it tries again, for up to a minute.
+// connect returns a client of the group. While the group elects a leader it answers CLUSTERDOWN, so connect
+// tries again for up to a minute.
 func connect(ctx context.Context, rdb *redis.ClusterClient) (*client.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -103,7 +103,7 @@ func connect(ctx context.Context, rdb *redis.ClusterClient) (*client.Client, err
 	}
 }
 
-// play has the workers work while servers are killed.
+// play runs the workers while servers are killed.
 func (o options) play(ctx context.Context, h *history) error {
 	var own *group
 	addresses := o.addresses
@@ -123,7 +123,7 @@ func (o options) play(ctx context.Context, h *history) error {
 		}
 		return err
 	}
-	// It finds the leader as that of a cluster; package client does the rest.
+	// It finds the leader like that of a cluster; package client does the rest.
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addresses, ReadTimeout: 3 * time.Second, ClusterStateReloadInterval: time.Second})
 	defer func() { _ = rdb.Close() }()
 	c, err := connect(ctx, rdb)

@@ -10,28 +10,28 @@ import (
 // The picture's measures, in pixels.
 const (
 	pictureWidth = 960
-	labelWidth   = 92 // of the lanes' names, on the left
+	labelWidth   = 92 // for the names of the lanes, on the left
 	rightMargin  = 20
-	topHeight    = 122 // title, what came out, legend
+	topHeight    = 122 // for the title, the results and the legend
 	laneHeight   = 27
 	barHeight    = 17
 	serverHeight = 22
 	serverBar    = 10
-	lanesGap     = 24 // between the workers and the servers
+	lanesGap     = 24 // between the lanes of the workers and those of the servers
 	axisHeight   = 34
 )
 
-// colours are those of the locks: people with colour blindness can distinguish them, too.
+// colours holds the colours of the locks. People with colour blindness can distinguish them.
 var colours = [len(names)]string{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d1f"}
 
-// drawing is a picture that is being made.
+// drawing is a picture under construction.
 type drawing struct {
 	strings.Builder
 	record
-	bottom float64 // of the lanes
+	bottom float64 // bottom of the lanes
 }
 
-// picture draws what happened, as SVG. It is a function of the record alone.
+// picture draws a record as SVG. The result depends on the record alone.
 func picture(r record) string {
 	d := drawing{record: r}
 	d.bottom = float64(topHeight + r.workers*laneHeight + lanesGap + r.servers*serverHeight)
@@ -59,13 +59,13 @@ text { font: 13px system-ui, sans-serif; fill: #24292f }
 	return d.String()
 }
 
-// x is where a moment is.
+// x returns the position of a time.
 func (d *drawing) x(at time.Duration) float64 {
 	share := at.Seconds() / max(d.length.Seconds(), 0.001)
 	return labelWidth + min(max(share, 0), 1)*(pictureWidth-labelWidth-rightMargin)
 }
 
-// lane is the middle of a worker's lane, and server that of a server's.
+// lane returns the middle of a worker's lane; server returns the middle of a server's.
 func (d *drawing) lane(worker int) float64 {
 	return float64(topHeight+worker*laneHeight) + laneHeight/2.0
 }
@@ -85,13 +85,13 @@ func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(d, `<line class="%s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`+"\n", class, x1, y1, x2, y2)
 }
 
-// bar draws a box with its middle at y; words appear when the mouse is over it.
+// bar draws a box with its middle at y; words are shown when the mouse is over it.
 func (d *drawing) bar(attributes string, from, to, y, height float64, words string) {
 	fmt.Fprintf(d, `<rect %s x="%.1f" y="%.1f" width="%.1f" height="%.0f"><title>%s</title></rect>`+"\n",
 		attributes, from, y-height/2, max(to-from, 1), height, words)
 }
 
-// head is what stands above the lanes.
+// head draws the part above the lanes.
 func (d *drawing) head() {
 	d.text(16, 28, "head", "Three servers, one killed again and again: who had which lock")
 	kills, leaders := d.killed()
@@ -123,7 +123,7 @@ func (d *drawing) head() {
 	entry(13, "no leader", func(x, y float64) { d.bar(`class="band"`, x, x+13, y, 15, "no leader") })
 }
 
-// lanes are the empty lanes with their names.
+// lanes draws the empty lanes with their names.
 func (d *drawing) lanes() {
 	for i := range d.workers {
 		if i%2 == 0 {
@@ -136,7 +136,7 @@ func (d *drawing) lanes() {
 	}
 }
 
-// axis is the time below the lanes: about twelve steps of a round number of seconds.
+// axis draws the time below the lanes: about twelve steps of a round number of seconds.
 func (d *drawing) axis() {
 	step := time.Second
 	for _, s := range []time.Duration{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600} {
@@ -155,7 +155,7 @@ func (d *drawing) axis() {
 	}
 }
 
-// deaths are the kills, and the times without a leader behind them.
+// deaths draws the kills, and the times without a leader after them.
 func (d *drawing) deaths() {
 	for _, gap := range d.leaderless() {
 		from, to := d.x(gap.from), d.x(gap.to)
@@ -167,7 +167,7 @@ func (d *drawing) deaths() {
 	}
 }
 
-// work is who waited for which lock, and who had it.
+// work draws the waits and holds of the workers.
 func (d *drawing) work() {
 	for _, w := range d.waits {
 		words := fmt.Sprintf("worker %d waits for %s, %.2f s", w.worker+1, names[w.lock], (w.to - w.from).Seconds())
@@ -183,7 +183,7 @@ func (d *drawing) work() {
 	}
 }
 
-// condition is how the servers are.
+// condition draws the states of the servers.
 func (d *drawing) condition() {
 	for _, s := range d.states {
 		y, from, to := d.server(s.server), d.x(s.from), d.x(s.to)

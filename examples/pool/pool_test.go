@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPool plays the short form: workers over three servers, and one is killed every five seconds.
+// TestPool runs the short form: workers on three servers, and a kill every five seconds.
 func TestPool(t *testing.T) {
 	program, file := buildServer(t), filepath.Join(t.TempDir(), "pool.svg")
 	var out bytes.Buffer
@@ -33,7 +33,7 @@ func TestPool(t *testing.T) {
 	require.GreaterOrEqual(t, drawn["rect leads"], 2, "one server led after the other")
 }
 
-// TestPoolElsewhere: the workers work on a group that runs already, and another process kills its leader.
+// TestPoolElsewhere: the workers use a group that already runs, and another process kills its leader.
 func TestPoolElsewhere(t *testing.T) {
 	g, err := startGroup(buildServer(t))
 	require.NoError(t, err)
@@ -91,13 +91,13 @@ func buildServer(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "lockserver")
 	build := exec.Command("go", "build", "-o", program, "./cmd/lockserver")
-	build.Dir = filepath.Join("..", "..") // the server's module
+	build.Dir = filepath.Join("..", "..") // the module of the server
 	text, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", text)
 	return program
 }
 
-// elements counts the elements of a picture, by their names and classes.
+// elements counts the elements of a picture by name and class.
 func elements(t *testing.T, path string) map[string]int {
 	t.Helper()
 	file, err := os.Open(path)
@@ -122,7 +122,7 @@ func elements(t *testing.T, path string) map[string]int {
 	}
 }
 
-// given is a lock that is granted to every worker, or with a token that does not rise.
+// given is a faulty lock: every worker gets it, or its token does not rise.
 type given struct {
 	ctx   context.Context
 	token int64
@@ -174,7 +174,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	require.Contains(t, h.record().report(), "WRONG: orders: the group has counted 0, has acknowledged 1, and 1 more may have been")
 }
 
-// TestPicture draws a record that is known: each thing once, at its place.
+// TestPicture draws a known record: each thing appears once, at its place.
 func TestPicture(t *testing.T) {
 	r := record{workers: 2, locks: 1, servers: 3, length: 10 * time.Second,
 		holds:  []hold{{worker: 1, token: 5, from: time.Second, to: 2 * time.Second}, {token: 6, from: 6 * time.Second, to: 7 * time.Second, lost: true}},
@@ -193,7 +193,7 @@ func TestPicture(t *testing.T) {
 	require.Contains(t, picture(r), "worker 1 has orders from 6.00 s to 7.00 s, token 6, and loses it")
 }
 
-// TestWrongFlags: what makes no sense is refused.
+// TestWrongFlags: invalid flags are refused.
 func TestWrongFlags(t *testing.T) {
 	for _, args := range [][]string{{"-workers", "0"}, {"-locks", "99"}, {"-for", "0s"}, {"more"}, {"-nothing"}} {
 		require.Equal(t, 2, run(t.Context(), args, io.Discard), args)

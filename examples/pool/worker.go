@@ -13,18 +13,18 @@ import (
 	"lockserver/client"
 )
 
-// names are what the locks are for.
+// names holds the names of the locks.
 var names = [...]string{"orders", "stock", "mail", "prices", "reports", "refunds"}
 
-// How long a worker has a lock, how often it writes meanwhile, and how long it waits for a lock before it
-// looks for other work.
+// How long a worker holds a lock, how often it writes in that time, and how long it waits for a lock before
+// it tries another.
 const (
 	shortest, longest = 400 * time.Millisecond, 2500 * time.Millisecond
 	writeEvery        = 20 * time.Millisecond
 	waitFor           = 20 * time.Second
 )
 
-// held is a lock that a worker has: a *client.Lock, but for tests.
+// held is a lock that a worker holds: a *client.Lock, or a fake in tests.
 type held interface {
 	Token() int64
 	// Context ends when the lock is lost or released.
@@ -34,7 +34,7 @@ type held interface {
 	Unlock(ctx context.Context) error
 }
 
-// pool is workers that share locks.
+// pool is a set of workers that share locks.
 type pool struct {
 	history *history
 	data    *ledger
@@ -42,8 +42,8 @@ type pool struct {
 	locks   int
 }
 
-// byClient takes locks by package client: the server renews them as long as the program lives, under any
-// leader.
+// byClient acquires locks with package client. The server renews them as long as the program lives, whichever
+// server leads.
 func byClient(c *client.Client) func(context.Context, string) (held, error) {
 	return func(ctx context.Context, key string) (held, error) {
 		lock, err := c.Lock(ctx, key, client.Wait(waitFor))
@@ -57,8 +57,8 @@ func byClient(c *client.Client) func(context.Context, string) (held, error) {
 func key(lock int) string     { return names[lock] + ":lock" }
 func counter(lock int) string { return names[lock] + ":done" }
 
-// work takes one lock after the other until ctx ends. An error says that no server answered in time, as while
-// there is no leader: the worker tries again.
+// work takes one lock after the other until ctx ends. An error means that no server answered in time, for
+// example without a leader: the worker tries again.
 func (p *pool) work(ctx context.Context, worker int) {
 	for ctx.Err() == nil {
 		lock := rand.IntN(p.locks)
@@ -76,13 +76,13 @@ func (p *pool) work(ctx context.Context, worker int) {
 	}
 }
 
-// hold works while the lock is held, and lets go of it.
+// hold works while the lock is held, and releases it.
 func (p *pool) hold(ctx context.Context, worker, lock int, have held) {
 	p.data.enter(lock, worker, have.Token())
 	s := hold{worker: worker, lock: lock, token: have.Token(), from: p.history.now()}
 	p.write(have.Context(), worker, lock, have.Token())
 
-	// The same for data in lockserver: the server itself looks whether the lock is held.
+	// For data in lockserver, the server itself checks that the lock is held.
 	_, err := have.Guard(have.Context(), "INCR", counter(lock))
 	p.data.counted(lock, err)
 
@@ -91,13 +91,13 @@ func (p *pool) hold(ctx context.Context, worker, lock int, have held) {
 	s.to = p.history.now()
 	p.history.holds(s)
 
-	// Commands without an answer are completed later, by the client.
+	// The client completes commands without an answer later.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	_ = have.Unlock(limited)
 }
 
-// write is the work: it ends by itself, or when the lock is lost.
+// write writes to the ledger. It ends after the time of a hold, or when the lock is lost.
 func (p *pool) write(ctx context.Context, worker, lock int, token int64) {
 	done := time.After(shortest + rand.N(longest-shortest))
 	tick := time.NewTicker(writeEvery)
@@ -116,7 +116,7 @@ func (p *pool) write(ctx context.Context, worker, lock int, token int64) {
 	}
 }
 
-// compare looks whether what the group has acknowledged is there.
+// compare checks that every increment that the group acknowledged is there.
 func (p *pool) compare(ctx context.Context, rdb redis.Cmdable) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -130,7 +130,7 @@ func (p *pool) compare(ctx context.Context, rdb redis.Cmdable) error {
 	return nil
 }
 
-// read asks until there is a leader that answers.
+// read asks until a leader answers.
 func (p *pool) read(ctx context.Context, rdb redis.Cmdable, key string) (int64, error) {
 	for {
 		text, err := rdb.Get(ctx, key).Result()

@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// run does what the flags ask for.
+// run does what the flags say.
 func run(ctx context.Context, rdb *redis.Client, order, pay, name string) error {
 	shop := &Shop{Redis: rdb, RemindAfter: 10 * time.Second, CancelAfter: 30 * time.Second}
 	switch {

@@ -19,10 +19,10 @@ import (
 	"lockserver/server"
 )
 
-// soon bounds how long a test waits for what must happen.
+// soon limits the time that a test waits for an event.
 const soon = 90 * time.Second
 
-// TestMain lets a test run this program as a process of a worker or of a server, which can be killed.
+// TestMain lets a test run this program as the process of a worker or of a server, which it can kill.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("REMINDERS_SERVER"); dir != "" {
 		srv, err := server.New(server.Options{Dir: dir, AppendOnly: true, AppendFsync: "always", Directives: map[string]string{"unixsocket": socketIn(dir)}})
@@ -41,11 +41,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// mails is a set of the reminders that were sent.
+// mails is the key of the set of reminders that were sent.
 const mails = "test:mails"
 
-// worker is one for tests. What it mails goes into a set. Users that begin with "bad" cannot be reached, and
-// "late" ones at the third attempt only.
+// worker returns a worker for tests. Its mails go into a set. Mail to users with the prefix "bad" always
+// fails, and for the prefix "late" the first two attempts fail.
 func worker(rdb *redis.Client, name string) *Worker {
 	return &Worker{Redis: rdb, Name: name, FirstPause: time.Millisecond, Attempts: 3, TakeOverAfter: 50 * time.Millisecond,
 		Mail: func(ctx context.Context, id, order, user string) error {
@@ -72,7 +72,7 @@ func start(t *testing.T) (*redis.Client, string) {
 	return rdb, srv.Addr().String()
 }
 
-// run has a worker work until the end of the test.
+// runInTest runs a worker until the end of the test.
 func (w *Worker) runInTest(t *testing.T) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -94,7 +94,7 @@ func status(t *testing.T, rdb *redis.Client, order string) string {
 	return now
 }
 
-// idle waits until no timer is pending and no entry is in a worker's hands.
+// idle waits until no timer and no entry is pending.
 func idle(t *testing.T, rdb *redis.Client) {
 	t.Helper()
 	ctx := t.Context()
@@ -108,7 +108,7 @@ func idle(t *testing.T, rdb *redis.Client) {
 	}, soon, 5*time.Millisecond)
 }
 
-// TestOrders: an order is reminded of and cancelled, unless it is paid before.
+// TestOrders: the user of an order is reminded and the order is cancelled, unless it is paid before.
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	rdb, _ := start(t)
@@ -136,7 +136,7 @@ func TestOrders(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestRetries: a reminder that cannot be sent comes again, and then goes to the dead letters.
+// TestRetries: a reminder that cannot be sent comes again, and finally goes to the dead letters.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	rdb, _ := start(t)
@@ -156,8 +156,8 @@ func TestRetries(t *testing.T) {
 	require.Equal(t, map[any]bool{"the mail server is away": true, "what is to be done is not known": true}, whys)
 }
 
-// TestKilledWorker: a worker's process is killed in the middle of its work. Another one takes over what it
-// had: each unpaid order is reminded of and cancelled, each paid one is neither.
+// TestKilledWorker: a worker's process is killed in the middle of its work. Another one takes over its
+// entries: each unpaid order gets a reminder and is cancelled, and a paid order gets neither.
 func TestKilledWorker(t *testing.T) {
 	t.Parallel()
 	rdb, addr := start(t)
@@ -197,7 +197,7 @@ func TestKilledWorker(t *testing.T) {
 
 func socketIn(dir string) string { return filepath.Join(dir, "s") }
 
-// serverIn starts a server with its data in a directory.
+// serverIn starts a server that stores its data in a directory.
 func serverIn(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	child := exec.Command(os.Args[0])
@@ -214,10 +214,10 @@ func untilDone(t *testing.T, call func() error) {
 }
 
 // TestKilledServer: the server is killed (kill -9) again and again, while orders are placed and paid and
-// workers work. Each order ends as it should, and each reminder was sent or is buried.
+// workers work. Each order reaches the right state, and each reminder was sent or is a dead letter.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "reminders") // short: it has a socket
+	dir, err := os.MkdirTemp("", "reminders") // short, because the path of a socket is limited
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	srv := serverIn(t, dir)
@@ -247,7 +247,7 @@ func TestKilledServer(t *testing.T) {
 			if err := by.Place(ctx, order, user); !errors.Is(err, ErrExists) {
 				return err
 			}
-			return nil // by an earlier call, and its answer was lost
+			return nil // an earlier call was done, and its answer was lost
 		})
 		if by == slow {
 			untilDone(t, func() error {
@@ -281,7 +281,7 @@ func TestKilledServer(t *testing.T) {
 	require.EqualValues(t, len(buried(t, rdb)), rdb.XLen(ctx, dead).Val(), "no reminder is buried twice")
 }
 
-// buried are the orders among the dead letters.
+// buried returns the orders among the dead letters.
 func buried(t *testing.T, rdb *redis.Client) map[any]bool {
 	t.Helper()
 	orders := map[any]bool{}

@@ -32,11 +32,11 @@ type Shop struct {
 	CancelAfter time.Duration // 30 s
 }
 
-// ErrExists says that there is an order of this id.
+// ErrExists says that an order with this id exists.
 var ErrExists = errors.New("there is such an order")
 
-// Place records an order and its two timers in one step: either all three are there, or none. An order that
-// was placed already stays as it is, so the call may be repeated.
+// Place records an order and its two timers in one step: all three, or nothing. If the order exists it is
+// left unchanged, so the call may be repeated.
 func (s *Shop) Place(ctx context.Context, order, user string) error {
 	made := false
 	err := s.Redis.Watch(ctx, func(tx *redis.Tx) error {
@@ -61,8 +61,8 @@ func (s *Shop) Place(ctx context.Context, order, user string) error {
 	return err
 }
 
-// Pay marks an order as paid, unless it was cancelled. Then its timers are not needed. If this process dies
-// in between they come, find that the order is paid, and do nothing.
+// Pay marks an order as paid, unless it was cancelled, and removes its timers. If this process dies in
+// between, the timers fire, find that the order is paid, and do nothing.
 func (s *Shop) Pay(ctx context.Context, order string) (done bool, err error) {
 	if done, err = move(ctx, s.Redis, order, unpaid, paid); !done || err != nil {
 		return false, err
@@ -75,8 +75,8 @@ func (s *Shop) Pay(ctx context.Context, order string) (done bool, err error) {
 	return true, nil
 }
 
-// move changes the state of an order if it is the expected one. It is also done if an earlier attempt, of
-// which the answer was lost, has done it.
+// move changes the state of an order if it is the expected one. done is also true if an earlier attempt with
+// a lost answer has made the change.
 func move(ctx context.Context, rdb *redis.Client, order, from, to string) (done bool, err error) {
 	err = rdb.Do(ctx, "SET", statusKey(order), to, "IFEQ", from).Err()
 	if !errors.Is(err, redis.Nil) {

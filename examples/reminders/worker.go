@@ -12,18 +12,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Worker does what is due. Run as many as you like, each with a name of its own.
+// Worker handles due timers. Run any number of workers, each with its own name.
 //
-// An entry is acknowledged when its work is done, in one step with what follows from it. A worker that dies
-// before leaves the entry pending, and another one takes it over. So work is done at least once: Mail gets
-// the id of the entry, to recognise one that it had.
+// An entry is acknowledged in one step with the effects of its work. If a worker dies before, the entry stays
+// pending, and another worker takes it over. So work is done at least once: Mail gets the id of the entry, to
+// recognise a repetition.
 type Worker struct {
 	Redis *redis.Client
 	Name  string
 	// Mail sends a reminder. id is the same for each attempt.
 	Mail func(ctx context.Context, id, order, user string) error
-	// FirstPause is the time before the second attempt; it doubles with each further one. After Attempts the
-	// entry goes to the stream for dead letters.
+	// FirstPause is the pause before the second attempt; it doubles with each further attempt. After Attempts
+	// the entry goes to the stream for dead letters.
 	FirstPause time.Duration
 	Attempts   int
 	// TakeOverAfter is how long a worker may have an entry before it counts as dead.
@@ -43,7 +43,7 @@ func (w *Worker) RunForever(ctx context.Context) {
 	}
 }
 
-// Run works until ctx ends or something goes wrong.
+// Run works until ctx ends or an error occurs.
 func (w *Worker) Run(ctx context.Context) error {
 	err := w.Redis.XGroupCreateMkStream(ctx, timers, group, "0").Err()
 	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
@@ -62,7 +62,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// next returns what dead workers have left, or new entries. It waits for them.
+// next returns the entries of dead workers, or new entries. It waits for them.
 func (w *Worker) next(ctx context.Context) ([]redis.XMessage, error) {
 	left, _, err := w.Redis.XAutoClaim(ctx, &redis.XAutoClaimArgs{Stream: timers, Group: group, Consumer: w.Name,
 		MinIdle: w.TakeOverAfter, Start: "0-0", Count: 10}).Result()
@@ -80,7 +80,7 @@ func (w *Worker) next(ctx context.Context) ([]redis.XMessage, error) {
 	return streams[0].Messages, nil
 }
 
-// handle does the work of an entry, and acknowledges it.
+// handle does the work of an entry and acknowledges it.
 func (w *Worker) handle(ctx context.Context, e redis.XMessage) error {
 	order, user := text(e, "order"), text(e, "user")
 	switch text(e, "do") {
@@ -104,7 +104,7 @@ func (w *Worker) handle(ctx context.Context, e redis.XMessage) error {
 	return w.Redis.XAck(ctx, timers, group, e.ID).Err()
 }
 
-// later has an entry come again after a pause. The acknowledgement and the next attempt are one step.
+// later repeats an entry after a pause. The acknowledgement and the new timer are one step.
 func (w *Worker) later(ctx context.Context, e redis.XMessage, why error) error {
 	attempt, _ := strconv.Atoi(text(e, "attempt"))
 	if attempt >= w.Attempts {
@@ -124,8 +124,9 @@ func (w *Worker) bury(ctx context.Context, e redis.XMessage, why string) error {
 	return w.finish(ctx, e, add...)
 }
 
-// finishOnce acknowledges an entry and runs a command, unless the entry was acknowledged before. Another
-// worker may have taken it over, or go-redis may send a call again if its answer was lost.
+// finishOnce acknowledges an entry and runs a command, unless the entry was acknowledged before. That can
+// happen: another worker may have taken it over, or go-redis may have sent a call again after its answer was
+// lost.
 var finishOnce = redis.NewScript(`
 if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then
 	return 0
@@ -133,7 +134,7 @@ end
 redis.call(unpack(ARGV, 3))
 return 1`)
 
-// finish acknowledges an entry and runs what follows from it, in one step and once.
+// finish acknowledges an entry and runs the command that follows from it, in one step and only once.
 func (w *Worker) finish(ctx context.Context, e redis.XMessage, command ...any) error {
 	return finishOnce.Run(ctx, w.Redis, []string{timers}, append([]any{group, e.ID}, command...)...).Err()
 }

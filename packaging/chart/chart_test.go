@@ -20,10 +20,10 @@ import (
 
 const dir = "lockserver"
 
-// object is a manifest.
+// object is a decoded manifest.
 type object map[string]any
 
-// at is what is found on a path of names and numbers; nil: nothing.
+// at returns the value on a path of names and indexes, or nil.
 func (o object) at(path ...any) any {
 	var v any = map[string]any(o)
 	for _, step := range path {
@@ -44,10 +44,10 @@ func (o object) at(path ...any) any {
 	return v
 }
 
-// text is at for a string.
+// text returns the value on a path as a string.
 func (o object) text(path ...any) string { return fmt.Sprint(o.at(path...)) }
 
-// words is at for a list of strings.
+// words returns a list of strings on a path.
 func (o object) words(path ...any) (all []string) {
 	list, _ := o.at(path...).([]any)
 	for _, v := range list {
@@ -56,7 +56,7 @@ func (o object) words(path ...any) (all []string) {
 	return all
 }
 
-// functions are what templates may call beside sprig's functions.
+// functions returns the functions that templates may call besides those of sprig.
 func functions(all *template.Template) template.FuncMap {
 	return template.FuncMap{
 		"include": func(name string, data any) (string, error) {
@@ -82,7 +82,7 @@ func readYAML(t *testing.T, name string) map[string]any {
 	return v
 }
 
-// set puts a value at a path with dots, as --set does.
+// set sets the value at a path with dots, like --set.
 func set(values map[string]any, path string, value any) {
 	names := strings.Split(path, ".")
 	for _, name := range names[:len(names)-1] {
@@ -96,16 +96,16 @@ func set(values map[string]any, path string, value any) {
 	values[names[len(names)-1]] = value
 }
 
-// chartFiles are the files of the chart, as templates see them.
+// chartFiles gives templates access to the files of the chart.
 type chartFiles struct{}
 
-// Get returns the text of a file. As with Helm, it is empty if the file does not exist.
+// Get returns the text of a file. As in Helm, it is empty if the file does not exist.
 func (chartFiles) Get(name string) string {
 	text, _ := os.ReadFile(filepath.Join(dir, name))
 	return string(text)
 }
 
-// render makes the manifests of a release with the name locks in the namespace shop.
+// render renders the manifests of a release with the name locks in the namespace shop.
 func render(t *testing.T, changes map[string]any) (map[string]object, error) {
 	t.Helper()
 	all := template.New("chart").Option("missingkey=zero")
@@ -152,7 +152,7 @@ func parse(t *testing.T, text []byte, objects map[string]object) {
 		}
 		require.NoError(t, err, "%s", text)
 		if o == nil {
-			continue // between two separators
+			continue // the space between two separators
 		}
 		is := object(o)
 		name := is.text("kind") + " " + is.text("metadata", "name")
@@ -161,7 +161,7 @@ func parse(t *testing.T, text []byte, objects map[string]object) {
 	}
 }
 
-// made is render for values that are right.
+// made is render for valid values.
 func made(t *testing.T, changes map[string]any) map[string]object {
 	t.Helper()
 	objects, err := render(t, changes)
@@ -169,10 +169,10 @@ func made(t *testing.T, changes map[string]any) map[string]object {
 	return objects
 }
 
-// password is what has to be given.
+// password has the only values that are required.
 var password = map[string]any{"auth.existingSecret": "locks-password"}
 
-// with are values beside the password.
+// with returns the required values and more.
 func with(more map[string]any) map[string]any {
 	all := map[string]any{"auth.existingSecret": "locks-password"}
 	for path, value := range more {
@@ -181,7 +181,7 @@ func with(more map[string]any) map[string]any {
 	return all
 }
 
-// option is the word behind an option of the server.
+// option returns the word after an option of the server.
 func option(args []string, name string) string {
 	if i := slices.Index(args, name); i >= 0 && i+1 < len(args) {
 		return args[i+1]
@@ -189,7 +189,7 @@ func option(args []string, name string) string {
 	return ""
 }
 
-// TestManifests: the parts fit together.
+// TestManifests: the manifests fit together.
 func TestManifests(t *testing.T) {
 	objects := made(t, password)
 	for _, name := range []string{"StatefulSet locks-lockserver", "Service locks-lockserver", "Service locks-lockserver-members", "PodDisruptionBudget locks-lockserver",
@@ -251,7 +251,7 @@ func TestManifests(t *testing.T) {
 	require.Equal(t, "data", s.text("spec", "volumeClaimTemplates", 0, "metadata", "name"))
 }
 
-// TestCommandLine: each pod is a member of the group that all of them name, and has no secret in its words.
+// TestCommandLine: each pod is a member of the same group, and no secret is in its command line.
 func TestCommandLine(t *testing.T) {
 	args := made(t, with(map[string]any{"config": map[string]any{"maxmemory": "2gb", "lock-watchdog-timeout": 3000000.0, "appendonly": false}}))["StatefulSet locks-lockserver"].
 		words("spec", "template", "spec", "containers", 0, "args")
@@ -290,7 +290,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestAdminPort: it is off, and can be on with what Prometheus' operator looks for.
+// TestAdminPort: the port is off by default. Switched on, it has the objects for Prometheus' operator.
 func TestAdminPort(t *testing.T) {
 	objects := made(t, with(map[string]any{"admin.enabled": true, "admin.serviceMonitor": true}))
 	require.Contains(t, objects, "ServiceMonitor locks-lockserver")
@@ -299,8 +299,8 @@ func TestAdminPort(t *testing.T) {
 	require.NotContains(t, made(t, password)["StatefulSet locks-lockserver"].words("spec", "template", "spec", "containers", 0, "args"), "--admin-port")
 }
 
-// TestMonitoring: the chart has the alerts, the runbook and the dashboard. Each alert links to a section that
-// the runbook has, on the page that the values name.
+// TestMonitoring: the chart has the alerts, the runbook and the dashboard. Each alert links to an existing
+// section of the runbook, on the page that the values name.
 func TestMonitoring(t *testing.T) {
 	for copied, from := range map[string]string{"alerts.yml": "grafana/alerts.yml", "dashboard.json": "grafana/lockserver.json", "RUNBOOK.md": "RUNBOOK.md"} {
 		want, err := os.ReadFile(filepath.Join("..", "..", "docs", from))
@@ -335,7 +335,7 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
-// refused are values that are wrong, by what the error says.
+// refused holds invalid values by the text of their error.
 var refused = map[string]map[string]any{
 	"members: 3 or 5":           with(map[string]any{"members": 4}),
 	"auth.existingSecret":       {},
@@ -346,7 +346,7 @@ var refused = map[string]map[string]any{
 	"config.raft-id: the chart": with(map[string]any{"config": map[string]any{"raft-id": "a"}}),
 }
 
-// TestValuesThatAreRefused: each with the reason.
+// TestValuesThatAreRefused: each invalid value is refused with its reason.
 func TestValuesThatAreRefused(t *testing.T) {
 	for why, values := range refused {
 		_, err := render(t, values)

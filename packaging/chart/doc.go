@@ -1,5 +1,5 @@
-// Package chart asks whether the Helm chart beside it makes manifests that fit together, and that start a
-// raft group.
+// Package chart tests that the manifests of the Helm chart in this directory fit together, and start a raft
+// group.
 //
 // It owns a small renderer: the templates of the chart with the functions of sprig, and the functions of Helm
 // that the chart uses. The manifests are decoded into the types of Kubernetes. It must not know the server.

@@ -13,11 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kubeVersion is the version of Kubernetes that Helm is to assume. One that is built without its Makefile
-// assumes an old one.
+// kubeVersion is the version of Kubernetes that Helm assumes. A Helm that was built without its Makefile
+// would assume an old version.
 const kubeVersion = "1.34.0"
 
-// helm runs HELM, which make chart builds, with values in a file.
+// helm runs the program in HELM, which make chart builds, with values in a file.
 func helm(t *testing.T, changes map[string]any, words ...string) (string, error) {
 	t.Helper()
 	program := os.Getenv("HELM")
@@ -34,7 +34,7 @@ func helm(t *testing.T, changes map[string]any, words ...string) (string, error)
 	return string(out), err
 }
 
-// TestHelm: Helm finds nothing to complain about, and makes the manifests that the other tests check.
+// TestHelm: Helm's lint finds no fault, and Helm renders the same manifests as the renderer of these tests.
 func TestHelm(t *testing.T) {
 	for name, values := range settings {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestHelm(t *testing.T) {
 	}
 }
 
-// TestHelmRefuses: Helm refuses the values that the renderer here refuses, and prints the reason.
+// TestHelmRefuses: Helm refuses the values that the renderer of these tests refuses, and prints the reason.
 func TestHelmRefuses(t *testing.T) {
 	for why, values := range refused {
 		out, err := helm(t, values, "template", "locks", dir)
@@ -63,7 +63,7 @@ func TestHelmRefuses(t *testing.T) {
 	}
 }
 
-// keys are the names of manifests.
+// keys returns the names of the manifests.
 func keys(objects map[string]object) (all []string) {
 	for name := range maps.Keys(objects) {
 		all = append(all, name)

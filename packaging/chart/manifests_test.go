@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serviceMonitor is what the operator of Prometheus takes, as far as the chart uses it.
+// serviceMonitor has the fields of a ServiceMonitor of Prometheus' operator that the chart uses.
 type serviceMonitor struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -25,7 +25,7 @@ type serviceMonitor struct {
 	} `json:"spec"`
 }
 
-// prometheusRule is the same for its rules.
+// prometheusRule has the same for a PrometheusRule.
 type prometheusRule struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -43,7 +43,7 @@ type prometheusRule struct {
 	} `json:"spec"`
 }
 
-// kubernetes returns the type of Kubernetes that a manifest is decoded into; nil: there is none.
+// kubernetes returns a value of the Kubernetes type for a manifest, or nil.
 func kubernetes(version, kind string) any {
 	switch version + " " + kind {
 	case "apps/v1 StatefulSet":
@@ -66,8 +66,8 @@ func kubernetes(version, kind string) any {
 	return nil
 }
 
-// decodes decodes a manifest into the type of Kubernetes. It returns the error for a field that does not
-// exist, that is there twice, or that has a value of another type.
+// decodes decodes a manifest into the type of Kubernetes. It returns an error for an unknown or duplicate
+// field, and for a value of a wrong type.
 func decodes(o object) error {
 	text, err := yaml.Marshal(map[string]any(o))
 	if err != nil {
@@ -76,7 +76,7 @@ func decodes(o object) error {
 	return yaml.UnmarshalStrict(text, kubernetes(o.text("apiVersion"), o.text("kind")), yaml.DisallowUnknownFields)
 }
 
-// settings are values with which the chart is checked: each part of the templates is in one of them.
+// settings holds values that together use each part of the templates.
 var settings = map[string]map[string]any{
 	"as it comes": password,
 	"all": with(map[string]any{"members": 5, "tls.enabled": true, "tls.existingSecret": "locks-tls", "admin.enabled": true, "admin.serviceMonitor": true, "admin.prometheusRule": true, "admin.dashboard": true, "admin.runbookURL": "https://wiki.example.com/lockserver",
@@ -89,8 +89,7 @@ var settings = map[string]map[string]any{
 		"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "disk", "operator": "In", "values": []any{"fast"}}}}}}}}}),
 }
 
-// TestKubernetesTakesTheManifests: each is of a kind that is known here, and has no field that Kubernetes
-// does not know.
+// TestKubernetesTakesTheManifests: each manifest has a known kind, and only fields that Kubernetes knows.
 func TestKubernetesTakesTheManifests(t *testing.T) {
 	for name, values := range settings {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestChecksums: SHA256SUMS names every file, and is right.
+// TestChecksums: SHA256SUMS names every file with the right checksum.
 func TestChecksums(t *testing.T) {
 	entries, err := os.ReadDir(*dist)
 	require.NoError(t, err)
@@ -38,8 +38,8 @@ func TestChecksums(t *testing.T) {
 	require.Equal(t, want.String(), string(sums))
 }
 
-// TestPackageForPython: the wheel and the sdist are those of the release. What they do is tested by make
-// clients-python-package.
+// TestPackageForPython: the wheel and the sdist have the version of the release. make clients-python-package
+// tests what they do.
 func TestPackageForPython(t *testing.T) {
 	for _, pattern := range []string{"lockserver-*-py3-none-any.whl", "lockserver-*.tar.gz"} {
 		version := strings.Split(filepath.Base(made(t, pattern)), "-")[1]
@@ -47,14 +47,15 @@ func TestPackageForPython(t *testing.T) {
 	}
 }
 
-// TestPackagesForOtherLanguages: the Maven repository and the package for Node are those of the release.
+// TestPackagesForOtherLanguages: the Maven repository and the package for Node have the version of the
+// release.
 func TestPackagesForOtherLanguages(t *testing.T) {
 	version := strings.Split(filepath.Base(made(t, "lockserver_*_linux_amd64.tar.gz")), "_")[1]
 	require.Equal(t, "maven-lockserver-"+version+".tar.gz", filepath.Base(made(t, "maven-lockserver-*.tar.gz")))
 	require.Equal(t, "lockserver-"+version+".tgz", filepath.Base(made(t, "lockserver-*.tgz")))
 }
 
-// unpacked is an archive's files by their names in its directory.
+// unpacked returns the files of an archive by their names in its directory.
 func unpacked(t *testing.T, path string) map[string][]byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -89,13 +90,13 @@ func unpacked(t *testing.T, path string) map[string][]byte {
 	}
 }
 
-// host is the archive for this machine.
+// host returns the files of the archive for this machine.
 func host(t *testing.T) map[string][]byte {
 	t.Helper()
 	return unpacked(t, made(t, fmt.Sprintf("lockserver_*_linux_%s.tar.gz", runtime.GOARCH)))
 }
 
-// TestArchives: each has all files, and a static binary for its platform that is not too big.
+// TestArchives: each archive has all files, and a static binary for its platform that is not too big.
 func TestArchives(t *testing.T) {
 	isArchive := regexp.MustCompile(`lockserver_.*_([a-z]+)_([a-z0-9]+)\.(tar\.gz|zip)$`)
 	entries, err := os.ReadDir(*dist)
@@ -122,8 +123,7 @@ func TestArchives(t *testing.T) {
 	require.NotZero(t, seen)
 }
 
-// TestBinaries: they are for the platform that their archive is named after, need no library, and are not too
-// big.
+// TestBinaries: each binary is for the platform in its archive's name, needs no library, and is not too big.
 func TestBinaries(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(*dist, "lockserver_*_*_*.[tz]*"))
 	require.NoError(t, err)
@@ -148,8 +148,8 @@ func TestBinaries(t *testing.T) {
 	}
 }
 
-// TestSameBytes: another checkout of the same commit, at another place and with another time zone and umask,
-// makes the same files.
+// TestSameBytes: another checkout of the same commit gives the same files, at another path and with another
+// time zone and umask.
 func TestSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "lockserver")

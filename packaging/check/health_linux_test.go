@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHealthTimer: the package's timer runs the health check again and again under systemd. The check fails
-// while no server answers, and succeeds when one does. Its flags come from a file.
+// TestHealthTimer: the package's timer runs the health check repeatedly under systemd. The check fails while
+// no server answers, and succeeds when a server answers. Its flags come from a file.
 func TestHealthTimer(t *testing.T) {
 	b := newBooted(t)
 	b.put(made(t, fmt.Sprintf("lockserver_*_%s.deb", runtime.GOARCH)), "/root/lockserver.deb")
@@ -25,7 +25,7 @@ func TestHealthTimer(t *testing.T) {
 	b.does("systemctl", "enable", "--now", "lockserver-health.timer")
 	checked := func(code string) {
 		t.Helper()
-		for range 2 { // the second one began after the first has ended
+		for range 2 { // a second run begins after the first has ended
 			last := b.check("ExecMainExitTimestampMonotonic")
 			require.Eventually(t, func() bool { return b.check("ExecMainExitTimestampMonotonic") != last }, patience, lookEvery, "it is run again")
 		}
@@ -55,20 +55,20 @@ func (b *booted) write(path, text string) {
 	require.NoError(b.t, os.WriteFile(b.path(path), []byte(text), 0o644))
 }
 
-// says runs a program that may fail, and returns what it says.
+// says runs a program that may fail, and returns its output.
 func (b *booted) says(name string, args ...string) string {
 	b.t.Helper()
 	out, _ := b.inside(name, args...).CombinedOutput()
 	return strings.TrimSpace(string(out))
 }
 
-// failed has the units that have failed.
+// failed returns the units that have failed.
 func (b *booted) failed() string {
 	b.t.Helper()
 	return b.does("systemctl", "--failed", "--quiet", "--no-legend", "--plain")
 }
 
-// check is a property of the health check's unit.
+// check returns a property of the health check's unit.
 func (b *booted) check(property string) string {
 	b.t.Helper()
 	return b.does("systemctl", "show", "--property="+property, "--value", "lockserver-health.service")

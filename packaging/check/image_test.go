@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestImage runs the image as far as that goes without what runs containers. Its files are all that there
-// is, and the server is started as the image says, by its user and on its volume.
+// TestImage checks the image as far as possible without a container runtime. The root has the files of the
+// image alone, and the server starts as the image says, as its user and on its volume.
 func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	command(t, "tar", "-C", dir, "-xf", made(t, fmt.Sprintf("lockserver_*_linux_%s.oci.tar", runtime.GOARCH)))
@@ -58,7 +58,7 @@ func TestImage(t *testing.T) {
 	require.Error(t, exec.Command("chroot", health...).Run(), "nobody is there")
 }
 
-// unpack lays the files of an image into the root.
+// unpack writes the files of an image into the root.
 func (s *system) unpack(image v1.Image) {
 	s.t.Helper()
 	files := mutate.Extract(image)
@@ -86,7 +86,7 @@ func (s *system) unpack(image v1.Image) {
 	require.ElementsMatch(s.t, []string{"etc", "etc/lockserver", "usr", "usr/bin", "data", "etc/lockserver/lockserver.conf", "usr/bin/lockserver"}, names)
 }
 
-// TestImageInBuildah: a tool that others have made reads the image, and runs it as its settings say.
+// TestImageInBuildah: buildah, a tool of others, reads the image and runs it by its settings.
 func TestImageInBuildah(t *testing.T) {
 	dir := t.TempDir()
 	buildah := func(args ...string) *exec.Cmd {

@@ -18,14 +18,13 @@ const (
 	dataDir    = "/var/lib/lockserver"
 )
 
-// ownerOf is who owns a file of the root, and with which rights.
+// ownerOf returns the owner and the permissions of a file of the root.
 func (s *system) ownerOf(path string) string {
 	s.t.Helper()
 	return s.run("stat", "-c", "%U:%G %a", path)
 }
 
-// serve starts the server that a package has installed, twice: the second knows what was written to the
-// first.
+// serve starts the installed server twice: the second one has the data of the first.
 func (s *system) serve() {
 	s.t.Helper()
 	args := strings.Fields(s.execStart())
@@ -43,7 +42,7 @@ func (s *system) serve() {
 	p.shutdown()
 }
 
-// execStart is what the unit runs.
+// execStart returns the command that the unit runs.
 func (s *system) execStart() string {
 	s.t.Helper()
 	m := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindStringSubmatch(s.run("cat", "/usr/lib/systemd/system/lockserver.service"))
@@ -51,7 +50,7 @@ func (s *system) execStart() string {
 	return m[1]
 }
 
-// installed looks at what both kinds of packages have to leave.
+// installed checks what both kinds of packages must install.
 func (s *system) installed() {
 	s.t.Helper()
 	require.Regexp(s.t, `^lockserver:x:\d+:\d+:lockserver:/var/lib/lockserver:/usr/sbin/nologin$`, s.run("getent", "passwd", "lockserver"))
@@ -89,7 +88,7 @@ func TestDeb(t *testing.T) {
 	require.NoDirExists(t, s.path(dataDir))
 }
 
-// unit looks at the service where it is installed, and at what is left to it of the system.
+// unit checks the service where it is installed, and what it can still access of the system.
 func unit(s *system) {
 	s.t.Helper()
 	const path = "/usr/lib/systemd/system/lockserver.service"
@@ -110,7 +109,7 @@ func TestRPM(t *testing.T) {
 	s.put(made(t, "lockserver-*."+arch+".rpm"), "/root/lockserver.rpm")
 	require.Equal(t, configFile, s.run("rpm", "--query", "--package", "--configfiles", "/root/lockserver.rpm"))
 	require.Contains(t, s.run("rpm", "--query", "--package", "--requires", "/root/lockserver.rpm"), "systemd")
-	install := []string{"--nodeps", "--install", "/root/lockserver.rpm"} // rpm does not know of Debian's packages
+	install := []string{"--nodeps", "--install", "/root/lockserver.rpm"} // rpm does not know about Debian's packages
 	s.run("rpm", install...)
 	s.installed()
 	unit(s)
@@ -122,8 +121,8 @@ func TestRPM(t *testing.T) {
 	require.FileExists(t, s.path(configFile+".rpmsave"), "and so does a configuration that was changed")
 }
 
-// TestUmask: files that the packages install can be read by those who are meant to, whatever the umask was
-// of who made them.
+// TestUmask: the users for whom installed files are meant can read them, whatever umask the packages were
+// built with.
 func TestUmask(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)

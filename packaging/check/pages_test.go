@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// file lays a file of the archive for this machine into a directory of its own.
+// file writes a file of the archive for this machine into its own directory.
 func file(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(name))
@@ -48,7 +48,7 @@ func TestFishCompletion(t *testing.T) {
 	require.Contains(t, complete("lockserver che"), "check\tverify snapshots")
 }
 
-// TestZshCompletion types into a zsh, in a terminal of its own, and looks at what Tab makes of each line.
+// TestZshCompletion types into a zsh in its own terminal, and checks how Tab completes each line.
 func TestZshCompletion(t *testing.T) {
 	path := file(t, "completions/_lockserver")
 	const script = `zmodload zsh/zpty

@@ -19,13 +19,13 @@ import (
 var dist = flag.String("dist", "../../dist", "what make release has made")
 
 const (
-	// patience is how long a system and its services have for anything.
+	// patience is the longest time that a test waits for a system or its services.
 	patience = 2 * time.Minute
 	// lookEvery is how often a condition is checked.
 	lookEvery = 50 * time.Millisecond
 )
 
-// TestMain refuses to touch the machine itself.
+// TestMain refuses to run outside of the namespaces, so that the tests cannot change the machine.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil || os.Getpid() > 2 {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// made is the one file in dist that matches.
+// made returns the path of the only file in dist that matches.
 func made(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(*dist, pattern))
@@ -50,7 +50,8 @@ type system struct {
 	dir string
 }
 
-// newSystem is the machine's file system, where what is changed goes to memory and is forgotten.
+// newSystem returns the machine's file system under a layer in memory, which takes all changes and is dropped
+// afterwards.
 func newSystem(t *testing.T) *system {
 	base := t.TempDir()
 	s := &system{t, filepath.Join(base, "root")}
@@ -66,7 +67,7 @@ func newSystem(t *testing.T) *system {
 	return s
 }
 
-// newBareSystem has nothing in it.
+// newBareSystem returns an empty root.
 func newBareSystem(t *testing.T) *system { return &system{t, t.TempDir()} }
 
 func (s *system) mount(at string, args ...string) {
@@ -76,12 +77,12 @@ func (s *system) mount(at string, args ...string) {
 	s.t.Cleanup(func() { command(s.t, "umount", "-R", "-l", at) })
 }
 
-// path is a path in the root as one outside of it.
+// path returns the path outside of the root for a path in it.
 func (s *system) path(parts ...string) string {
 	return filepath.Join(append([]string{s.dir}, parts...)...)
 }
 
-// run runs a program in the root, which has to succeed, and returns what it says.
+// run runs a program in the root, which must succeed, and returns its output.
 func (s *system) run(name string, args ...string) string {
 	s.t.Helper()
 	return command(s.t, "chroot", append([]string{s.dir, name}, args...)...)
@@ -95,7 +96,7 @@ func (s *system) put(from, to string) {
 	require.NoError(s.t, os.WriteFile(s.path(to), data, 0o644))
 }
 
-// command runs a program on the machine, which has to succeed, and returns what it says.
+// command runs a program on the machine, which must succeed, and returns its output.
 func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -106,15 +107,15 @@ func command(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// server is one that runs in a root.
+// server is a server that runs in a root.
 type server struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	log    bytes.Buffer
-	notify *bufio.Scanner // what it tells its supervisor
+	notify *bufio.Scanner // its messages to the supervisor
 }
 
-// start runs a server as its unit does: as that user, with a supervisor that waits for it to be ready.
+// start runs a server like its unit: as its user, with a supervisor that waits until it is ready.
 func (s *system) start(user string, args ...string) *server {
 	s.t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: fmt.Sprintf("@check-%d", time.Now().UnixNano()), Net: "unixgram"})
@@ -133,7 +134,7 @@ func (s *system) start(user string, args ...string) *server {
 	return p
 }
 
-// received waits until the supervisor has received this.
+// received waits until the supervisor has received a message.
 func (p *server) received(want string) {
 	p.t.Helper()
 	for p.notify.Scan() {
@@ -144,13 +145,13 @@ func (p *server) received(want string) {
 	require.Fail(p.t, "the supervisor has not received "+want, "%v, log:\n%s", p.notify.Err(), &p.log)
 }
 
-// cli is a call of redis-cli.
+// cli runs redis-cli.
 func cli(t *testing.T, args ...string) string {
 	t.Helper()
 	return command(t, "redis-cli", append([]string{"-e"}, args...)...)
 }
 
-// shutdown ends the server as a client does.
+// shutdown ends the server by a command of a client.
 func (p *server) shutdown() {
 	p.t.Helper()
 	cli(p.t, "SHUTDOWN")

@@ -18,17 +18,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// booted is a root in which systemd runs, as the first process of namespaces of its own.
+// booted is a root in which systemd runs as the first process of its own namespaces.
 type booted struct {
 	*system
 	init *os.Process
 }
 
-// newBooted starts systemd in a root, and waits until it has started what a service builds upon. The root has
-// to be that of its mount namespace, or no user namespace can be made (PrivateUsers=).
+// newBooted starts systemd in a root, and waits until it has started all that a service needs. The root must
+// also be the root of its mount namespace, because otherwise no user namespace can be created
+// (PrivateUsers=).
 func newBooted(t *testing.T) *booted {
 	s := newSystem(t)
-	// A machine that is built by containers may forbid its packages to start services.
+	// A machine that is built from containers may forbid its packages to start services.
 	require.NoError(t, os.RemoveAll(s.path("usr/sbin/policy-rc.d")))
 	const script = `set -e
 echo 0 >"$1/cgroup.procs"
@@ -50,7 +51,7 @@ exec env -i container=oci PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/system
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS}
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // and with it all that runs in its namespace
+		_ = cmd.Process.Kill() // and with it all processes of its namespace
 		_ = cmd.Wait()
 		_ = log.Close()
 		if t.Failed() {
@@ -63,7 +64,8 @@ exec env -i container=oci PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/system
 	return b
 }
 
-// cgroup makes a group of processes in the unified hierarchy, which is removed with all below it.
+// cgroup creates a group of processes in the unified hierarchy. It is removed with all groups below it after
+// the test.
 func (s *system) cgroup() string {
 	s.t.Helper()
 	text, err := os.ReadFile("/proc/self/mountinfo")
@@ -78,7 +80,7 @@ func (s *system) cgroup() string {
 	return dir
 }
 
-// removeGroups removes a group and those below it; it fails while processes are left in them.
+// removeGroups removes a group and those below it. It fails while they have processes.
 func removeGroups(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,12 +94,12 @@ func removeGroups(dir string) error {
 	return errors.Join(err, syscall.Rmdir(dir))
 }
 
-// inside is a program that runs beside systemd.
+// inside returns a command that runs beside systemd.
 func (b *booted) inside(name string, args ...string) *exec.Cmd {
 	return exec.Command("nsenter", append([]string{"--target", strconv.Itoa(b.init.Pid), "--mount", "--pid", "--cgroup", "--uts", "--ipc", name}, args...)...)
 }
 
-// does runs a program that has to succeed, and returns what it says.
+// does runs a program, which must succeed, and returns its output.
 func (b *booted) does(name string, args ...string) string {
 	b.t.Helper()
 	out, err := b.inside(name, args...).CombinedOutput()
@@ -105,7 +107,7 @@ func (b *booted) does(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// eventually runs a program until it says what it should.
+// eventually runs a program repeatedly until its output is want.
 func (b *booted) eventually(want, name string, args ...string) {
 	b.t.Helper()
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
@@ -117,7 +119,8 @@ func (b *booted) eventually(want, name string, args ...string) {
 	}
 }
 
-// TestService: the package's service under a running systemd, with all that its unit takes from it.
+// TestService: the package's service under a running systemd, with all features of systemd that its unit
+// uses.
 func TestService(t *testing.T) {
 	b := newBooted(t)
 	b.put(made(t, fmt.Sprintf("lockserver_*_%s.deb", runtime.GOARCH)), "/root/lockserver.deb")
@@ -129,7 +132,7 @@ func TestService(t *testing.T) {
 	require.Regexp(t, `^\d{10,}$`, token)
 	b.confined()
 
-	b.does("systemctl", "restart", "lockserver") // which returns when clients can connect
+	b.does("systemctl", "restart", "lockserver") // it returns when clients can connect
 	require.Equal(t, token, cli(t, "HGET", "door", "$token"), "it has saved its data, and read it")
 	require.Equal(t, "OK", cli(t, "CONFIG", "SET", "timeout", "77"))
 	require.Equal(t, "OK", cli(t, "CONFIG", "REWRITE"))
@@ -151,13 +154,13 @@ func TestService(t *testing.T) {
 	require.Empty(t, b.does("systemctl", "--failed", "--quiet", "--no-legend"))
 }
 
-// pid is the number of the server's process, among those that systemd sees; 0: there is none.
+// pid returns the id of the server's process in systemd's namespace, or 0.
 func (b *booted) pid() string {
 	b.t.Helper()
 	return b.does("systemctl", "show", "--property=MainPID", "--value", "lockserver")
 }
 
-// confined looks at what the server's process may do, and see.
+// confined checks what the server's process may do and see.
 func (b *booted) confined() {
 	b.t.Helper()
 	proc := "/proc/" + b.pid()

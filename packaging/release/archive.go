@@ -11,16 +11,17 @@ import (
 	"strings"
 )
 
-// manuals are the manual pages, in packaging/man.
+// manuals returns the manual pages in packaging/man.
 func manuals() []string { return []string{"lockserver.1", "lockserver.conf.5"} }
 
-// guides are what an operator needs beside a server, in docs: the runbook with the pages that it links to,
-// the alerts and the dashboard.
+// guides returns the files in docs that an operator needs with a server: the runbook with the pages to which
+// it links, the alerts and the dashboard.
 func guides() []string {
 	return []string{"RUNBOOK.md", "HA.md", "DURABILITY.md", "HISTORY.md", "MEMORY.md", "METRICS.md", "grafana/alerts.yml", "grafana/lockserver.json"}
 }
 
-// pages lays the manual pages into the stage, with date and version, also compressed as packages have them.
+// pages writes the manual pages into the stage, with date and version, and compressed copies for the
+// packages.
 func (r *release) pages() error {
 	fill := strings.NewReplacer("@DATE@", r.date.Format("2006-01-02"), "@VERSION@", r.version)
 	for _, name := range manuals() {
@@ -53,12 +54,12 @@ func (r *release) pages() error {
 
 // member is a file of an archive.
 type member struct {
-	name string // in the archive, with slashes
+	name string // path in the archive, with slashes
 	path string
 	mode int64
 }
 
-// members are what an archive holds, beside the binary.
+// members returns the files of an archive, besides the binary.
 func (r *release) members(binary string) []member {
 	list := []member{{filepath.Base(binary), binary, 0o755}}
 	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md"} {
@@ -107,7 +108,7 @@ func (r *release) archive(binary, system, arch string) error {
 	return r.write(dir+".tar.gz", b.Bytes())
 }
 
-// tarFile adds a file that belongs to root and is as old as the commit.
+// tarFile adds a file that belongs to root, with the time of the commit.
 func (r *release) tarFile(w *tar.Writer, name string, mode int64, data []byte) error {
 	header := tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: mode, Size: int64(len(data)), ModTime: r.date, Format: tar.FormatUSTAR}
 	if err := w.WriteHeader(&header); err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// build compiles the program for a platform and returns the path of the binary, in a directory of its own.
+// build compiles the program for a platform and returns the path of the binary, in a new directory.
 func (r *release) build(ctx context.Context, system, arch string) (string, error) {
 	name := "lockserver"
 	if system == "windows" {
@@ -31,7 +31,7 @@ func (r *release) build(ctx context.Context, system, arch string) (string, error
 	return path, nil
 }
 
-// without leaves out of an environment what would make another binary of the same source.
+// without returns an environment without the variables that would change the binary.
 func without(env []string, names ...string) []string {
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

@@ -10,7 +10,8 @@ import (
 
 const sumsName = "SHA256SUMS"
 
-// clear makes the directory of the results, and removes those of an earlier run: sums would name them.
+// clear creates the directory of the results, and removes the results of an earlier run, because sums would
+// list them.
 func (r *release) clear() error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (r *release) write(name string, data []byte) error {
 
 // sums writes the checksums of all results, in the form that sha256sum --check reads.
 func (r *release) sums() error {
-	entries, err := os.ReadDir(r.out) // in the order of their names
+	entries, err := os.ReadDir(r.out) // sorted by name
 	if err != nil {
 		return err
 	}

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// identity is what a release is called, and what it was made from.
+// identity holds the name of a release and its source.
 type identity struct {
 	version string
-	commit  string // 12 digits, and "-dirty" if the tree was not as committed
+	commit  string // 12 digits, and "-dirty" if the tree differs from the commit
 	date    time.Time
 }
 
-// isVersion is the line of the program's source that has the version.
+// isVersion matches the line of the program's source that has the version.
 var isVersion = regexp.MustCompile(`(?m)^\s*version\s*=\s*"([0-9][^"]*)"`)
 
-// identify asks the source and git. VERSION, COMMIT and SOURCE_DATE_EPOCH in the environment win, as in a
-// tree without git.
+// identify reads the source and asks git. VERSION, COMMIT and SOURCE_DATE_EPOCH in the environment take
+// precedence, for a tree without git.
 func identify(ctx context.Context, root string) (identity, error) {
 	id := identity{version: os.Getenv("VERSION"), commit: os.Getenv("COMMIT")}
 	if id.version == "" {

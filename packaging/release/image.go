@@ -18,10 +18,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// unprivilegedID is the user of the image, by number: there is no program that would look up a name.
+// unprivilegedID is the user of the image. It is a number, because the image has no file that maps names.
 const unprivilegedID = 65532
 
-// image writes a container image that holds the binary and nothing else: an OCI layout in a tar file.
+// image writes a container image with only the binary and its configuration: an OCI layout in a tar file.
 func (r *release) image(binary, arch string) error {
 	files, err := r.layer(binary)
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *release) image(binary, arch string) error {
 	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: image,
 		Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}, Annotations: map[string]string{
 			"org.opencontainers.image.ref.name": r.version,
-			"io.containerd.image.name":          "docker.io/library/lockserver:" + r.version, // what docker load calls it
+			"io.containerd.image.name":          "docker.io/library/lockserver:" + r.version, // the name that docker load gives it
 		}}})
 	dir := filepath.Join(r.stage, "image_"+arch)
 	if _, err := layout.Write(dir, index); err != nil {
@@ -63,11 +63,11 @@ func (r *release) image(binary, arch string) error {
 	return r.write(fmt.Sprintf("lockserver_%s_linux_%s.oci.tar", r.version, arch), packed)
 }
 
-// settings are how a container of the image runs.
+// settings returns the settings with which a container of the image runs.
 func (r *release) settings() v1.Config {
 	return v1.Config{
 		User: fmt.Sprintf("%d:%d", unprivilegedID, unprivilegedID),
-		// Options behind the image's name are added to these.
+		// Arguments after the image's name are appended to these.
 		Entrypoint:   []string{"/usr/bin/lockserver", "/etc/lockserver/lockserver.conf"},
 		WorkingDir:   "/data",
 		Volumes:      map[string]struct{}{"/data": {}},
@@ -85,7 +85,7 @@ func (r *release) settings() v1.Config {
 	}
 }
 
-// layer is the file system of the image.
+// layer returns the file system of the image as a tar file.
 func (r *release) layer(binary string) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -114,13 +114,13 @@ func (r *release) layer(binary string) ([]byte, error) {
 	if err := r.tarFile(w, "usr/bin/lockserver", 0o755, program); err != nil {
 		return nil, err
 	}
-	if err := w.Close(); err != nil { // which writes the end
+	if err := w.Close(); err != nil { // Close writes the end
 		return nil, err
 	}
 	return b.Bytes(), nil
 }
 
-// tarTree packs the files of a directory, in the order of their names.
+// tarTree packs the files of a directory, sorted by name.
 func (r *release) tarTree(dir string) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

@@ -1,11 +1,12 @@
-// Command release makes what is handed out. That is for each platform an archive with the static binary, the
-// manual pages and the completions of shells. For Linux there are packages (.deb, .rpm) and a container image
-// as well, and the packages for other languages that were built before. It also writes SHA256SUMS.
+// Command release makes the files of a release. For each platform there is an archive with the static binary,
+// the manual pages and the completions of shells. For Linux there are also packages (.deb, .rpm) and a
+// container image. The packages for other languages, which are built before, are included. It also writes
+// SHA256SUMS.
 //
-// It owns how these are put together. What a package holds and does is in ../nfpm.yaml and ../scripts;
-// pages, completions and the configuration file are internal/gendocs'. The same commit gives the same bytes,
-// wherever and whenever it is built: every time in them is that of the commit, and nothing of the machine
-// gets in. To add a form, add it to release.platform, and what it has to be true of to ../check.
+// It owns how these are put together. The content of a package is defined in ../nfpm.yaml and ../scripts;
+// pages, completions and the configuration file are made by internal/gendocs. The same commit gives the same
+// bytes, wherever and whenever it is built: every time in them is that of the commit, and nothing depends on
+// the machine. To add a form, add it to release.platform, and its requirements to ../check.
 package main
 
 import (
@@ -39,7 +40,7 @@ func words(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// run makes everything.
+// run makes all files.
 func run(ctx context.Context, root, out string, platforms, with []string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -49,7 +50,7 @@ func run(ctx context.Context, root, out string, platforms, with []string) error 
 		return err
 	}
 	for i := range with {
-		if with[i], err = filepath.Abs(with[i]); err != nil { // packages are made in another directory
+		if with[i], err = filepath.Abs(with[i]); err != nil { // the packages are made in another directory
 			return err
 		}
 	}
@@ -80,14 +81,14 @@ func run(ctx context.Context, root, out string, platforms, with []string) error 
 	return r.sums()
 }
 
-// release is one run.
+// release is one run of this program.
 type release struct {
 	identity
 	root, out string // absolute
-	stage     string // what is built, before it is put together; gone afterwards
+	stage     string // the files before they are put together; removed afterwards
 }
 
-// platform makes all for one.
+// platform makes all files for one platform.
 func (r *release) platform(ctx context.Context, name string) error {
 	system, arch, ok := strings.Cut(name, "/")
 	if !ok {

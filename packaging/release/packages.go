@@ -6,18 +6,18 @@ import (
 	"path/filepath"
 
 	"github.com/goreleaser/nfpm/v2"
-	_ "github.com/goreleaser/nfpm/v2/deb" // the formats that nfpm.Get knows
+	_ "github.com/goreleaser/nfpm/v2/deb" // the formats for nfpm.Get
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// pack makes a package of packaging/nfpm.yaml with the binary in dir.
+// pack makes a package by packaging/nfpm.yaml with the binary in dir.
 func (r *release) pack(format, dir, arch string) error {
-	for _, name := range manuals() { // beside the binary, where nfpm.yaml finds all that is made
+	for _, name := range manuals() { // nfpm.yaml finds all files beside the binary
 		if err := os.Link(filepath.Join(r.stage, name+".gz"), filepath.Join(dir, name+".gz")); err != nil && !os.IsExist(err) {
 			return err
 		}
 	}
-	if err := os.Chdir(r.root); err != nil { // the paths in the file are relative to it
+	if err := os.Chdir(r.root); err != nil { // the paths in nfpm.yaml are relative to it
 		return err
 	}
 	values := map[string]string{"ARCH": arch, "VERSION": r.version, "STAGE": dir}

@@ -1,4 +1,4 @@
-// Package shop shows a shop's lock, sale and session in time that the test owns.
+// Package shop tests a shop's lock, sale and session with a clock that the test controls.
 package shop
 
 import (
@@ -36,7 +36,7 @@ func TestALockEndsWithItsLease(t *testing.T) {
 	require.Empty(t, second)
 	srv.Advance(time.Millisecond)
 	require.Greater(t, <-second, first, "fencing tokens rise")
-	srv.Check("", "UNLOCK", "till", "ann") // it is ben's
+	srv.Check("", "UNLOCK", "till", "ann") // ben holds it
 }
 
 func TestAnOrderThatIsNotPaidGoesBack(t *testing.T) {
@@ -68,7 +68,7 @@ func TestASessionLivesAsLongAsItIsUsed(t *testing.T) {
 	srv.Freeze()
 	require.NoError(t, shop.Set(ctx, "session:1", "ann", 30*time.Minute).Err())
 	srv.Advance(29 * time.Minute)
-	require.NoError(t, shop.Expire(ctx, "session:1", 30*time.Minute).Err()) // the next request
+	require.NoError(t, shop.Expire(ctx, "session:1", 30*time.Minute).Err()) // as by the next request
 	srv.Advance(29 * time.Minute)
 	srv.Check("ann", "GET", "session:1")
 	srv.Advance(time.Minute + time.Millisecond) // a key lives through the millisecond of its deadline
