@@ -121,8 +121,8 @@ func TestRPM(t *testing.T) {
 	require.FileExists(t, s.path(configFile+".rpmsave"), "and so does a configuration that was changed")
 }
 
-// TestUmask: the users for whom installed files are meant can read them, whatever umask the packages were
-// built with.
+// TestUmask: installed files can be read by the users that need them, whatever umask the packages were built
+// with.
 func TestUmask(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What can become of a lock, in the words of the page.
+// The outcomes for a lock, in the words of the page.
 const (
 	kept           = "keeps it"
 	overwrites     = "overwrites"
@@ -23,7 +23,8 @@ const (
 	noticeLater    = "notified later"
 )
 
-// events are what happens to the first of two programs, by the first column of the page's table.
+// events returns the things that happen to the first of two programs, by the first column of the page's
+// table.
 func events() map[string]func(t *testing.T, library string) string {
 	return map[string]func(*testing.T, string) string{
 		"its process stops for longer than the lease":                      processStops,
@@ -35,7 +36,7 @@ func events() map[string]func(t *testing.T, library string) string {
 	}
 }
 
-// TestComparison: everything that happens to each library ends as the page says.
+// TestComparison: the outcome of each event, for each library, is the one in the page.
 func TestComparison(t *testing.T) {
 	expected := outcomes(t)
 	require.ElementsMatch(t, slices.Collect(maps.Keys(events())), slices.Collect(maps.Keys(expected)), "the rows")
@@ -50,7 +51,7 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// page is docs/LOCK-GUARANTEES.md.
+// page returns docs/LOCK-GUARANTEES.md.
 func page(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "LOCK-GUARANTEES.md"))
@@ -58,7 +59,7 @@ func page(t *testing.T) string {
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-// outcomes returns the table of docs/LOCK-GUARANTEES.md: by the event and the library, what happens.
+// outcomes returns the table of docs/LOCK-GUARANTEES.md: the outcome by event and library.
 func outcomes(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	_, text, found := strings.Cut(page(t), "\n| what happens to the holder |")
@@ -78,7 +79,7 @@ func outcomes(t *testing.T) map[string]map[string]string {
 	return table
 }
 
-// cells are what stands between the bars of a row.
+// cells returns the cells of a row.
 func cells(row string) (list []string) {
 	for _, cell := range strings.Split(strings.Trim(row, "|"), "|") {
 		list = append(list, strings.TrimSpace(cell))
@@ -86,7 +87,7 @@ func cells(row string) (list []string) {
 	return list
 }
 
-// hold starts a server and the program that holds the lock, over a link.
+// hold starts a server, and a program that holds the lock over a link.
 func hold(t *testing.T, library string, durable bool) (*server, *link, *process) {
 	t.Helper()
 	s := start(t, library, durable)
@@ -96,7 +97,7 @@ func hold(t *testing.T, library string, durable bool) (*server, *link, *process)
 	return s, l, first
 }
 
-// isKept fails unless the first has the lock two leases later.
+// isKept fails unless the first process has the lock two leases later.
 func isKept(t *testing.T, s *server, first, second *process) string {
 	t.Helper()
 	_, had := second.within(2*lease, saysHeld)
@@ -104,7 +105,7 @@ func isKept(t *testing.T, s *server, first, second *process) string {
 	return stillHolds(t, s, first)
 }
 
-// stillHolds: the first writes, without a word of a loss.
+// stillHolds checks that the first process writes, and reports no loss.
 func stillHolds(t *testing.T, s *server, first *process) string {
 	t.Helper()
 	require.Equal(t, saysWrote, first.writes())
@@ -114,7 +115,7 @@ func stillHolds(t *testing.T, s *server, first *process) string {
 	return kept
 }
 
-// overtaken: another holds the lock, and has written, when the first goes on with its write.
+// overtaken lets another process take the lock and write; goOn then lets the first continue with its write.
 func overtaken(t *testing.T, s *server, first, second *process, goOn func()) string {
 	t.Helper()
 	require.Equal(t, saysWrote, second.writes())
@@ -129,7 +130,7 @@ func overtaken(t *testing.T, s *server, first, second *process, goOn func()) str
 	return refused
 }
 
-// processStops: the kernel goes on, and with it the connections.
+// processStops stops the process. The kernel continues, and keeps its connections open.
 func processStops(t *testing.T, library string) string {
 	s, _, first := hold(t, library, false)
 	first.pause()
@@ -141,8 +142,8 @@ func processStops(t *testing.T, library string) string {
 	return overtaken(t, s, first, second, first.resume)
 }
 
-// machineStops: a virtual machine that is moved, a laptop that is closed. No process is left to end the
-// connections, and the server does in time.
+// machineStops is like a virtual machine that is moved, or a laptop that is closed. No kernel is left to end
+// the connections, so the server ends them in time.
 func machineStops(t *testing.T, library string) string {
 	s, l, first := hold(t, library, false)
 	first.pause()
@@ -152,7 +153,7 @@ func machineStops(t *testing.T, library string) string {
 	return overtaken(t, s, first, second, func() { l.mend(); first.resume() })
 }
 
-// connectionBreaks: and can be made again at once.
+// connectionBreaks breaks the connection; a new one can be made at once.
 func connectionBreaks(t *testing.T, library string) string {
 	s, l, first := hold(t, library, false)
 	l.cut()
@@ -160,7 +161,7 @@ func connectionBreaks(t *testing.T, library string) string {
 	return isKept(t, s, first, program(t, library, s.address, "second"))
 }
 
-// connectionGone: there is no way to the server any more.
+// connectionGone breaks the connection, and no new one can be made.
 func connectionGone(t *testing.T, library string) string {
 	s, l, first := hold(t, library, false)
 	second := program(t, library, s.address, "second")
@@ -175,15 +176,15 @@ func connectionGone(t *testing.T, library string) string {
 	return noticeJustThen
 }
 
-// serverRestarts: its log has what it has acknowledged.
+// serverRestarts restarts a server with a log of all that it has acknowledged.
 func serverRestarts(t *testing.T, library string) string {
 	s, _, first := hold(t, library, true)
 	s.restart()
 	return isKept(t, s, first, program(t, library, s.address, "second"))
 }
 
-// serverForgets: unless it has a log by default. The first has just begun its lease, and renews it no sooner
-// than a third of it later.
+// serverForgets restarts a server with its default log, if it has any. The first process has just begun its
+// lease, and renews it after a third of it at the earliest.
 func serverForgets(t *testing.T, library string) string {
 	s, _, first := hold(t, library, false)
 	s.restart()
@@ -197,7 +198,7 @@ func serverForgets(t *testing.T, library string) string {
 	return noticeLater
 }
 
-// TestPageQuotesTheProgram: what the page shows of each library is in its file, in that order.
+// TestPageQuotesTheProgram: the code that the page shows of each library is in its file, in the same order.
 func TestPageQuotesTheProgram(t *testing.T) {
 	_, block, found := strings.Cut(page(t), "\n```go comparison\n")
 	require.True(t, found)

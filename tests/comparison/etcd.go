@@ -18,7 +18,7 @@ func withEtcd(ctx context.Context, address string, work work) error {
 	if err != nil {
 		return err
 	}
-	defer session.Close() // which unlocks
+	defer session.Close() // this also unlocks
 	mutex := concurrency.NewMutex(session, "report:lock")
 	err = mutex.Lock(ctx)
 	if err != nil {

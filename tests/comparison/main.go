@@ -1,15 +1,15 @@
-// Command comparison is the same small program for five libraries. It takes a lock, holds it for as long as
-// its work takes, and writes what it has done under it. Each library is a file, named after it, and
-// used as its documentation tells. With a server at hand,
+// Command comparison is one small program for each of five libraries. It takes a lock, holds it while its
+// work lasts, and writes under the lock. Each library has a file with its name, and is used as in its
+// documentation. With a server at hand,
 //
 //	go run . redsync 127.0.0.1:6379
 //
 // holds the lock until its input ends (Ctrl-D); Enter writes. Start it twice, stop one by Ctrl-Z or kill
-// -STOP, break its connection, end the server, and see what each of them says.
+// -STOP, break its connection, end the server, and see what each of them prints.
 //
-// The tests do just that, to all of them, and compare what they see with the table in
-// docs/LOCK-GUARANTEES.md (make comparison). It is a module of its own, so that etcd is no dependency of the
-// server. To add a library, add a file, its line in libraries, and its column in the page.
+// The tests do just that, to all of them, and compare what they see with the table in docs/LOCK-GUARANTEES.md
+// (make comparison). It is a separate module, so that the server does not depend on etcd. To add a library,
+// add a file, its line in libraries, and its column in the page.
 package main
 
 import (
@@ -21,24 +21,25 @@ import (
 	"time"
 )
 
-// lease is how long each library's lock lasts without renewal. They have 5 to 60 seconds by themselves.
+// lease is the duration of each library's lock without renewal. Their defaults are 5 to 60 seconds.
 const lease = 6 * time.Second
 
-// write records under the lock that this holder was here.
+// write records the name of a holder under the lock.
 type write func(ctx context.Context, who string) error
 
-// work is what is done while the lock is held. ctx ends when the library, or who renews for it, says that
-// it is lost.
+// work runs while the lock is held. ctx ends when the library, or the code that renews for it, finds that the
+// lock is lost.
 type work func(ctx context.Context, write write) error
 
-// libraries are the functions that hold a lock of the server at an address while they work.
+// libraries returns, for each library, a function that holds a lock on the server at an address while it
+// works.
 func libraries() map[string]func(ctx context.Context, address string, work work) error {
 	return map[string]func(context.Context, string, work) error{
 		"redsync": withRedsync, "redislock": withRedislock, "rueidislock": withRueidislock, "etcd": withEtcd, "client": withClient,
 	}
 }
 
-// errStale is the reason of a refused write: another holder has the lock by now.
+// errStale is the reason for a refused write: another holder has the lock.
 var errStale = errors.New("another owner holds the lock")
 
 func main() {
@@ -55,17 +56,17 @@ func main() {
 	}
 }
 
-// What the program says.
+// The words that the program prints.
 const (
 	saysHeld    = "holds the lock; Enter writes"
 	saysWrote   = "wrote"
 	saysRefused = "refused" // with the reason
-	saysFailed  = "failed"  // with the reason: it is unknown whether it was done
+	saysFailed  = "failed"  // with the reason: the result is unknown
 	saysLost    = "lost"    // with the reason
 )
 
-// worker is the work: a write for each line of the standard input. It waits where a pause hurts most, between
-// its last look at ctx and the write.
+// worker returns the work: a write for each line of the standard input. It waits where a pause does most
+// harm, between the last check of ctx and the write.
 func worker(name string) work {
 	return func(ctx context.Context, write write) error {
 		fmt.Println(saysHeld)
@@ -86,8 +87,8 @@ func worker(name string) work {
 	}
 }
 
-// renewing returns a context that ends with the first error of extend, which is called again and again in
-// time. It is what a program adds to a library that does not renew.
+// renewing calls extend repeatedly, and returns a context that ends with its first error. A program needs
+// this with a library that does not renew.
 func renewing(ctx context.Context, extend func(context.Context) error) (context.Context, context.CancelFunc) {
 	ctx, lost := context.WithCancelCause(ctx)
 	go func() {

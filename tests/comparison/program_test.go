@@ -17,11 +17,11 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// roleVariable says in the environment of a process of this test what it is to be.
+// roleVariable names the variable in the environment of a process of this test that holds its role.
 const (
 	roleVariable = "LOCKSERVER_COMPARISON_ROLE"
 	roleProgram  = "program"
-	roleEtcd     = "etcd" // a server of it; its arguments are a port, another, and a directory
+	roleEtcd     = "etcd" // an etcd server; its arguments are two ports and a directory
 )
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// beEtcd is a process's whole life; it ends by being killed, or when its parent goes.
+// beEtcd runs a process as an etcd server. It ends when it is killed, or when its parent ends.
 func beEtcd(port, peerPort, dir string) {
 	client, peer := url.URL{Scheme: "http", Host: "127.0.0.1:" + port}, url.URL{Scheme: "http", Host: "127.0.0.1:" + peerPort}
 	c := embed.NewConfig()
@@ -56,7 +56,7 @@ func beEtcd(port, peerPort, dir string) {
 
 const etcdIsReady = "Ready to accept connections"
 
-// process is a process that a test has started, and what it has said so far.
+// process is a process of a test, with its output so far.
 type process struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -71,10 +71,10 @@ type line struct {
 	at   time.Time
 }
 
-// patience is how long anything may take on a busy machine.
+// patience is the longest time that a test waits for an event.
 const patience = 60 * time.Second
 
-// begin starts a process, which ends with the test.
+// begin starts a process. It ends with the test.
 func begin(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd}
@@ -115,7 +115,7 @@ func program(t *testing.T, library, address, name string) *process {
 	return begin(t, cmd)
 }
 
-// said is the first thing behind line number from that has one of the words.
+// said returns the first output line after the given line number that has one of the words.
 func (p *process) said(from int, words ...string) (l line, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +129,7 @@ func (p *process) said(from int, words ...string) (l line, ok bool) {
 	return line{}, false
 }
 
-// hears is said once it was, and fails if it is not within patience.
+// hears waits for an output line with one of the words, and returns it. It fails after patience.
 func (p *process) hears(words ...string) line {
 	p.t.Helper()
 	l, ok := p.within(patience, words...)
@@ -137,7 +137,7 @@ func (p *process) hears(words ...string) line {
 	return l
 }
 
-// within is said if it is within a time.
+// within waits for such a line for at most d.
 func (p *process) within(d time.Duration, words ...string) (line, bool) {
 	return p.await(d, 0, words...)
 }
@@ -149,7 +149,7 @@ func (p *process) await(d time.Duration, from int, words ...string) (l line, ok 
 	return l, ok
 }
 
-// writes has the program write, which it was about to, and returns what it says of that.
+// writes makes the program continue with its write, and returns the line that it prints.
 func (p *process) writes() string {
 	p.t.Helper()
 	for range 10 {
@@ -168,6 +168,6 @@ func (p *process) writes() string {
 	return ""
 }
 
-// pause stops the process, as a long collection of garbage or a debugger would, until it is resumed.
+// pause stops the process until it is resumed, like a long garbage collection or a debugger.
 func (p *process) pause()  { require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGSTOP)) }
 func (p *process) resume() { require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGCONT)) }

@@ -12,7 +12,7 @@ func withRedislock(ctx context.Context, address string, work work) error {
 	rdb := redis.NewClient(&redis.Options{Addr: address})
 	defer rdb.Close()
 
-	limited, cancel := context.WithTimeout(ctx, time.Minute) // or it waits for no longer than a lease
+	limited, cancel := context.WithTimeout(ctx, time.Minute) // without a limit it waits for at most one lease
 	defer cancel()
 	waiting := &redislock.Options{RetryStrategy: redislock.LinearBackoff(50 * time.Millisecond)}
 	lock, err := redislock.Obtain(limited, rdb, "report:lock", lease, waiting)

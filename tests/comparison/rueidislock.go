@@ -10,8 +10,7 @@ import (
 
 func withRueidislock(ctx context.Context, address string, work work) error {
 	server := rueidis.ClientOption{InitAddress: []string{address}}
-	// TryNextAfter is how long one key may take. With the default of 20 ms a busy machine would wait for
-	// nothing.
+	// TryNextAfter is the time limit for one key. The default of 20 ms is too short on a busy machine.
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: server, KeyMajority: 1, KeyValidity: lease, TryNextAfter: time.Second})
 	if err != nil {
 		return err

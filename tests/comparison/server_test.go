@@ -17,7 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// server is what a library's locks are on: an etcd, or a lockserver (LOCKSERVER names another program).
+// server is the server of a library's locks: an etcd, or a lockserver (LOCKSERVER names another program).
 type server struct {
 	t       *testing.T
 	command func() *exec.Cmd
@@ -26,8 +26,8 @@ type server struct {
 	process *process
 }
 
-// start runs a server for a library, with its defaults: a lockserver forgets everything when it is killed so
-// soon, unless it is to be durable. etcd always is.
+// start runs a server for a library. With its defaults a lockserver loses everything if it is killed soon
+// after its start, so durable changes them. etcd is always durable.
 func start(t *testing.T, library string, durable bool) *server {
 	t.Helper()
 	port, dir := freePort(t), t.TempDir()
@@ -47,7 +47,7 @@ func start(t *testing.T, library string, durable bool) *server {
 		if durable {
 			args = append(args, "--appendonly", "yes", "--appendfsync", "always")
 		}
-		if library == "client" { // here it is the server that has the lease
+		if library == "client" { // the server determines the lease for this library
 			args = append(args, "--lock-watchdog-timeout", strconv.FormatInt(lease.Milliseconds(), 10))
 		}
 		return exec.Command(path, args...)
@@ -56,8 +56,8 @@ func start(t *testing.T, library string, durable bool) *server {
 	return s
 }
 
-// freePort is a port without a listener. It is below those that the system gives to connections: none takes
-// it before the server does, or while the server is down.
+// freePort returns a port without a listener. It is below those that the system gives to connections. So no
+// other program takes it before the server starts, or while the server is down.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -86,7 +86,7 @@ func (s *server) restart() {
 	s.run()
 }
 
-// report is who has written last.
+// report returns the name of the last writer.
 func (s *server) report() string {
 	s.t.Helper()
 	if s.etcd {
@@ -105,7 +105,7 @@ func (s *server) report() string {
 	return who
 }
 
-// link is a way to a server that can be broken.
+// link is a breakable connection to a server.
 type link struct {
 	address string
 	to      string
@@ -133,7 +133,7 @@ func (s *server) link() *link {
 	return l
 }
 
-// carry carries what goes over a connection, until either side ends or the link is cut.
+// carry copies the data of a connection, until either side ends or the link is cut.
 func (l *link) carry(near net.Conn) {
 	defer near.Close()
 	far, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", l.to)
@@ -159,7 +159,7 @@ func (l *link) carry(near net.Conn) {
 	l.mu.Unlock()
 }
 
-// cut breaks every connection, and those to come until mend.
+// cut breaks every connection, and refuses new ones until mend.
 func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fill gives every page something to show.
+// fill creates data for every page.
 func fill(s *server) {
 	s.t.Helper()
 	ann, bob, eve := s.client("orders-1"), s.client("orders-2"), s.client("billing")
@@ -34,7 +34,7 @@ func fill(s *server) {
 	shop.do("SECKILL", "shoes", "ann", "order-1")
 }
 
-// strain adds what is longer, more or less than usual.
+// strain adds unusually long, large and small data.
 func strain(s *server) {
 	s.t.Helper()
 	shop := s.client("shop")
@@ -50,7 +50,7 @@ func strain(s *server) {
 	long.do("EVAL", "for i = 1, 300000 do local text = tostring(i) end", "0")
 }
 
-// TestEveryPage looks at every page, empty and full, wide and narrow, in both themes.
+// TestEveryPage checks every page, empty and full, wide and narrow, in both themes.
 func TestEveryPage(t *testing.T) {
 	s, b := startServer(t), openBrowser(t)
 	state := "empty"
@@ -99,7 +99,7 @@ func TestEveryPage(t *testing.T) {
 			b.is(`(getComputedStyle(document.body).backgroundColor === 'rgb(15, 20, 25)') === ` + map[string]string{"dark": "true", "light": "false"}[theme])
 		}
 	}
-	// What happened before the page was opened is in its charts: the server has run for longer than this.
+	// The charts show what happened before the page was opened: the server has run for longer than this.
 	b.within(2*time.Second, `Number(document.querySelector('.chart').dataset.seconds) >= 2`)
 }
 
@@ -123,8 +123,8 @@ func TestGraphScrolls(t *testing.T) {
 	b.is(canvas + `.scrollTop === 400 && ` + canvas + `.scrollLeft === 100`)
 }
 
-// TestAnotherBrowserSeesALock: a page that is open shows a new lock without a reload. That takes a second,
-// and on a busy machine some more.
+// TestAnotherBrowserSeesALock: an open page shows a new lock without a reload. This takes a second, or more
+// on a busy machine.
 func TestAnotherBrowserSeesALock(t *testing.T) {
 	s := startServer(t)
 	first, second := openBrowser(t), openBrowser(t)
@@ -140,11 +140,11 @@ func TestAnotherBrowserSeesALock(t *testing.T) {
 	second.within(10*time.Second, `!!document.getElementById('lock-gate')`)
 	c.do("UNLOCK", "door", "ann")
 	second.is(`!document.getElementById('lock-door')`)
-	// The lease counts down without a word from the server.
+	// The lease counts down without a message from the server.
 	second.is(`document.querySelector('#lock-gate [data-ends]').textContent.endsWith(' s')`)
 }
 
-// TestReleaseByForce: the name has to be typed, and the log says who did it.
+// TestReleaseByForce: the user must type the name of the lock, and the log records the user.
 func TestReleaseByForce(t *testing.T) {
 	s, b := startServer(t), openBrowser(t)
 	s.client("worker").do("LOCK", "door", "ann")
@@ -161,7 +161,7 @@ func TestReleaseByForce(t *testing.T) {
 	require.Contains(t, s.log(), "released by force")
 }
 
-// TestLogin: a wrong password is refused, and a user sees what the user may.
+// TestLogin: a wrong password is refused, and a user sees only permitted data.
 func TestLogin(t *testing.T) {
 	s, b := startServer(t), openBrowser(t)
 	c := s.client("operator")
@@ -181,7 +181,7 @@ func TestLogin(t *testing.T) {
 	b.run(chromedp.Click(`#logout`), chromedp.WaitVisible(`#user`))
 }
 
-// TestKeyboard: every page, the search and a lock are reached without a mouse.
+// TestKeyboard: every page, the search and a lock can be reached without a mouse.
 func TestKeyboard(t *testing.T) {
 	s, b := startServer(t), openBrowser(t)
 	fill(s)
@@ -189,7 +189,7 @@ func TestKeyboard(t *testing.T) {
 	b.shows("invoice:4711")
 	b.run(chromedp.KeyEvent("/"))
 	b.is(`document.activeElement.id === 'q'`)
-	b.run(chromedp.Evaluate(`document.activeElement.value = ''`, nil)) // the key came as a character, too
+	b.run(chromedp.Evaluate(`document.activeElement.value = ''`, nil)) // the key press has also typed its character
 	b.run(chromedp.KeyEvent("ledger"))
 	b.is(`document.querySelectorAll('#locks tbody tr').length === 1 && location.search.includes('q=ledger') && document.activeElement.id === 'q'`)
 	b.run(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("j"))

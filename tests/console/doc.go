@@ -1,5 +1,6 @@
-// Package console asks whether the console works in a browser: it starts bin/lockserver, or what LOCKSERVER
-// names, and looks at every page with Chromium (CHROMIUM names another). A module of its own, so that what
-// drives the browser is no dependency of the server. `make console` runs it; with PICTURE=file it takes the
-// picture of docs/CONSOLE.md, with PICTURES=directory one of every page in every look, to be looked at.
+// Package console tests the console in a browser. It starts bin/lockserver, or the program in LOCKSERVER, and
+// checks every page with Chromium (CHROMIUM names another browser). It is a separate module, so that the
+// server does not depend on the library that drives the browser. `make console` runs it. With PICTURE=file it
+// takes the picture of docs/CONSOLE.md; with PICTURES=directory it takes pictures of every page in every
+// look, for a person to examine.
 package console

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// manyLocks is how many locks the largest state has.
+// manyLocks is the number of locks in the largest state.
 const manyLocks = 1_000_000
 
-// lockMany acquires locks, many requests at a time.
+// lockMany acquires n locks, with many requests at a time.
 func (c *client) lockMany(n int) {
 	c.t.Helper()
 	const piece = 10_000
@@ -56,7 +56,7 @@ func tenLocks(s *server) {
 	s.awaits(3)
 }
 
-// awaits waits until so many calls wait for locks.
+// awaits waits until n calls wait for locks.
 func (s *server) awaits(n int) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool { return s.client("look").do("LOCK.WAITERS") == fmt.Sprintf("*%d", n) }, patience, 20*time.Millisecond)
@@ -64,11 +64,11 @@ func (s *server) awaits(n int) {
 
 const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// rows is how many locks the list shows.
+// rows counts the locks in the list.
 const rows = `document.querySelectorAll('[id^="lock-"]').length`
 
-// TestThreeStates looks at the pages of locks without locks, with ten, and with a million, wide and narrow.
-// No page gets wider than the window, and no list longer than a page.
+// TestThreeStates checks the pages about locks with no locks, ten, and a million, wide and narrow. No page
+// gets wider than the window, and no list longer than a page.
 func TestThreeStates(t *testing.T) {
 	s, b := startServer(t), openBrowser(t)
 	state := "none"
@@ -97,7 +97,7 @@ func TestThreeStates(t *testing.T) {
 	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 3`)
 	each("/lock?key=invoice:4711", "Release by force", `document.querySelectorAll('#timeline rect.hold').length === 1`,
 		`document.getElementById('trace').textContent === '4bf92f3577b34da6a3ce929d0e0e4736'`,
-		// The end of the time line is in the window, with the names of the owners before it.
+		// The end of the time line is visible, and so are the names of the owners before it.
 		`document.querySelector('#timeline rect.hold').getBoundingClientRect().right <= innerWidth`,
 		`document.querySelector('.names').getBoundingClientRect().left >= 0`)
 	each("/lock?key=imports", "2 of 3 permits")
@@ -112,7 +112,7 @@ func TestThreeStates(t *testing.T) {
 	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 3`)
 	each("/lock?key=order:0777777", "Release by force")
 	each("/server", "many")
-	// The next page has other locks, and the first one is one click away.
+	// The next page has other locks, and one click leads back to the first.
 	b.run(chromedp.Navigate(s.admin + "/locks"))
 	b.is(rows + ` >= 50`)
 	var first string

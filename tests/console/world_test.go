@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a page may take on a busy machine.
+// patience is the longest time that a test waits for a page.
 const patience = 90 * time.Second
 
 // server is a lockserver with an admin port.
@@ -40,8 +40,8 @@ func program() string {
 	return filepath.Join("..", "..", "bin", "lockserver")
 }
 
-// freePort is a port without a listener. It is below those that the system gives to connections: none takes
-// it before the server does.
+// freePort returns a port without a listener. It is below those that the system gives to connections, so no
+// other program takes it before the server starts.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -81,7 +81,7 @@ func (s *server) log() string {
 	return string(text)
 }
 
-// client is a connection that stays until the end of the test.
+// client is a connection that is open until the end of the test.
 type client struct {
 	t  *testing.T
 	nc net.Conn
@@ -109,7 +109,7 @@ func (c *client) send(words ...string) {
 	require.NoError(c.t, err)
 }
 
-// do returns the first line of a reply.
+// do sends a command and returns the first line of the reply.
 func (c *client) do(words ...string) string {
 	c.t.Helper()
 	c.send(words...)
@@ -118,11 +118,11 @@ func (c *client) do(words ...string) string {
 	return strings.TrimSpace(line)
 }
 
-// browser is an unused browser. What it complains about fails the test.
+// browser is a browser without history. Its messages about errors fail the test.
 type browser struct {
 	t          *testing.T
 	ctx        context.Context
-	look       string // the size and the theme
+	look       string // size and theme
 	mu         sync.Mutex
 	complaints []string
 }
@@ -154,11 +154,11 @@ func openBrowser(t *testing.T) *browser {
 			}
 		case *runtime.EventExceptionThrown:
 			b.complain(e.ExceptionDetails.Error())
-		case *log.EventEntryAdded: // violations of the content security policy are reported so
+		case *log.EventEntryAdded: // how violations of the content security policy are reported
 			b.complain(e.Entry.Text + " " + e.Entry.URL)
 		}
 	})
-	require.NoError(t, chromedp.Run(ctx, log.Enable())) // which starts the browser: its context must last
+	require.NoError(t, chromedp.Run(ctx, log.Enable())) // this starts the browser, so its context must last
 	t.Cleanup(func() { require.Empty(t, b.messages(), "the browser complains") })
 	return b
 }
@@ -169,7 +169,7 @@ func (b *browser) complain(text string) {
 	b.complaints = append(b.complaints, text)
 }
 
-// messages returns what the browser has complained about, and forgets it.
+// messages returns the browser's messages since the last call.
 func (b *browser) messages() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,7 +185,7 @@ func (b *browser) run(actions ...chromedp.Action) {
 	require.NoError(b.t, chromedp.Run(ctx, actions...))
 }
 
-// size makes the window so wide, and the system dark or light.
+// size sets the width of the window, and the theme of the system to dark or light.
 func (b *browser) size(width int64, theme string) {
 	b.t.Helper()
 	b.look = fmt.Sprintf("%d-%s", width, theme)
@@ -193,7 +193,7 @@ func (b *browser) size(width int64, theme string) {
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
 }
 
-// picture keeps what a page looks like, all of it, in the directory that PICTURES names.
+// picture writes a picture of the whole page to the directory in PICTURES.
 func (b *browser) picture(path, state string) {
 	b.t.Helper()
 	dir := os.Getenv("PICTURES")
@@ -206,7 +206,7 @@ func (b *browser) picture(path, state string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name), png, 0o644))
 }
 
-// is evaluates an expression until it is true.
+// is evaluates an expression repeatedly until it is true.
 func (b *browser) is(expression string) {
 	b.t.Helper()
 	b.within(patience, expression)
@@ -217,7 +217,7 @@ func (b *browser) within(limit time.Duration, expression string) {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		var yes bool
 		ctx, cancel := context.WithTimeout(b.ctx, limit)
-		err := chromedp.Run(ctx, chromedp.Evaluate(expression, &yes)) // fails between two pages
+		err := chromedp.Run(ctx, chromedp.Evaluate(expression, &yes)) // this fails between two pages
 		cancel()
 		if err == nil && yes {
 			return

@@ -1,9 +1,8 @@
-// Package crash tests that nothing acknowledged is lost. log_*_test.go do it to the log as a library, on a
-// disk in memory that forgets what was not synced, is cut off after any operation, and fails at any. What a
-// recovery finds must be a first part of what was done, and hold all that was acknowledged.
-// log_planted_test.go plants mistakes in the log and shows that these tests find each. kill_*_test.go kill a
-// real server under load.
+// Package crash tests that nothing acknowledged is lost. log_*_test.go test the log as a library. Its disk is
+// in memory, forgets unsynced data, can stop after any operation, and can fail at any operation. A recovery
+// must find a prefix of the history that contains everything acknowledged. log_planted_test.go plants faults
+// in the log and shows that these tests find each of them. kill_*_test.go kill a real server under load.
 //
-// To cover something new that the log does, let log_workload_test.go do it; to show that a mistake
-// in it would be found, plant that.
+// To cover a new operation of the log, add it to log_workload_test.go. To show that the tests find a fault in
+// it, plant that fault.
 package crash

@@ -14,9 +14,10 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// promise is a number that only rises: what was sent, and what of it was acknowledged.
+// promise is a number that only rises. It records which values were sent, and which of them were
+// acknowledged.
 type promise struct {
-	begun int64 // what was there when the run began
+	begun int64 // the value at the start of the run
 	sent  int64
 	acked int64
 }
@@ -25,35 +26,35 @@ func (p *promise) begin(value int64) { *p = promise{begun: value, sent: value, a
 
 func (p *promise) ack(value int64) { p.acked = value }
 
-// worker is one client's part of the load. Everything it does it can check after a kill.
+// worker is one client of the load. It can check everything that it does after a kill.
 type worker struct {
 	name    string
 	counter promise        // INCR counter:NAME
 	list    promise        // in a transaction: RPUSH list:NAME n, SET last:NAME n
 	sold    promise        // SECKILL sale NAME-n
 	delayed promise        // DELAY.ADD delayed:NAME n
-	unsure  map[int64]bool // entries of delayed that may be there or not
+	unsure  map[int64]bool // entries of delayed that may be missing
 	gone    map[int64]bool // entries of delayed that were cancelled
 	// dueMS is the earliest time at which an entry of delayed may be added, in milliseconds since 1970.
 	dueMS  map[int64]int64
-	seen   promise // the highest value of the next worker's counter that it has read
+	seen   promise // the highest value that it has read of the next worker's counter
 	next   *worker
-	lock   lockState // LOCK own:NAME, which no other client wants
-	shared lockState // LOCK shared, which all want
-	permit lockState // SEM.ACQUIRE permits, which all want: there are permitsOfAll
+	lock   lockState // LOCK own:NAME, used by this client alone
+	shared lockState // LOCK shared, used by all clients
+	permit lockState // SEM.ACQUIRE permits, used by all clients; its limit is permitsOfAll
 }
 
-// permitsOfAll is how many clients may have a permit at a time.
+// permitsOfAll is the number of clients that may have a permit at the same time.
 const permitsOfAll = 2
 
-// lockState is what a client knows of a lock.
+// lockState is a client's knowledge about a lock.
 type lockState struct {
 	certain bool // the last command was answered
 	held    bool
 	token   int64
 }
 
-// run sends commands until the server is gone.
+// run sends commands until the server has died.
 func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 	for {
 		var err error
@@ -104,7 +105,7 @@ func (w *worker) push(c *testkit.Client) error {
 	return err
 }
 
-// buy takes one piece of a sale, as a new user each time.
+// buy buys one piece of a sale, each time as a new user.
 func (w *worker) buy(c *testkit.Client) error {
 	w.sold.sent++
 	id := w.name + "-" + strconv.FormatInt(w.sold.sent, 10)
@@ -115,7 +116,7 @@ func (w *worker) buy(c *testkit.Client) error {
 	return err
 }
 
-// delay adds an entry to a stream of its own a few milliseconds later.
+// delay adds an entry to the worker's own stream, due after a few milliseconds.
 func (w *worker) delay(c *testkit.Client, chance *rand.Rand) error {
 	w.delayed.sent++
 	n, ms := strconv.FormatInt(w.delayed.sent, 10), chance.IntN(60)
@@ -136,7 +137,7 @@ func (w *worker) putOff(c *testkit.Client, chance *rand.Rand) error {
 	dueMS := time.Now().UnixMilli() + int64(ms)
 	v, err := c.Call("DELAY.MOVE", "delayed:"+w.name, strconv.FormatInt(n, 10), "PX", strconv.Itoa(ms))
 	switch {
-	case err != nil: // moved or not
+	case err != nil: // unknown whether it was moved
 		w.dueMS[n] = min(w.dueMS[n], dueMS)
 	case v.Int == 1:
 		w.dueMS[n] = dueMS
@@ -197,7 +198,7 @@ func (w *worker) checkDelayed(t *testing.T, c *testkit.Client) {
 	require.Empty(t, times, "%s: entries that were not sent", w.name)
 }
 
-// stockOfTheSale is what it begins with: more than is sold.
+// stockOfTheSale is the initial stock: more than the test sells.
 const stockOfTheSale = 1_000_000
 
 // checkSale fails unless every piece is either in stock or sold to a user with an order.
@@ -225,8 +226,8 @@ func (w *worker) look(c *testkit.Client) error {
 // leaseMS is longer than the tests take.
 const leaseMS = 3_600_000
 
-// toggle takes a lock, waiting for it, or gives it back. The wait may be refused as a deadlock: a worker
-// has a permit and a lock.
+// toggle acquires a lock, with a wait, or releases it. The server may refuse the wait as a deadlock, because
+// a worker also has a permit or another lock.
 func (l *lockState) toggle(c *testkit.Client, key, owner string) error {
 	l.certain = false
 	if l.held {
@@ -244,7 +245,7 @@ func (l *lockState) toggle(c *testkit.Client, key, owner string) error {
 	return nil
 }
 
-// togglePermit is toggle for a permit of the semaphore that all want.
+// togglePermit is toggle for a permit of the semaphore that all clients use.
 func (l *lockState) togglePermit(c *testkit.Client, owner string) error {
 	l.certain = false
 	if l.held {
@@ -262,7 +263,7 @@ func (l *lockState) togglePermit(c *testkit.Client, owner string) error {
 	return nil
 }
 
-// checkPermit compares a permit with the last answer of its client.
+// checkPermit compares a permit with the last reply to its client.
 func (l *lockState) checkPermit(t *testing.T, c *testkit.Client, owner string) {
 	t.Helper()
 	v := c.Do("HGET", "permits", owner)
@@ -275,7 +276,7 @@ func (l *lockState) checkPermit(t *testing.T, c *testkit.Client, owner string) {
 	require.LessOrEqual(t, c.Do("HLEN", "permits").Int, int64(permitsOfAll+2), "holders, and two fields more")
 }
 
-// rewriteAgain rewrites the log all the time.
+// rewriteAgain rewrites the log repeatedly.
 func rewriteAgain(c *testkit.Client, done *atomic.Int64) {
 	for {
 		v, err := c.Call("BGREWRITEAOF")
@@ -289,7 +290,7 @@ func rewriteAgain(c *testkit.Client, done *atomic.Int64) {
 	}
 }
 
-// load lets workers loose on a server, and kills it after a while.
+// load runs the workers on a server, and kills it after a while.
 func load(t *testing.T, s *testkit.Process, workers []*worker, duration time.Duration, chance *rand.Rand, rewrites *atomic.Int64) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -305,8 +306,8 @@ func load(t *testing.T, s *testkit.Process, workers []*worker, duration time.Dur
 	all.Wait()
 }
 
-// check compares what is there with what the workers know: whatever was acknowledged, and
-// locks as their holders believe.
+// check compares the data with the workers' knowledge: everything acknowledged is there, and locks have the
+// holders that believe to hold them.
 func (w *worker) check(t *testing.T, c *testkit.Client) {
 	t.Helper()
 	counter, _ := strconv.ParseInt(c.Do("GET", "counter:"+w.name).Str, 10, 64)
@@ -325,7 +326,7 @@ func (w *worker) check(t *testing.T, c *testkit.Client) {
 		id := w.name + "-" + strconv.FormatInt(w.sold.acked, 10)
 		require.Equal(t, int64(1), c.Do("SISMEMBER", "seckill:order:sale", id).Int, "%s: an acknowledged sale is lost", w.name)
 	}
-	w.sold.acked = 0 // each sale is checked once: the next user has a new number
+	w.sold.acked = 0 // each sale is checked once, because the next user has a new number
 	w.checkDelayed(t, c)
 	w.lock.check(t, c, "own:"+w.name, w.name)
 	w.shared.check(t, c, "shared", w.name)
@@ -334,7 +335,7 @@ func (w *worker) check(t *testing.T, c *testkit.Client) {
 	w.list.begin(last)
 }
 
-// seenBefore is the highest value of this worker's counter that the one before it has read.
+// seenBefore returns the highest value of this worker's counter that the previous worker has read.
 func (w *worker) seenBefore() int64 {
 	for p := w.next; ; p = p.next {
 		if p.next == w {
@@ -343,7 +344,7 @@ func (w *worker) seenBefore() int64 {
 	}
 }
 
-// check compares a lock with the last answer of its client.
+// check compares a lock with the last reply to its client.
 func (l *lockState) check(t *testing.T, c *testkit.Client, key, owner string) {
 	t.Helper()
 	isHeld := c.Do("HEXISTS", key, owner).Int == 1

@@ -17,16 +17,16 @@ import (
 var kills = flag.Int("kills", 4, "how many servers are killed")
 
 const (
-	// workersOfAServer is how many clients a server has that record their answers.
+	// workersOfAServer is the number of clients of a server. They record their replies.
 	workersOfAServer = 6
-	// longestLife is how long a server is used at most before it is killed.
+	// longestLife is the longest time before a server is killed.
 	longestLife = 400 * time.Millisecond
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
 
-// A server is killed under load, with its log being rewritten all the time, and started again in the same
-// directory, many times. With any appendfsync, nothing acknowledged is missing, and locks are held by the
+// TestKill kills a server under load, while its log is rewritten all the time, and restarts it in the same
+// directory, many times. With any appendfsync nothing acknowledged is missing, and locks are held by the
 // clients that got them.
 func TestKill(t *testing.T) {
 	seed := seedOf(t)

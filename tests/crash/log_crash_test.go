@@ -21,13 +21,13 @@ var (
 	logRounds = flag.Int("log-rounds", 1, "workloads of each kind that the log is crashed under")
 )
 
-// unitsOfALife is how many units a workload does, unitsOfAFailure how many if the disk fails.
+// unitsOfALife is the number of units in a workload, unitsOfAFailure the number if the disk fails.
 const (
 	unitsOfALife    = 60
 	unitsOfAFailure = 25
 )
 
-// seedOf prints the seed with which a test can be repeated, as far as goroutines allow.
+// seedOf prints the seed, with which the test can be repeated as far as goroutines allow.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	seed := *seedFlag
@@ -38,7 +38,7 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// recover loads what a crash has left, as a server does at start, and returns the data.
+// recoverState loads the files after a crash, as a server does at its start, and returns the data.
 func recoverState(d *lossy.Disk) (*aof.Dir, state, error) {
 	dir, err := aof.OpenDir(logPlace(d))
 	if err != nil {
@@ -49,7 +49,7 @@ func recoverState(d *lossy.Disk) (*aof.Dir, state, error) {
 	return dir, in.state, err
 }
 
-// secondLife goes on with what was recovered: it must be possible to append to it and load it again.
+// secondLife continues with the recovered log: it must be possible to append to it and load it again.
 func secondLife(dir *aof.Dir, d *lossy.Disk, got state, chance *rand.Rand) error {
 	first, err := got.units()
 	if err != nil {
@@ -80,7 +80,7 @@ func secondLife(dir *aof.Dir, d *lossy.Disk, got state, chance *rand.Rand) error
 	return crashRecovery(d, h, first, chance)
 }
 
-// crashRecovery crashes the second life where it may hurt, too: while it recovers.
+// crashRecovery crashes the second life at its most sensitive time: during the recovery.
 func crashRecovery(d *lossy.Disk, h *history, atLeast int, chance *rand.Rand) error {
 	tape := d.Tape()
 	for stop := chance.IntN(12); tape.At() < stop && tape.Next(); {
@@ -95,8 +95,8 @@ func crashRecovery(d *lossy.Disk, h *history, atLeast int, chance *rand.Rand) er
 	return nil
 }
 
-// sweep crashes the disk after each of its operations from a first one on, in every way that losses has, and
-// says what is wrong with what is left.
+// sweep crashes the disk after each operation from first on, with each of the losses. It returns an error if
+// a recovery is wrong.
 func (w *workload) sweep(first int, losses []lossy.Loss) (points int, err error) {
 	tape := w.disk.Tape()
 	for more := true; more; more = tape.Next() {
@@ -122,8 +122,8 @@ func (w *workload) sweep(first int, losses []lossy.Loss) (points int, err error)
 	return points, nil
 }
 
-// live opens the log, plays a script, ends, and crashes the disk after each of its
-// operations from a first one on.
+// live opens the log, plays a script, closes the log, and crashes the disk after each operation from first
+// on.
 func (w *workload) live(actions []action, first int, losses []lossy.Loss) (points int, err error) {
 	if err := w.open(); err != nil {
 		return 0, err
@@ -137,7 +137,7 @@ func (w *workload) live(actions []action, first int, losses []lossy.Loss) (point
 	return w.sweep(first, losses)
 }
 
-// story is the operations, to find out what went wrong.
+// story lists the operations, for the report of a failure.
 func (w *workload) story() string {
 	var b strings.Builder
 	for i, op := range w.disk.History() {
@@ -146,13 +146,13 @@ func (w *workload) story() string {
 	return b.String()
 }
 
-// losses is each way of losing, and that with chance more often.
+// losses returns each way of losing data; more comes more often.
 func losses(more lossy.Loss) []lossy.Loss {
 	return []lossy.Loss{lossy.LoseNothing, lossy.LoseAll, lossy.LoseSome, lossy.LoseSome, more, more}
 }
 
-// TestLogCrashes: after a crash at any operation of a workload with rewrites, whatever was acknowledged is
-// there, and what is there is what some first part of the history made.
+// TestLogCrashes crashes a workload with rewrites at every operation. Everything acknowledged is there
+// afterwards, and the data is that of a prefix of the history.
 func TestLogCrashes(t *testing.T) {
 	seed := seedOf(t)
 	for _, policy := range []aof.Policy{aof.Always, aof.EverySec} {
@@ -160,7 +160,7 @@ func TestLogCrashes(t *testing.T) {
 			points, acked := 0, 0
 			for round := range *logRounds {
 				more := lossy.LoseSome
-				if policy == aof.Always { // else a file system that swaps two writes has lost us: the format has no checksums
+				if policy == aof.Always { // otherwise a file system that swaps two writes loses data: the format has no checksums
 					more = lossy.LoseHoles
 				}
 				life := func(actions []action) error {
@@ -181,8 +181,8 @@ func TestLogCrashes(t *testing.T) {
 	}
 }
 
-// TestLogCrashesBesideLeftFiles: a crash may leave files that were never listed, under
-// the very names that come next.
+// TestLogCrashesBesideLeftFiles: a crash may leave files that no manifest has listed, with the names that the
+// log uses next.
 func TestLogCrashesBesideLeftFiles(t *testing.T) {
 	seed := seedOf(t)
 	life := func(actions []action) error {
@@ -196,7 +196,7 @@ func TestLogCrashesBesideLeftFiles(t *testing.T) {
 	}
 }
 
-// diskWithLeftFiles is a disk with files that no manifest lists, and how many operations that took.
+// diskWithLeftFiles returns a disk with files that no manifest lists, and the number of operations so far.
 func diskWithLeftFiles(t *testing.T) (d *lossy.Disk, ops int) {
 	t.Helper()
 	d = lossy.New()
@@ -217,10 +217,10 @@ func diskWithLeftFiles(t *testing.T) (d *lossy.Disk, ops int) {
 	return d, d.Ops()
 }
 
-// errPlanted is what operations of a disk fail with on purpose.
+// errPlanted is the error of operations that fail on purpose.
 var errPlanted = errors.New("planted failure")
 
-// faultsFrom makes the n-th operation of a disk fail, and those after it as well if it lasts.
+// faultsFrom makes the n-th operation of a disk fail. If lasts is set, later operations fail, too.
 func faultsFrom(n int, lasts bool, chance *rand.Rand) func(lossy.Op) error {
 	count := 0
 	return func(op lossy.Op) error {
@@ -235,12 +235,12 @@ func faultsFrom(n int, lasts bool, chance *rand.Rand) func(lossy.Op) error {
 	}
 }
 
-// mostLogRounds is how many more workloads are tried if by chance none was healed so far.
+// mostLogRounds is the number of additional workloads that are tried while no log has been healed.
 const mostLogRounds = 20
 
-// TestLogFaults: the n-th operation fails, for every n, or for each third one if only one round is asked for.
-// Nothing that was acknowledged is lost by that, nothing is acknowledged that is not there, and once the disk
-// is well again a rewrite brings everything back.
+// TestLogFaults makes the n-th operation fail, for every n, or for each third n if there is only one round.
+// Nothing acknowledged is lost, and nothing missing is acknowledged. When the disk works again a rewrite
+// restores everything.
 func TestLogFaults(t *testing.T) {
 	seed := seedOf(t)
 	healed, refused, step := 0, 0, 1
@@ -249,13 +249,13 @@ func TestLogFaults(t *testing.T) {
 	}
 	for round := 0; round < *logRounds || healed == 0 && round < *logRounds+mostLogRounds; round++ {
 		spared := 0
-		for n := 1; spared < 3; n += step { // until there are not that many operations in three lives on end
+		for n := 1; spared < 3; n += step { // until three lives in a row have fewer operations than n
 			var disk *lossy.Disk
 			life := func(actions []action) error {
 				w := newWorkload(lossy.New(), seed+uint64(1000*round+n), aof.Always)
 				w.disk.SetFaults(faultsFrom(n, n%2 == 0, rand.New(rand.NewPCG(seed, uint64(n)))))
 				disk = w.disk
-				if err := w.open(); err != nil { // the server does not start
+				if err := w.open(); err != nil { // the server would not start
 					refused++
 					_, err := w.sweep(0, losses(lossy.LoseSome)[:3])
 					return err
@@ -276,7 +276,7 @@ func TestLogFaults(t *testing.T) {
 	t.Logf("%d times the log failed and was healed, %d times it did not open", healed, refused)
 }
 
-// fail plays a workload on a disk that fails, brings the log back, and checks all crashes on the way.
+// fail plays a workload on a failing disk, heals the log, and checks all crashes on the way.
 func (w *workload) fail(actions []action, healed *int) error {
 	if err := w.play(actions); err != nil {
 		return err
@@ -292,12 +292,12 @@ func (w *workload) fail(actions []action, healed *int) error {
 	first := 0
 	if w.log.Err() != nil {
 		*healed++
-		w.unit() // what dies of old age does so in a failed log, too
+		w.unit() // keys also expire while the log has failed
 	}
 	w.disk.SetFaults(nil)
 	if !w.log.Active() {
 		err := w.heal()
-		if errors.Is(err, errPlanted) { // of an operation that was on its way while the disk was still broken
+		if errors.Is(err, errPlanted) { // from an operation that began while the disk was broken
 			err = w.heal()
 		}
 		if err != nil {
@@ -318,7 +318,7 @@ func (w *workload) fail(actions []action, healed *int) error {
 	return w.history.check(got, len(w.history.digests)-1)
 }
 
-// heal brings the log back by a rewrite.
+// heal restores the log by a rewrite.
 func (w *workload) heal() error {
 	w.beginRewrite(w.chance.IntN(2) == 0, false)
 	w.unit()

@@ -18,8 +18,8 @@ import (
 	"lockserver/store"
 )
 
-// state is the data that the tests of the log keep: strings by database and key. The key "log" of database 0
-// lists the numbers of all units that made it so.
+// state is the data that the tests of the log use: strings by database and key. The key "log" of database 0
+// lists the numbers of all units that made the state.
 type state map[place]string
 
 type place struct {
@@ -54,7 +54,7 @@ func (s state) run(db *int, args [][]byte) error {
 	return nil
 }
 
-// units says how many units made the state, if it recorded them without a gap.
+// units returns how many units made the state. It is an error if their numbers have a gap.
 func (s state) units() (int, error) {
 	numbers := strings.Split(strings.TrimSuffix(s[journalKey], ","), ",")
 	if s[journalKey] == "" {
@@ -74,7 +74,7 @@ func (s state) digest() uint64 {
 		return cmp.Or(cmp.Compare(a.db, b.db), strings.Compare(a.key, b.key))
 	}) {
 		text = binary.AppendUvarint(text[:0], uint64(p.db))
-		for _, word := range []string{p.key, s[p]} { // with its length, so that no two states have the same text
+		for _, word := range []string{p.key, s[p]} { // with its length, so that different states have different texts
 			text = append(binary.AppendUvarint(text, uint64(len(word))), word...)
 		}
 		_, _ = h.Write(text)
@@ -102,7 +102,7 @@ func (s state) save(w io.Writer, asRDB bool) error {
 	return out.Close()
 }
 
-// loader is a state that a log is loaded into.
+// loader loads a log into a state.
 type loader struct {
 	state state
 	db    int
@@ -134,12 +134,12 @@ func (l *loader) Snapshot(r io.Reader) (int64, error) {
 
 var _ aof.Input = (*loader)(nil)
 
-// history is what was done, unit after unit.
+// history records the units in their order.
 type history struct {
 	chance  *rand.Rand
 	now     state
-	db      int      // that is changed mostly: a new file has to select it again
-	digests []uint64 // by the number of units that have been done
+	db      int      // the database of most changes: a new file must select it again
+	digests []uint64 // by the number of units so far
 }
 
 func newHistory(chance *rand.Rand) *history {
@@ -148,7 +148,7 @@ func newHistory(chance *rand.Rand) *history {
 	return h
 }
 
-// unit does one more unit and returns its effects: it records its number and changes up to three keys.
+// unit performs one unit and returns its effects: it records its number and changes up to three keys.
 func (h *history) unit() []store.Effect {
 	var unit []store.Effect
 	add := func(db int, words ...string) {
@@ -180,7 +180,7 @@ func (h *history) unit() []store.Effect {
 	return unit
 }
 
-// value is short mostly, and now and then longer than a page.
+// value returns a value that is usually short, and sometimes longer than a page.
 func (h *history) value() string {
 	n := h.chance.IntN(30)
 	if h.chance.IntN(12) == 0 {
@@ -189,8 +189,7 @@ func (h *history) value() string {
 	return strings.Repeat(string(rune('a'+h.chance.IntN(26))), n)
 }
 
-// check says what is wrong with a recovered state: it must be what some number of
-// units made, at least that many.
+// check returns an error unless a recovered state is that of at least atLeast units.
 func (h *history) check(got state, atLeast int) error {
 	n, err := got.units()
 	switch {

@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/plant"
 )
 
-// logFaults are faults in the log; each loses acknowledged units, or invents others.
+// logFaults are faults in the log. Each loses acknowledged units, or adds wrong ones.
 var logFaults = []plant.Fault{
 	plant.New("the log is not synced", plant.Omit("log-sync")),
 	plant.New("a failed sync is forgotten", plant.And("log-sync", "false")),
@@ -56,8 +56,8 @@ var logFaults = []plant.Fault{
 	plant.New("a new directory is not synced", plant.Omit("new-directory")),
 }
 
-// TestPlantedLogFaultsAreFound shows that a log that loses something is found out: each of logFaults that is
-// drawn, in the real sources, by the very tests above.
+// TestPlantedLogFaultsAreFound plants each drawn fault of logFaults in the real sources, and shows that the
+// tests above find it.
 func TestPlantedLogFaultsAreFound(t *testing.T) {
 	if !plant.Wanted(t, "../..", logFaults) {
 		return
@@ -103,9 +103,9 @@ func TestPlantedLogFaultsAreFound(t *testing.T) {
 	})
 }
 
-// shrinkHunts is how often the fault is looked for, until it is found in a workload that fails as reliably
-// as shrinking needs. It may have taken goroutines in an order that does not come back.
+// shrinkHunts is how often the test searches for a fault until the failing workload fails reliably enough to
+// be shrunk. A failure may depend on an order of goroutines that is rare.
 const shrinkHunts = 5
 
-// mostShown is how many actions of a workload of a hundred a report may have.
+// mostShown is the largest number of actions in a report, of the hundred in a workload.
 const mostShown = 10

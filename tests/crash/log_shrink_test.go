@@ -12,15 +12,14 @@ import (
 var shrinkTime = flag.Duration("shrink-time", 20*time.Second,
 	"how long a failing workload of the log is played again to find out what it takes; 0: not at all")
 
-// What the log's goroutines do is not the same each time, so a workload has more than one chance to fail. The
-// whole one has more of them than a part: without it nothing can be learnt.
+// The log's goroutines run in another order each time, so a workload gets several chances to fail. The whole
+// workload gets more chances than a part of it, because without its failure nothing can be shrunk.
 const (
 	chancesOfAll  = 20
 	chancesOfPart = 2
 )
 
-// smallest plays a workload that failed again, with some of its actions, and shows the few that it takes to
-// fail.
+// smallest plays a failed workload again with fewer actions, and shows the few actions that it needs to fail.
 func smallest(actions []action, life func([]action) error, err error) string {
 	if *shrinkTime == 0 {
 		return err.Error()

@@ -14,30 +14,30 @@ import (
 	"lockserver/persistence/disk/lossy"
 )
 
-// patience is how long anything may take before it counts as hanging.
+// patience is the time after which something counts as hanging.
 const patience = time.Minute
 
 func logPlace(d *lossy.Disk) aof.Place {
 	return aof.Place{FS: d, Dir: ".", Sub: "appendonlydir", Filename: "appendonly.aof"}
 }
 
-// workload is what a server does with its log, on a disk that can be crashed.
+// workload uses the log like a server, on a disk that can be crashed.
 type workload struct {
 	disk    *lossy.Disk
 	chance  *rand.Rand
 	history *history
 	policy  aof.Policy
 	log     *aof.Log
-	rewrite chan error // of the one under way; nil: none
-	healing int        // units that the one under way will have made durable, if it brings the log into effect
+	rewrite chan error // the result of the running rewrite, or nil
+	healing int        // the units that the running rewrite makes durable, if it restores a failed log
 
 	mu    sync.Mutex
-	ends  []int64 // position behind each unit; never: it was dropped
+	ends  []int64 // position after each unit; never means that the log did not take it
 	acks  []logAck
 	moved chan struct{}
 }
 
-// logAck says that so many units were acknowledged when so many operations had been done.
+// logAck says that this number of units was acknowledged after this number of operations.
 type logAck struct{ ops, units int }
 
 // never is the position of a unit that the log did not take.
@@ -49,8 +49,8 @@ func newWorkload(d *lossy.Disk, seed uint64, policy aof.Policy) *workload {
 		moved: make(chan struct{}, 1)}
 }
 
-// reached records that the units up to a position are acknowledged. Under Always that is when the log says
-// that they are durable; else, that they are synced.
+// reached records that the units up to a position are acknowledged. Under Always a unit is acknowledged when
+// the log says that it is durable, otherwise when it is synced.
 func (w *workload) reached(position int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *workload) reached(position int64) {
 	}
 }
 
-// acked is how many units were acknowledged after so many operations.
+// acked returns how many units were acknowledged after the given number of operations.
 func (w *workload) acked(ops int) (units int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *workload) options() aof.Options {
 	return o
 }
 
-// open starts the log, which is empty: in effect at once, or turned on later.
+// open starts an empty log, which is in effect at once or is turned on later.
 func (w *workload) open() error {
 	d, err := aof.OpenDir(logPlace(w.disk))
 	if err != nil {
@@ -108,7 +108,7 @@ func (w *workload) open() error {
 	return err
 }
 
-// unit does one unit, as the executor does.
+// unit performs one unit, as the executor does.
 func (w *workload) unit() {
 	effects := w.history.unit()
 	w.mu.Lock()
@@ -116,16 +116,16 @@ func (w *workload) unit() {
 	before := w.log.Appended()
 	w.log.Append(effects)
 	end := w.log.Appended()
-	if end == before { // it has failed
+	if end == before { // the log has failed
 		end = never
 	}
 	w.ends = append(w.ends, end)
 }
 
-// errChange is why some rewrites do not end.
+// errChange is the reason why some rewrites are cancelled.
 var errChange = errors.New("the rewrite was called off")
 
-// beginRewrite is what the executor does for a rewrite; the rest goes on beside it.
+// beginRewrite does the executor's part of a rewrite. The rest runs at the same time.
 func (w *workload) beginRewrite(asRDB, abort bool) {
 	cut := maps.Clone(w.history.now)
 	rw, err := w.log.BeginRewrite(asRDB)
@@ -145,7 +145,7 @@ func (w *workload) beginRewrite(asRDB, abort bool) {
 	}(w.rewrite)
 }
 
-// endRewrite waits for the rewrite under way. One that succeeds acknowledges all that came before it.
+// endRewrite waits for the running rewrite. If it succeeds, it acknowledges all earlier units.
 func (w *workload) endRewrite() error {
 	select {
 	case err := <-w.rewrite:
@@ -178,18 +178,19 @@ func (w *workload) flushed() error {
 // action is a step of a workload.
 type action struct {
 	what deed
-	// seed decides about a unit; and asRDB about the base of a rewrite, abort whether it is called off.
+	// seed determines a unit; asRDB is for the base of a rewrite, and abort says whether the rewrite is
+	// cancelled.
 	seed         uint64
 	asRDB, abort bool
 }
 
-// deed is what an action does.
+// deed is the kind of an action.
 type deed int
 
 const (
 	doUnit deed = iota
 	flushLog
-	awaitFlush // flushes, and waits
+	awaitFlush // flush, and wait for it
 	beginRewrite
 	endRewrite
 )
@@ -215,7 +216,7 @@ func (a action) String() string {
 	return fmt.Sprintf("unit %d", a.seed)
 }
 
-// script is so many units, with batches, pauses and rewrites between them.
+// script returns actions with the given number of units, and batches, pauses and rewrites between them.
 func script(seed uint64, units int) (list []action) {
 	chance := rand.New(rand.NewPCG(seed, 7))
 	rewriting := false
@@ -239,7 +240,7 @@ func script(seed uint64, units int) (list []action) {
 	return list
 }
 
-// play does what a script says, until the log fails. Errors are of rewrites that should have succeeded.
+// play plays a script until the log fails. It returns an error if a rewrite fails that should succeed.
 func (w *workload) play(actions []action) error {
 	aborting := false
 	for _, a := range actions {
@@ -274,10 +275,10 @@ func (w *workload) play(actions []action) error {
 	return nil
 }
 
-// faulty says whether the log has failed, or an operation of the disk has.
+// faulty reports whether the log has failed, or an operation of the disk has.
 func (w *workload) faulty() bool { return w.log.Err() != nil || w.disk.Failed() > 0 }
 
-// end stops the log as a shutdown does.
+// end closes the log like a shutdown.
 func (w *workload) end() error {
 	if w.rewrite != nil {
 		_ = w.endRewrite()
@@ -287,7 +288,7 @@ func (w *workload) end() error {
 	return err
 }
 
-// reachedAll records what the log says now.
+// reachedAll records the present acknowledgements of the log.
 func (w *workload) reachedAll() {
 	if w.policy == aof.Always {
 		w.reached(w.log.Durable())

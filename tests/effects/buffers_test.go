@@ -15,8 +15,8 @@ import (
 	"lockserver/server"
 )
 
-// TestStoredValuesStay: arguments are views into a read buffer that the next read overwrites. Long pipelines,
-// cut at random places, must leave every value as it was sent.
+// TestStoredValuesStay: arguments are views into a read buffer, which the next read overwrites. Long
+// pipelines are cut at random places, and every value must stay as it was sent.
 func TestStoredValuesStay(t *testing.T) {
 	seed := seedOf(t)
 	conf := config.Default()
@@ -35,12 +35,12 @@ func TestStoredValuesStay(t *testing.T) {
 	}
 }
 
-// text is a value that names its key.
+// text returns a value that contains the name of its key.
 func text(key string, size int) string {
 	return strings.Repeat(key+".", size/(len(key)+1)+1)[:size]
 }
 
-// size is short mostly, and now and then longer than any buffer.
+// size returns a length that is usually short, and sometimes longer than any buffer.
 func size(chance *rand.Rand) int {
 	switch chance.IntN(20) {
 	case 0:
@@ -105,7 +105,7 @@ func writeAndRead(t *testing.T, c *testkit.Client, chance *rand.Rand, client str
 	}
 }
 
-// writeInPieces writes what the reader awaits; an error shows there.
+// writeInPieces writes b in pieces. Its errors show up at the reader.
 func writeInPieces(conn net.Conn, b []byte, chance *rand.Rand) {
 	for len(b) > 0 {
 		n := min(len(b), 1+chance.IntN(40_000))

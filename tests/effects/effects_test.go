@@ -25,13 +25,13 @@ import (
 var seedFlag = flag.Uint64("seed", 0, "seed of the random clients; 0: that of testkit.Seed")
 
 const (
-	rounds     = 12 // of random clients, each on a server of its own: what a flush covers up in one shows in another
+	rounds     = 12 // each with its own server, because a flush in one round hides differences that another round shows
 	workers    = 4
 	eachClient = 1500 // commands
 )
 
-// start is when the server's clock begins: so late that nothing dies in a Redis that replays the
-// effects with the clock of the machine.
+// start returns the time at which the server's clock begins. It is late enough that no key expires in a Redis
+// that replays the effects with the clock of the machine.
 func start() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // collector is a journal in memory.
@@ -39,7 +39,7 @@ type collector struct {
 	mu      sync.Mutex
 	effects []store.Effect
 	units   int
-	// loses, if set, are effects that are lost: a fault that is planted.
+	// loses, if set, says which effects are lost: a planted fault.
 	loses func(e store.Effect) bool
 }
 
@@ -55,7 +55,7 @@ func (j *collector) Append(unit []store.Effect) {
 	j.units++
 }
 
-// seedOf prints the seed with which the test can be repeated, as far as goroutines allow.
+// seedOf prints the seed, with which the test can be repeated as far as goroutines allow.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	seed := testkit.SeedOr(*seedFlag)
@@ -72,18 +72,18 @@ func startServer(t *testing.T, o server.Options) *server.Server {
 	return srv
 }
 
-// recording is what random clients did to a server.
+// recording holds what random clients did to a server.
 type recording struct {
-	data    testkit.Dataset // what it then held
-	effects []store.Effect  // that made it so
-	steps   []step          // what the clients did, about in this order: they ran at the same time
+	data    testkit.Dataset // the data of the server at the end
+	effects []store.Effect  // the effects that produced it
+	steps   []step          // the steps of the clients, in an approximate order, because they ran at the same time
 	seed    uint64
-	loses   func(e store.Effect) bool // of its journal
+	loses   func(e store.Effect) bool // see collector.loses
 }
 
-// record lets random clients loose on a server. Fields of hashes get deadlines, and streams producers, only
-// if newer: the effects are not for a Redis that does not know them. Effects that loses names are lost, if it
-// is set.
+// record runs random clients on a server. Deadlines of fields and producers of streams are used only if newer
+// is set, because a Redis that does not know them cannot replay such effects. If loses is set it says which
+// effects are lost.
 func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bool) *recording {
 	t.Helper()
 	clock := server.NewManualClock(start())
@@ -120,7 +120,7 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 	}()
 	runTime(clock, rand.New(rand.NewPCG(seed, workers)), ended, observe)
 	require.NoError(t, errors.Join(errs...))
-	clock.Advance(0) // what is due by now has happened
+	clock.Advance(0) // now all that is due has happened
 
 	r.data = testkit.ReadDataset(testkit.Dial(t, srv.Dial))
 	journal.mu.Lock()
@@ -131,7 +131,7 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 	return r
 }
 
-// runTime lets the clock run in small steps until ended.
+// runTime advances the clock in small steps until ended is closed.
 func runTime(clock *server.ManualClock, chance *rand.Rand, ended <-chan struct{}, observe func(step)) {
 	for {
 		select {
@@ -146,7 +146,7 @@ func runTime(clock *server.ManualClock, chance *rand.Rand, ended <-chan struct{}
 	}
 }
 
-// replay plays effects through a client and returns what is there then, and which of them were refused.
+// replay sends effects through a client. It returns the data afterwards, and the refused effects.
 func replay(c *testkit.Client, effects []store.Effect) (data testkit.Dataset, refused []string) {
 	db := 0
 	c.Do("SELECT", "0")
@@ -173,7 +173,7 @@ func replay(c *testkit.Client, effects []store.Effect) (data testkit.Dataset, re
 	return testkit.ReadDataset(c), refused
 }
 
-// words are an effect as a command.
+// words returns an effect as a command.
 func words(e store.Effect) []string {
 	args := make([]string, len(e.Args))
 	for i, a := range e.Args {
@@ -182,10 +182,11 @@ func words(e store.Effect) []string {
 	return args
 }
 
-// differs says how what clients did differs from what its effects do; they go where replaying says.
+// differs returns the differences between the data of clients and the data that their effects give. Each
+// replays them on its own server.
 type differs func(data testkit.Dataset, effects []store.Effect) []string
 
-// here replays into an empty lockserver with a clock that stays at the beginning: only effects remove a key.
+// here replays into an empty lockserver with a clock that stands still, so that only effects remove keys.
 func here(t *testing.T) differs {
 	srv := startServer(t, server.Options{Clock: server.NewManualClock(start())})
 	c := testkit.Dial(t, srv.Dial)
@@ -222,8 +223,8 @@ func TestReplayGivesTheSameData(t *testing.T) {
 	}
 }
 
-// TestReplayKeepsTheSignOfZero is about scores of -0, which a compact sorted set cannot hold: a replay adds
-// members one after the other, to a set that is compact at first.
+// TestReplayKeepsTheSignOfZero is about scores of -0, which a compact sorted set cannot hold. A replay adds
+// the members one by one, to a set that is compact at first.
 func TestReplayKeepsTheSignOfZero(t *testing.T) {
 	journal := &collector{}
 	srv := startServer(t, server.Options{Clock: server.NewManualClock(start()), Journal: journal})
@@ -243,13 +244,13 @@ func TestReplayKeepsTheSignOfZero(t *testing.T) {
 	require.Empty(t, here(t)(data, journal.effects), "what the client did | what the effects did")
 }
 
-// TestALostEffectIsSeen plants the fault that the other tests are there to find: one effect less.
+// TestALostEffectIsSeen plants the fault that the other tests must find: a lost effect.
 func TestALostEffectIsSeen(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
 	r := record(t, seed, true, nil)
 	last := lastingWrites(r.effects)
-	for round := uint64(1); len(last) == 0 && round < rounds; round++ { // a flush came last
+	for round := uint64(1); len(last) == 0 && round < rounds; round++ { // repeated while the last command was a flush
 		r = record(t, seed+round, true, nil)
 		last = lastingWrites(r.effects)
 	}
@@ -264,11 +265,11 @@ func TestALostEffectIsSeen(t *testing.T) {
 	}
 }
 
-// lastingWrites are the positions of effects that brought something new to a key which no later effect
-// touches. A value that an earlier effect had already brought somewhere is not new. Some commands are played
-// twice in a row, and the first of the two leaves the same behind.
+// lastingWrites returns the positions of effects that bring a new value to a key which no later effect
+// touches. A value that an earlier effect has brought to any key is not new. Some commands are played twice
+// in a row, and the loss of the first would not show.
 func lastingWrites(effects []store.Effect) (positions []int) {
-	first := map[string]int{} // the effect that a value came with
+	first := map[string]int{} // the effect that first brought a value
 	for i, e := range effects {
 		for _, a := range e.Args[1:] {
 			if _, ok := first[string(a)]; !ok {
@@ -285,7 +286,7 @@ func lastingWrites(effects []store.Effect) (positions []int) {
 		switch name := string(e.Args[0]); name {
 		case "FLUSHDB", "FLUSHALL", "SWAPDB":
 			return positions
-		case "MOVE", "COPY", "RENAME": // the other key's database may be another one
+		case "MOVE", "COPY", "RENAME": // the other key may be in another database
 			for db := range 16 {
 				later[testkit.Place{DB: db, Key: string(e.Args[1])}] = true
 				later[testkit.Place{DB: db, Key: string(e.Args[2])}] = true
@@ -305,15 +306,15 @@ func lastingWrites(effects []store.Effect) (positions []int) {
 func TestLastingWrites(t *testing.T) {
 	var effects []store.Effect
 	for _, line := range []string{
-		"SET a u1",             // covered by the next
+		"SET a u1",             // covered by the next effect
 		"SET a u2",             // lasts
-		"SET b u3", "SET b u3", // the first is covered, the second brings nothing new
+		"SET b u3", "SET b u3", // the first is covered, the second has no new value
 		"HSET h f u4", "DEL h", // covered
 		"HSET g f u5",             // lasts
-		"SET c u5",                // brought before, elsewhere
-		"SET n 17",                // may have been there
-		"SET d u6", "COPY d e DB", // may be what is left of something else
-		"XADD x 1-1 f u5", // lasts: no entry comes twice
+		"SET c u5",                // the value came before, elsewhere
+		"SET n 17",                // the value may have been there
+		"SET d u6", "COPY d e DB", // the value may be the rest of another one
+		"XADD x 1-1 f u5", // lasts: an entry occurs only once
 	} {
 		e := store.Effect{}
 		for _, a := range strings.Fields(line) {

@@ -97,7 +97,7 @@ func isListed(args []string) bool {
 	return false
 }
 
-// isListedGroup is isListed for XGROUP: rest is what stands behind the group's name.
+// isListedGroup is isListed for XGROUP; rest has the words after the group's name.
 func isListedGroup(what string, rest []string) bool {
 	n := len(rest)
 	switch what {

@@ -12,7 +12,7 @@ import (
 	"lockserver/store"
 )
 
-// TestRedisReplaysTheSameData: a plain Redis understands every effect and comes to the same data.
+// TestRedisReplaysTheSameData: a plain Redis accepts every effect and gets the same data.
 func TestRedisReplaysTheSameData(t *testing.T) {
 	seed := seedOf(t)
 	c := testkit.StartRedis(t).Client(t)

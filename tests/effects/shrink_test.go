@@ -14,10 +14,10 @@ import (
 	"lockserver/store"
 )
 
-// step is something that a client did, or time that passed.
+// step is a command of a client, or an advance of the clock.
 type step struct {
 	client string
-	args   []string // none: the client came back on a new connection
+	args   []string // nil means that the client reconnected
 	passes time.Duration
 }
 
@@ -36,20 +36,20 @@ func (s step) String() string {
 }
 
 const (
-	// lookAgain is how long a reply is waited for before the server is asked whether the command waits.
+	// lookAgain is how long the test waits for a reply before it asks the server whether the command waits.
 	lookAgain = time.Millisecond
-	// patience is how long a command may take that does not wait.
+	// patience is the longest time for a command that does not wait.
 	patience = time.Minute
-	// shrinkTime is how long steps may be played again to find out which of them it takes.
+	// shrinkTime is the longest time for playing steps again to find those that a failure needs.
 	shrinkTime = 30 * time.Second
-	// effectsShown is how many of the last effects on a key are shown if the steps cannot be played again.
+	// effectsShown is the number of the last effects on a key that are shown if the steps do not fail again.
 	effectsShown = 10
 )
 
-// notInOrder is said of steps that are right when they are played one after the other.
+// notInOrder is reported if the steps do not fail when they are played one after the other.
 const notInOrder = "do not show it when they are played in order"
 
-// stage is a server on which steps are played again, one after the other.
+// stage is a server on which steps are played one after the other.
 type stage struct {
 	t       *testing.T
 	srv     *server.Server
@@ -57,10 +57,10 @@ type stage struct {
 	watch   *testkit.Client
 	clients map[string]*testkit.Client
 	ids     map[string]string // of the clients' connections
-	waiting map[string]bool   // clients that have no reply yet
+	waiting map[string]bool   // clients without a reply yet
 }
 
-// again plays steps on a server of their own and returns what it then holds, and its effects.
+// again plays steps on a new server and returns its data and its effects.
 func (r *recording) again(t *testing.T, steps []step) (testkit.Dataset, []store.Effect) {
 	journal := &collector{loses: r.loses}
 	st := &stage{t: t, clock: server.NewManualClock(start()),
@@ -77,7 +77,7 @@ func (r *recording) again(t *testing.T, steps []step) (testkit.Dataset, []store.
 	for client := range st.clients {
 		st.await(client)
 	}
-	st.clock.Advance(0) // what is due by now has happened
+	st.clock.Advance(0) // now all that is due has happened
 	c := testkit.Dial(t, srv.Dial)
 	defer c.Close()
 	data := testkit.ReadDataset(c)
@@ -125,7 +125,7 @@ func (st *stage) answered(client string) bool {
 	}
 }
 
-// await lets time pass until a client has its reply: all waits of the workload end.
+// await advances the clock until a client has its reply. All waits of the workload have an end.
 func (st *stage) await(client string) {
 	for n := 0; st.waiting[client]; n++ {
 		require.Less(st.t, n, 1000, "%s waits for ever", client)
@@ -134,9 +134,8 @@ func (st *stage) await(client string) {
 	}
 }
 
-// explain finds the few steps after which the effects do not say everything. The clients ran at the same
-// time, so the steps may do something else when they are played in order. Then the last effects on a key that
-// differs are shown.
+// explain finds the few steps for which the effects are incomplete. The clients ran at the same time, so in
+// order the steps may do something else and not fail. Then it shows the last effects on a key that differs.
 func (r *recording) explain(t *testing.T, diff []string, differ differs, limits shrink.Limits) string {
 	var smallest []string
 	fails := func(part []step) bool {
@@ -165,7 +164,7 @@ func (r *recording) explain(t *testing.T, diff []string, differ differs, limits 
 	return b.String()
 }
 
-// lastOn are the last effects on the keys that differ.
+// lastOn returns the last effects on the keys that differ.
 func (r *recording) lastOn(diff []string) string {
 	var about []string
 	for _, e := range r.effects {
@@ -176,8 +175,8 @@ func (r *recording) lastOn(diff []string) string {
 	return strings.Join(about[max(0, len(about)-effectsShown):], "")
 }
 
-// TestALossIsShrunk plants a fault: what takes a deadline from a key is lost. What is printed is the few
-// commands of thousands that it takes to see that.
+// TestALossIsShrunk plants a fault: effects that remove a deadline are lost. The report has the few of
+// thousands of commands that show the fault.
 func TestALossIsShrunk(t *testing.T) {
 	t.Parallel()
 	differ := here(t)
@@ -185,12 +184,12 @@ func TestALossIsShrunk(t *testing.T) {
 	for seed := range uint64(rounds) {
 		r := record(t, seed, true, loses)
 		diff := differ(r.data, r.effects)
-		if len(diff) == 0 { // a flush came last
+		if len(diff) == 0 { // the last command was a flush
 			continue
 		}
-		text := r.explain(t, diff, differ, shrink.Limits{Time: 10 * time.Minute}) // its tries are bounded
+		text := r.explain(t, diff, differ, shrink.Limits{Time: 10 * time.Minute}) // the number of tries is limited, too
 		t.Log(text)
-		if strings.Contains(text, notInOrder) { // the scheduling has hidden it
+		if strings.Contains(text, notInOrder) { // the order of goroutines has hidden it
 			continue
 		}
 		require.LessOrEqual(t, strings.Count(text, "\n"), 12)

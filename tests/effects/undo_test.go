@@ -27,13 +27,13 @@ import (
 type log struct {
 	mu        sync.Mutex
 	committed [][]byte
-	pending   []*proposed // in their order; while held, nothing becomes committed
+	pending   []*proposed // in order; while held is set, no entry is committed
 	held      bool
 	members   [2]*logged
-	place     place // behind what is committed
+	place     place // after the committed entries
 }
 
-// proposed is an entry that is not committed yet, or never will be.
+// proposed is an entry that is not committed yet, and may never be.
 type proposed struct {
 	entry []byte
 	over  chan error
@@ -45,12 +45,12 @@ type place struct {
 	offset uint64
 }
 
-// logged is a raft.Engine on a log.
+// logged is a raft.Engine that uses a log.
 type logged struct {
 	of      *log
 	id      string
 	leads   atomic.Bool
-	machine raft.Machine // nil: it is closed
+	machine raft.Machine // nil if it is closed
 	sums    chan raft.Checksum
 }
 
@@ -60,7 +60,7 @@ var (
 	errNever               = errors.New("this log cannot do that")
 )
 
-// Open implements raft.Engine: the machine gets what is committed.
+// Open implements raft.Engine: the machine gets the committed entries.
 func (e *logged) Open(m raft.Machine) error {
 	e.of.mu.Lock()
 	defer e.of.mu.Unlock()
@@ -101,7 +101,7 @@ func (e *logged) Propose(entry []byte) (wait func() error) {
 	}
 }
 
-// commit commits the next entries, at most so many.
+// commit commits the next entries, at most the given number.
 func (l *log) commit(most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +127,7 @@ func (l *log) apply(entry []byte) {
 	}
 }
 
-// placesOf returns the places before and behind an entry.
+// placesOf returns the places before and after an entry.
 func placesOf(entry []byte) (after, end place) {
 	b := entry[1:]
 	name := func() (s string) {
@@ -140,7 +140,7 @@ func placesOf(entry []byte) (after, end place) {
 	return after, end
 }
 
-// markOf makes the entry at which members compare their data.
+// markOf returns the entry at which members compare their data.
 func markOf(at place) []byte {
 	mark := []byte{1}
 	for _, name := range []string{"mark", at.id} {
@@ -150,7 +150,7 @@ func markOf(at place) []byte {
 	return append(mark, make([]byte, 16)...)
 }
 
-// drop refuses what is pending.
+// drop refuses the pending entries.
 func (l *log) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *log) hold(on bool) {
 	l.held = on
 }
 
-// waiting is how many entries are pending.
+// waiting returns the number of pending entries.
 func (l *log) waiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,7 +250,7 @@ func (e *logged) KeepUsers(string) error { return nil }
 // KeptUsers implements raft.Engine.
 func (e *logged) KeptUsers() string { return "" }
 
-// pair is two servers with a log.
+// pair is two servers that share a log.
 type pair struct {
 	t       *testing.T
 	log     *log
@@ -277,7 +277,7 @@ func newPair(t *testing.T, seed uint64) *pair {
 	return p
 }
 
-// lead makes a member the leader, and waits until it serves.
+// lead makes a member the leader, and waits until it accepts writes.
 func (p *pair) lead(i int) {
 	e := p.log.members[i]
 	e.leads.Store(true)
@@ -296,7 +296,7 @@ func (p *pair) depose(i int) {
 	m.Leads(false)
 }
 
-// field is a field of INFO raft.
+// field returns a field of INFO raft.
 func (p *pair) field(i int, name string) string {
 	conn, err := p.servers[i].Dial()
 	require.NoError(p.t, err)
@@ -314,14 +314,14 @@ func (p *pair) field(i int, name string) string {
 	return ""
 }
 
-// worker makes a random client.
+// worker returns a random client.
 func (p *pair) worker() *worker {
 	p.clients++
 	return &worker{name: fmt.Sprint("owner", p.clients), rand: rand.New(rand.NewPCG(p.chance.Uint64(), 1)), unique: &p.unique,
 		startMS: time.Now().UnixMilli(), fieldTimes: true, producers: true, observe: func(step) {}}
 }
 
-// play has random clients send so many commands each, and waits for the answers.
+// play runs random clients that send the given number of commands each, and waits for the replies.
 func (p *pair) play(i, clients, commands int) {
 	var all sync.WaitGroup
 	for range clients {
@@ -341,7 +341,7 @@ func (p *pair) dial(i int) func() (*testkit.Client, error) {
 	}
 }
 
-// send has a random client send commands, and does not wait for the answers.
+// send sends commands of a random client, and does not wait for the replies.
 func (p *pair) send(i, commands int) *testkit.Client {
 	c, err := p.dial(i)()
 	require.NoError(p.t, err)
@@ -353,11 +353,11 @@ func (p *pair) send(i, commands int) *testkit.Client {
 		}
 		c.Send(w.command()...)
 	}
-	c.Send("SET", "s0", w.value()) // at least this has an effect
+	c.Send("SET", "s0", w.value()) // a command that certainly has an effect
 	return c
 }
 
-// ofWholeDatabases is a command that changes whole databases, or the libraries of functions.
+// ofWholeDatabases returns a command that changes whole databases, or the libraries of functions.
 func (p *pair) ofWholeDatabases() []string {
 	library := fmt.Sprint("lib", p.chance.IntN(3))
 	code := fmt.Sprintf("#!lua name=%s\nredis.register_function('%s_%d', function() return 1 end)", library, library, p.chance.IntN(1000))
@@ -365,7 +365,7 @@ func (p *pair) ofWholeDatabases() []string {
 		{"FUNCTION", "DELETE", library}, {"FUNCTION", "FLUSH"}}[p.chance.IntN(8)]
 }
 
-// compare compares the data of both.
+// compare compares the data of both members.
 func (p *pair) compare(what string) {
 	p.log.mu.Lock()
 	p.log.apply(markOf(p.log.place))
@@ -384,7 +384,7 @@ func (p *pair) compare(what string) {
 	require.Equal(p.t, p.functions(0), p.functions(1), "the members have other functions: "+what)
 }
 
-// functions are the names of all functions of a member, with the codes of their libraries.
+// functions returns the names of all functions of a member, with the code of their libraries.
 func (p *pair) functions(i int) string {
 	c, err := p.dial(i)()
 	require.NoError(p.t, err)
@@ -399,7 +399,7 @@ func (p *pair) functions(i int) string {
 	return strings.Join(libraries, "\n")
 }
 
-// differences compares the data of both as clients see it, after each has led.
+// differences compares the data of both as clients see it, after each of them has led.
 func (p *pair) differences() []string {
 	p.log.hold(false)
 	var data [2]testkit.Dataset
@@ -411,16 +411,16 @@ func (p *pair) differences() []string {
 	return data[0].Diff(data[1], 0)
 }
 
-// number is a field of INFO raft of the first member.
+// number returns a field of INFO raft of the first member.
 func (p *pair) number(name string) int {
 	n, err := strconv.Atoi(p.field(0, name))
 	require.NoError(p.t, err)
 	return n
 }
 
-// TestUndoneIsAsIfNeverDone: what a deposed leader has done, and is not committed, leaves no trace. The other
-// member has applied what is committed, and nothing else. Some of the entries under way are committed before
-// the leader is deposed, some afterwards, and some never.
+// TestUndoneIsAsIfNeverDone: the uncommitted changes of a deposed leader leave no trace. The other member has
+// applied the committed entries and nothing else. Some of the pending entries are committed before the leader
+// is deposed, some afterwards, and some never.
 func TestUndoneIsAsIfNeverDone(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)

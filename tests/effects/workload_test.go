@@ -14,22 +14,22 @@ import (
 type worker struct {
 	name   string
 	rand   *rand.Rand
-	unique *atomic.Int64 // shared: values that were not there before
+	unique *atomic.Int64 // shared by all clients: numbers for new values
 	// startMS is the time at which the server's clock began.
 	startMS int64
-	// fieldTimes: fields of hashes get deadlines. producers: entries of streams have them.
+	// fieldTimes: fields of hashes get deadlines. producers: entries of streams have producers.
 	fieldTimes, producers bool
-	// added is the stream entry that this client added last: key and id.
+	// added is the last stream entry that this client added: key and id.
 	added [2]string
-	// payload is what this client dumped last; empty: nothing yet.
+	// payload is the last result of this client's DUMP, or empty.
 	payload string
 	// observe is called with the client's next step
 	observe func(s step)
 }
 
-// run plays n commands in pipelines of random length; now and then it hangs up and comes
-// back, which ends what the server did for its connection. The error is a broken connection:
-// error replies are part of the game.
+// run plays n commands in pipelines of random length. Sometimes it closes the connection and reconnects,
+// which ends the server's work for that connection. It returns an error if a connection breaks; error replies
+// are expected.
 func (w *worker) run(dial func() (*testkit.Client, error), n int) error {
 	c, err := dial()
 	for n > 0 && err == nil {
@@ -63,7 +63,7 @@ func (w *worker) run(dial func() (*testkit.Client, error), n int) error {
 
 func (w *worker) n(below int) string { return strconv.Itoa(w.rand.IntN(below)) }
 
-// key is a key of a kind, now and then one of another.
+// key returns a key of a kind, sometimes one of another kind.
 func (w *worker) key(kind string) string {
 	if w.rand.IntN(12) == 0 {
 		kind = []string{"s", "n", "h", "t", "x", "l", "q", "z"}[w.rand.IntN(8)]
@@ -75,7 +75,7 @@ func (w *worker) value() string {
 	u := "u" + strconv.FormatInt(w.unique.Add(1), 10)
 	switch w.rand.IntN(12) {
 	case 0:
-		return fmt.Sprintf("%s%*d", u, 100+w.rand.IntN(3000), 1) // a long one
+		return fmt.Sprintf("%s%*d", u, 100+w.rand.IntN(3000), 1) // a long value
 	case 1:
 		return u + "\x00\r\n\xff"
 	}
@@ -89,17 +89,17 @@ func (w *worker) member() string {
 	return "m" + w.n(20)
 }
 
-// command makes one command.
+// command returns a random command.
 func (w *worker) command() []string {
 	families := []func() []string{w.onString, w.onString, w.onKey, w.onKey, w.onHash, w.onHash, w.onSet, w.onList, w.onList, w.onZSet, w.onStream, w.onLock, w.onSale, w.onTime}
 	words := families[w.rand.IntN(len(families))]()
-	if w.rand.IntN(12) == 0 { // twice, by a script
+	if w.rand.IntN(12) == 0 { // twice, in a script
 		words = append([]string{"EVAL", "redis.pcall(unpack(ARGV)) return redis.pcall(unpack(ARGV))", "0"}, words...)
 	}
 	return words
 }
 
-// ttl is a time to live in milliseconds: some are over soon.
+// ttl returns a time to live in milliseconds, sometimes very short.
 func (w *worker) ttl() string {
 	if w.rand.IntN(2) == 0 {
 		return strconv.Itoa(1 + w.rand.IntN(200))
@@ -205,7 +205,7 @@ func (w *worker) onSet() []string {
 	return options[w.rand.IntN(len(options))]
 }
 
-// onList keeps away from the keys of locks, which begin with "l".
+// onList avoids the keys of locks, which begin with "l".
 func (w *worker) onList() []string {
 	a, b := w.key("q"), w.key("q")
 	element := func() string {
@@ -250,7 +250,7 @@ func (w *worker) onZSet() []string {
 	return options[w.rand.IntN(len(options))]
 }
 
-// onStream raises last IDs only: for what Redis makes of lowered ones see D12 in docs/DIFFERENCES.md.
+// onStream only raises last IDs: D12 in docs/DIFFERENCES.md says what Redis does with lowered ones.
 func (w *worker) onStream() []string {
 	key := w.key("x")
 	late := strconv.FormatInt(w.startMS+int64(w.rand.IntN(100_000)), 10)
@@ -291,7 +291,7 @@ func (w *worker) onStream() []string {
 	return options[w.rand.IntN(len(options))]
 }
 
-// group is mostly the same, so that what one delivers another acknowledges.
+// group usually returns the same group, so that one client acknowledges what another has received.
 func (w *worker) group() string {
 	if w.rand.IntN(4) > 0 {
 		return "g0"
@@ -348,7 +348,7 @@ func (w *worker) onSale() []string {
 	return options[w.rand.IntN(len(options))]
 }
 
-// onTime is what falls due, or comes back, by itself.
+// onTime returns commands with effects that come later by themselves.
 func (w *worker) onTime() []string {
 	stream, id := "later"+w.n(3), "id"+w.n(20)
 	options := [][]string{

@@ -17,10 +17,10 @@ import (
 	"lockserver/server"
 )
 
-// soon bounds how long a test waits for what must happen.
+// soon is the longest time that a test waits for an event.
 const soon = time.Minute
 
-// serve starts a server that ends with the test.
+// serve starts a server. It ends with the test.
 func serve(t *testing.T, o server.Options) *server.Server {
 	t.Helper()
 	srv, err := server.New(o)
@@ -30,7 +30,7 @@ func serve(t *testing.T, o server.Options) *server.Server {
 	return srv
 }
 
-// ways are the ways from the library to the server.
+// ways are the ways in which the library connects to the server.
 var ways = []struct {
 	name    string
 	options server.Options
@@ -41,7 +41,7 @@ var ways = []struct {
 	{name: "event loops", options: server.Options{EventLoops: true}, port: true},
 }
 
-// overEveryWay runs a test with each of them and both versions of the protocol.
+// overEveryWay runs a test with each way and both versions of the protocol.
 func overEveryWay(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 	for _, way := range ways {
 		for _, protocol := range []int{2, 3} {
@@ -99,7 +99,7 @@ func TestPipelines(t *testing.T) {
 		for i := range 1000 {
 			require.Equal(t, strconv.Itoa(i), replies[2*i+1].(*redis.StringCmd).Val())
 		}
-		// Many at once over the pool.
+		// Many goroutines at once use the pool.
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
@@ -131,7 +131,7 @@ func awaitBlocked(t *testing.T, rdb *redis.Client, n int) {
 	require.Eventually(t, func() bool { return blocked(t, rdb) == n }, soon, time.Millisecond, "%d clients should wait", n)
 }
 
-// aboutLock is what LOCK.INFO says of the lock k, as text.
+// aboutLock returns LOCK.INFO of the lock k, as text.
 func aboutLock(t *testing.T, rdb *redis.Client) string {
 	t.Helper()
 	info, err := rdb.Do(t.Context(), "LOCK.INFO", "k").Result()
@@ -140,7 +140,7 @@ func aboutLock(t *testing.T, rdb *redis.Client) string {
 }
 
 // lockBriefly sends a LOCK with a context that ends while the command waits, and returns when the command
-// waits. A machine may be too slow for a short context: a longer one follows.
+// waits. If the machine was too slow for the context, it tries again with a longer one.
 func lockBriefly(t *testing.T, rdb *redis.Client) (gone <-chan error) {
 	t.Helper()
 	for limit := 50 * time.Millisecond; limit < soon; limit *= 2 {
@@ -159,7 +159,7 @@ func lockBriefly(t *testing.T, rdb *redis.Client) (gone <-chan error) {
 	return nil
 }
 
-// A context ends while LOCK waits: the library closes the connection, and the
+// TestContextEndsWhileWaiting: a context ends while LOCK waits. The library closes the connection, and the
 // waiter leaves the queue at once.
 func TestContextEndsWhileWaiting(t *testing.T) {
 	overEveryWay(t, func(t *testing.T, rdb *redis.Client) {
@@ -186,14 +186,14 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 	})
 }
 
-// A worker pool under a lock: no worker is lost, none is in twice, tokens rise.
+// TestWorkersUnderALock: workers share a lock. Each gets it, never two at once, and tokens rise.
 func TestWorkersUnderALock(t *testing.T) {
 	overEveryWay(t, func(t *testing.T, rdb *redis.Client) {
 		const workers, rounds = 10, 20
 		ctx := t.Context()
 		waiter := rdb.WithTimeout(soon)
-		inside, last := 0, int64(0) // guarded by the lock: the race detector watches
-		var guard sync.Mutex        // tells the race detector what the server guarantees
+		inside, last := 0, int64(0) // guarded by the lock: the race detector would report an overlap
+		var guard sync.Mutex        // shows the race detector the guarantee of the server
 		var all sync.WaitGroup
 		for i := range workers {
 			all.Go(func() {
@@ -226,7 +226,7 @@ func TestWorkersUnderALock(t *testing.T) {
 	})
 }
 
-// A server of its own for each of many parallel tests.
+// TestManyServersInOneTest: many parallel tests have a server each.
 func TestManyServersInOneTest(t *testing.T) {
 	for i := range 50 {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestManyServersInOneTest(t *testing.T) {
 	}
 }
 
-// Time belongs to the test: a lease of an hour is over when the test says so.
+// TestClockOfTheTest: the test owns the clock. A lease of an hour ends when the test advances it.
 func TestClockOfTheTest(t *testing.T) {
 	clock := server.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	srv := serve(t, server.Options{Clock: clock})
@@ -255,7 +255,8 @@ func TestClockOfTheTest(t *testing.T) {
 	require.NoError(t, rdb.Do(ctx, "LOCK", "k", "b").Err())
 }
 
-// The library sees the server end as it sees a network fail, not as a hang.
+// TestServerEndsUnderTheLibrary: the library sees the end of the server as a network error, and does not
+// hang.
 func TestServerEndsUnderTheLibrary(t *testing.T) {
 	srv := serve(t, server.Options{})
 	rdb := redis.NewClient(&redis.Options{MaxRetries: -1,

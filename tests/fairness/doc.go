@@ -1,10 +1,11 @@
-// Package fairness shows who gets a lock and how it changes hands. Waiters get it in the order in which they
-// queued, in whatever way it becomes free. A release wakes one of them and says nothing to the others. The
-// next holder is answered in the same turn of the event loop, before the one who released it is.
+// Package fairness tests in which order waiters get a lock and how it changes hands. Waiters get it in the
+// order in which they queued, however it becomes free. A release wakes one of them and sends nothing to the
+// others. The next holder gets its reply in the same turn of the event loop, before the client that released
+// the lock.
 //
-// Everything is seen from outside, over real connections, by counting the bytes that arrive. That the tests
-// can fail is shown by planting faults in the real sources (package plant). What a lock is in the first place
-// is shown by tests/linearizability; how fast it changes hands, by the benchmark.
+// The tests see everything from outside, over real connections, and count the bytes that arrive. Planted
+// faults in the real sources (package plant) show that the tests can fail. tests/linearizability tests the
+// lock itself, and the benchmark measures how fast it changes hands.
 //
 // To add a way in which a lock becomes free, add it to releases in order_test.go.
 package fairness

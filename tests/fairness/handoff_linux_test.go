@@ -12,7 +12,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// readNow returns what has arrived on a connection, without waiting for anything.
+// readNow returns the bytes that have arrived on a connection, without waiting.
 func readNow(t *testing.T, conn net.Conn) string {
 	t.Helper()
 	raw, err := conn.(*net.TCPConn).SyscallConn()
@@ -29,10 +29,10 @@ func readNow(t *testing.T, conn net.Conn) string {
 	return string(buf[:n])
 }
 
-// The next holder is answered in the turn of the event loop in which the lock is released. Its reply is
-// written before the releaser's own, and has arrived, on the same machine, by the time that the releaser can
-// read anything. No other turn, no timer and no other client's request can come in between. The same goes for
-// the replies to what the releaser sent in the same batch.
+// TestNextHolderIsAnsweredInTheSameTurn: the next holder gets its reply in the turn of the event loop that
+// releases the lock. On the same machine that reply has arrived before the releasing client can read its own.
+// No other turn, timer or request of another client can come in between. The same holds for the replies to
+// other commands in the same batch.
 func TestNextHolderIsAnsweredInTheSameTurn(t *testing.T) {
 	r := start(t, 0)
 	const rounds = 500

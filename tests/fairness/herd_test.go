@@ -12,11 +12,11 @@ import (
 	"lockserver/internal/resp"
 )
 
-// crowd are waiters with a count of all bytes sent to them.
+// crowd is a number of waiters, and counts all bytes sent to them.
 type crowd struct {
 	conns   []net.Conn
 	bytes   []atomic.Int64 // by waiter
-	replies atomic.Int64   // reads that brought something
+	replies atomic.Int64   // reads that returned data
 }
 
 // gather makes n clients wait for the lock k, in order.
@@ -31,7 +31,7 @@ func gather(t *testing.T, r *running, n int) *crowd {
 			[]byte("WAIT"), []byte("0")))
 		require.NoError(t, err)
 		c.conns = append(c.conns, conn)
-		if i%50 == 0 { // the first of each fifty is in its place before the others come
+		if i%50 == 0 { // the first of each fifty is in the queue before the others connect
 			r.awaitWaiters(t, i+1)
 		}
 		go func() {
@@ -50,7 +50,7 @@ func gather(t *testing.T, r *running, n int) *crowd {
 	return c
 }
 
-// answered returns the waiters that got any bytes so far.
+// answered returns the waiters that have got bytes.
 func (c *crowd) answered() map[int]int64 {
 	answered := map[int]int64{}
 	for i := range c.bytes {
@@ -61,7 +61,8 @@ func (c *crowd) answered() map[int]int64 {
 	return answered
 }
 
-// A thousand clients wait for one lock. A release sends one of them one reply, and the others nothing at all.
+// TestReleaseWakesOneOfAThousand: a thousand clients wait for one lock. A release sends one of them one
+// reply, and the others nothing.
 func TestReleaseWakesOneOfAThousand(t *testing.T) {
 	onEveryTransport(t, func(t *testing.T, r *running) {
 		const waiters, rounds = 1000, 8

@@ -12,14 +12,15 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// field is a line of INFO.
+// field returns a field of INFO.
 func field(info, name string) string {
 	_, rest, _ := strings.Cut(info, "\r\n"+name+":")
 	value, _, _ := strings.Cut(rest, "\r\n")
 	return value
 }
 
-// releases are the ways in which a lock becomes free. Each is done by its holder, c, or by a client that may.
+// releases are the ways in which a lock becomes free. Each is done by its holder, c, or by another client
+// with the right to do it.
 var releases = []struct {
 	name    string
 	release func(t *testing.T, c *testkit.Client, owner string)
@@ -43,9 +44,9 @@ var releases = []struct {
 	}},
 }
 
-// A hundred clients queue for one lock, one after the other, some with MLOCK. They get it in that order, in
-// whatever way it becomes free, and tokens rise along the queue. No other client gets in between, even in the
-// very batch that frees the lock.
+// TestHundredWaitersGetItInOrder: a hundred clients queue for one lock, one after the other, some with MLOCK.
+// They get it in that order, however it becomes free, and tokens rise along the queue. No other client gets
+// in between, not even in the batch that frees the lock.
 func TestHundredWaitersGetItInOrder(t *testing.T) {
 	onEveryTransport(t, func(t *testing.T, r *running) {
 		const waiters = 100
@@ -76,7 +77,7 @@ func TestHundredWaitersGetItInOrder(t *testing.T) {
 	})
 }
 
-// tokenOf is the token in a reply of LOCK, or the first in one of MLOCK.
+// tokenOf returns the token in a reply of LOCK, or the first token in a reply of MLOCK.
 func tokenOf(v resp.Value) int64 {
 	if v.Kind == resp.Array {
 		return v.Elems[0].Int
@@ -84,7 +85,8 @@ func tokenOf(v resp.Value) int64 {
 	return v.Int
 }
 
-// Who leaves the queue, whatever the reason, changes nothing in the order of the others.
+// TestOrderOfThoseWhoStay: when waiters leave the queue, for any reason, the order of the others does not
+// change.
 func TestOrderOfThoseWhoStay(t *testing.T) {
 	onEveryTransport(t, func(t *testing.T, r *running) {
 		const waiters = 60
@@ -122,7 +124,7 @@ func TestOrderOfThoseWhoStay(t *testing.T) {
 	})
 }
 
-// staying are the waiters of the first n that do not leave.
+// staying returns those of the first n waiters that do not leave.
 func staying(n int) (list []int) {
 	for i := range n {
 		if i%4 == 0 {
@@ -132,5 +134,5 @@ func staying(n int) (list []int) {
 	return list
 }
 
-// soon is a time within which something that must not happen would have.
+// soon is a time after which a wrong event would have happened.
 const soon = 30 * time.Millisecond

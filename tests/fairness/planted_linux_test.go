@@ -8,7 +8,7 @@ import (
 	"lockserver/internal/plant"
 )
 
-// faults are unfair servers, and the tests that must fail on each.
+// faults are faults that make a server unfair, and the tests that must fail with each.
 var faults = []struct {
 	fault plant.Fault
 	tests []string
@@ -29,7 +29,7 @@ var faults = []struct {
 		[]string{"TestNextHolderIsAnsweredInTheSameTurn"}},
 }
 
-// TestPlantedFaultsAreFound shows that the tests of this package notice an unfair server.
+// TestPlantedFaultsAreFound: the tests of this package fail with an unfair server.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	var all []plant.Fault
 	for _, f := range faults {
@@ -42,7 +42,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	for _, f := range faults {
 		for _, test := range f.tests {
 			t.Run(f.fault.Name+"/"+test, func(t *testing.T) {
-				only := "^" + test + "$/^an_event_loop$" // a test that knows one transport has no such part, and runs
+				only := "^" + test + "$/^an_event_loop$" // a test that has only one transport has no such part, and runs anyway
 				out, err := plant.Command(program, plant.None, "-test.run", only).CombinedOutput()
 				require.NoError(t, err, "the patches alone break something: %s", out)
 				out, err = plant.Command(program, f.fault.Name, "-test.run", only, "-patience", "2s").CombinedOutput()

@@ -14,10 +14,10 @@ import (
 	"lockserver/server"
 )
 
-// patience is how long anything may take on a busy machine.
+// patience is the longest time that a test waits for an event.
 var patience = flag.Duration("patience", time.Minute, "how long a test waits for what must happen")
 
-// transports are the ways on which clients reach a server.
+// transports are the ways in which clients connect to a server.
 var transports = []struct {
 	name    string
 	loops   bool
@@ -30,20 +30,20 @@ var transports = []struct {
 	{name: "pipes", threads: 1, pipe: true},
 }
 
-// running is a server and how to reach it.
+// running is a server and the way to connect to it.
 type running struct {
 	dial  func() (net.Conn, error)
 	admin *testkit.Client
 }
 
-// onEveryTransport runs a test against a server of its own on each of them.
+// onEveryTransport runs a test with a new server for each transport.
 func onEveryTransport(t *testing.T, test func(t *testing.T, r *running)) {
 	for i, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) { test(t, start(t, i)) })
 	}
 }
 
-// start runs a server that is reached by one of the transports and ends with the test.
+// start runs a server with one of the transports. It ends with the test.
 func start(t *testing.T, transport int) *running {
 	t.Helper()
 	tr := transports[transport]
@@ -69,7 +69,7 @@ func (r *running) connect(t *testing.T) *testkit.Client {
 	return c
 }
 
-// awaitWaiters waits until so many clients wait.
+// awaitWaiters waits until n clients wait.
 func (r *running) awaitWaiters(t *testing.T, n int) {
 	t.Helper()
 	want := strconv.Itoa(n)

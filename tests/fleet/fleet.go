@@ -14,10 +14,10 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Name is what the Sentinels call the master.
+// Name is the Sentinels' name for the master.
 const Name = "it"
 
-// Fleet is servers with one leader, and three Sentinels.
+// Fleet is a set of servers with one leader, and three Sentinels.
 type Fleet struct {
 	Members   []*Process
 	Sentinels []*Process
@@ -25,7 +25,8 @@ type Fleet struct {
 	t testing.TB
 }
 
-// serverConf is the configuration of each server; its file is rewritten when a Sentinel names the leader.
+// serverConf is the configuration of each server. A server rewrites its file when a Sentinel changes the
+// leader.
 const serverConf = "save \"\"\nappendonly yes\nrepl-diskless-sync-delay 0\nenable-debug-command yes\n"
 
 // sentinelConf is the configuration of a Sentinel.
@@ -34,20 +35,20 @@ sentinel down-after-milliseconds ` + Name + ` 1000
 sentinel failover-timeout ` + Name + ` 3000
 `
 
-// haste is what makes a Sentinel look more often than it does by default. While the master is down it asks
-// the replicas once a second, and promotes none without an answer for five ping periods: these must be
-// longer.
+// haste makes a Sentinel check more often than by default. While the master is down it asks the replicas once
+// a second. It promotes no replica that has not answered for five ping periods, so these must be longer than
+// a second.
 var haste = []string{"SENTINEL", "DEBUG", "info-period", "200", "publish-period", "300", "ping-period", "400", "ask-period", "200",
 	"slave-reconf-timeout", "2000", "election-timeout", "2000", "tilt-period", "1000", "min-link-reconnect-period", "1000"}
 
-// Start starts servers, with the first as leader, and Sentinels for them, which are a redis-server. The lines
-// of conf are for lockservers: a Redis does not know all directives.
+// Start starts servers, with the first as leader, and Sentinels for them, which are processes of
+// redis-server. The lines of conf are only for lockservers: a Redis does not know all directives.
 func Start(t testing.TB, sentinel, conf string, servers ...string) *Fleet {
 	t.Helper()
 	return StartSecure(t, nil, sentinel, conf, servers...)
 }
 
-// StartSecure is Start for processes that demand something; all of them are lockservers.
+// StartSecure is Start for processes that require TLS and a user; all of them are lockservers.
 func StartSecure(t testing.TB, secure *Secure, sentinel, conf string, servers ...string) *Fleet {
 	t.Helper()
 	var members []*Process
@@ -63,7 +64,7 @@ func StartSecure(t testing.TB, secure *Secure, sentinel, conf string, servers ..
 	return Watch(t, sentinel, members...)
 }
 
-// Watch starts processes, has all follow the first one, and starts Sentinels for them.
+// Watch starts processes, makes all follow the first one, and starts Sentinels for them.
 func Watch(t testing.TB, sentinel string, members ...*Process) *Fleet {
 	t.Helper()
 	f := &Fleet{t: t, Members: members}
@@ -84,7 +85,7 @@ func Watch(t testing.TB, sentinel string, members ...*Process) *Fleet {
 	return f
 }
 
-// Leader is the member that a Sentinel says leads; nil: it does not know.
+// Leader returns the leader that a Sentinel names, or nil.
 func (f *Fleet) Leader(sentinel *Process) *Process {
 	at := sentinel.Try("SENTINEL", "GET-MASTER-ADDR-BY-NAME", Name)
 	for _, p := range f.Members {
@@ -95,13 +96,13 @@ func (f *Fleet) Leader(sentinel *Process) *Process {
 	return nil
 }
 
-// Steady waits until this one leads, the others follow it, and each Sentinel knows it.
+// Steady waits until the given member leads, the others follow it, and each Sentinel knows it.
 func (f *Fleet) Steady(leader *Process) {
 	f.t.Helper()
 	eventually(f.t, "all agree that "+leader.Port+" leads", func() bool { return f.agreesOn(leader) })
 }
 
-// AwaitLeader waits until one leads, the others follow it, and each Sentinel knows it.
+// AwaitLeader waits until one member leads, the others follow it, and each Sentinel knows it.
 func (f *Fleet) AwaitLeader() *Process {
 	f.t.Helper()
 	var leader *Process
@@ -129,7 +130,7 @@ func (f *Fleet) agreesOn(leader *Process) bool {
 	return true
 }
 
-// content reports whether a Sentinel knows of all and has nothing to do.
+// content reports whether a Sentinel knows all members and has nothing to do.
 func (f *Fleet) content(sentinel, leader *Process) bool {
 	master := flat(sentinel.Try("SENTINEL", "MASTER", Name))
 	if master["port"] != leader.Announced || master["flags"] != "master" || master["num-other-sentinels"] != "2" {
@@ -145,7 +146,7 @@ func (f *Fleet) content(sentinel, leader *Process) bool {
 	return len(replicas) == len(f.Members)-1
 }
 
-// flat reads a row of names and values.
+// flat converts an array of names and values.
 func flat(v resp.Value) map[string]string {
 	all := map[string]string{}
 	for i := 0; i+1 < len(v.Elems); i += 2 {
@@ -154,9 +155,9 @@ func flat(v resp.Value) map[string]string {
 	return all
 }
 
-// Replace has a Sentinel make another one lead than this one, which lives. If the Sentinel has just stood
-// still, as it does while it writes its file, then what it knows of the replicas is too old. It refuses, or
-// gives up, and does not try again by itself. So it is asked again.
+// Replace makes a Sentinel promote another member while the leader lives. A Sentinel that has just written
+// its file, and stood still meanwhile, has outdated data about the replicas. It refuses, or gives up, and
+// does not try again by itself. So Replace asks it again.
 func (f *Fleet) Replace(leader *Process) {
 	f.t.Helper()
 	sentinel := f.Sentinels[0]
@@ -169,7 +170,7 @@ func (f *Fleet) Replace(leader *Process) {
 	})
 }
 
-// Successor waits until all Sentinels say that another one leads, and it does.
+// Successor waits until all Sentinels name another leader, and it leads.
 func (f *Fleet) Successor(of *Process) *Process {
 	f.t.Helper()
 	var next *Process
@@ -185,7 +186,7 @@ func (f *Fleet) Successor(of *Process) *Process {
 	return next
 }
 
-// Same waits until all members have what the leader has; no client may write to it.
+// Same waits until all members have the leader's data; no client may write to it.
 func (f *Fleet) Same(leader *Process) {
 	f.t.Helper()
 	f.Steady(leader)
@@ -199,7 +200,7 @@ func (f *Fleet) Same(leader *Process) {
 				return p.follows(leader) && p.Field("master_repl_offset") == leader.Field("master_repl_offset")
 			})
 			has := p.Try("DEBUG", "DIGEST").String()
-			if before == leader.Try("DEBUG", "DIGEST").String() { // otherwise something fell due meanwhile
+			if before == leader.Try("DEBUG", "DIGEST").String() { // otherwise a key has expired meanwhile
 				require.Equal(f.t, before, has)
 				break
 			}

@@ -15,38 +15,38 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// GroupName is what the members of a group call their master, who answer as Sentinels.
+// GroupName is the name of the master in the replies of the members, which answer like Sentinels.
 const GroupName = "mymaster"
 
-// Group is the members of a raft group, who decide by themselves which of them leads.
+// Group is a raft group of lockservers. Its members elect their leader.
 type Group struct {
 	Members []*Process
 
 	t       testing.TB
-	secure  *Secure // nil: the members let all in
+	secure  *Secure // nil if the members let every client in
 	raftAt  []string
 	members string // the directive
 }
 
-// Form starts lockservers, which form a group, and waits until one of them leads. The lines of conf are for
-// all of them.
+// Form starts lockservers that form a group, and waits until one of them leads. The lines of conf are for all
+// of them.
 func Form(t testing.TB, conf string, programs ...string) *Group {
 	t.Helper()
 	return FormSecure(t, nil, conf, programs...)
 }
 
-// FormSecure is Form for members that demand something.
+// FormSecure is Form for members that require TLS and a user.
 func FormSecure(t testing.TB, secure *Secure, conf string, programs ...string) *Group {
 	t.Helper()
 	g := prepare(t, secure, conf, programs...)
 	for _, p := range g.Members {
-		p.Launch() // without the others it may answer PING that there is no leader
+		p.Launch() // without the other members it may reply to PING that there is no leader
 	}
 	g.AwaitLeader()
 	return g
 }
 
-// Prepare is Form without starting them.
+// Prepare is Form without the start of the processes.
 func Prepare(t testing.TB, conf string, programs ...string) *Group {
 	t.Helper()
 	return prepare(t, nil, conf, programs...)
@@ -78,10 +78,10 @@ func (g *Group) Add(program, conf string) *Process {
 	return p
 }
 
-// ID is a member's.
+// ID returns the id of a member.
 func (g *Group) ID(p *Process) string { return string(rune('a' + g.index(p))) }
 
-// RaftAt is where the other members reach one.
+// RaftAt returns the address of a member for the other members.
 func (g *Group) RaftAt(p *Process) string { return g.raftAt[g.index(p)] }
 
 func (g *Group) index(p *Process) int {
@@ -94,7 +94,7 @@ func (g *Group) index(p *Process) int {
 	return -1
 }
 
-// Others are the members but for one.
+// Others returns all members except one.
 func (g *Group) Others(than *Process) (rest []*Process) {
 	for _, p := range g.Members {
 		if p != than {
@@ -104,7 +104,7 @@ func (g *Group) Others(than *Process) (rest []*Process) {
 	return rest
 }
 
-// Leader waits until one of these leads, or of all.
+// Leader waits until one of the given members leads, or one of all members.
 func (g *Group) Leader(of ...*Process) (found *Process) {
 	g.t.Helper()
 	if len(of) == 0 {
@@ -122,7 +122,7 @@ func (g *Group) Leader(of ...*Process) (found *Process) {
 	return found
 }
 
-// AwaitLeader waits until one leads, and all others follow it.
+// AwaitLeader waits until one member leads and all others follow it.
 func (g *Group) AwaitLeader() *Process {
 	g.t.Helper()
 	var leader *Process
@@ -138,19 +138,19 @@ func (g *Group) AwaitLeader() *Process {
 	return leader
 }
 
-// Successor waits until another one leads.
+// Successor waits until another member leads.
 func (g *Group) Successor(of *Process) *Process {
 	g.t.Helper()
 	return g.Leader(g.Others(of)...)
 }
 
-// Replace has another one lead, while this one lives.
+// Replace makes another member lead, while the leader lives.
 func (g *Group) Replace(leader *Process) {
 	g.t.Helper()
 	require.Equal(g.t, "+OK", leader.TryWithin(patience, "RAFT", "TRANSFER").String())
 }
 
-// Same waits until all have the same data; no client may write meanwhile.
+// Same waits until all members have the same data; no client may write meanwhile.
 func (g *Group) Same(leader *Process) {
 	g.t.Helper()
 	eventually(g.t, "all have the same data", func() bool {
@@ -160,6 +160,6 @@ func (g *Group) Same(leader *Process) {
 				return false
 			}
 		}
-		return len(is) > 20 // no error
+		return len(is) > 20 // it is no error
 	})
 }

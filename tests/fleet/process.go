@@ -17,22 +17,23 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// patience is how long something may take that happens by itself.
+// patience is the longest time that a test waits for an event that comes by itself.
 const patience = 90 * time.Second
 
-// Process is a program of a test that listens on a port of its own, and may be killed and started again.
+// Process is a program with a port of its own that a test may kill and start again.
 type Process struct {
 	Program string
 	Port    string
-	// Announced is the port by which others know it: Port, unless a test puts something before it.
+	// Announced is the port in its public address. It is Port, unless a test puts a proxy before it.
 	Announced string
 
 	t      testing.TB
 	p      *testkit.Process
-	secure *Secure // nil: it lets all in
+	secure *Secure // nil if it lets every client in
 }
 
-// NewProcess prepares a program that gets a configuration file: conf, behind a port and a directory.
+// NewProcess prepares a program with a configuration file, which has a port, a directory, and the lines of
+// conf.
 func NewProcess(t testing.TB, program, conf string, args ...string) *Process {
 	t.Helper()
 	program, err := exec.LookPath(program)
@@ -49,13 +50,13 @@ func NewProcess(t testing.TB, program, conf string, args ...string) *Process {
 	return p
 }
 
-// Addr is where it listens.
+// Addr returns the address on which it listens.
 func (p *Process) Addr() string { return "127.0.0.1:" + p.Port }
 
-// Dir is its directory; the file conf in it is its configuration.
+// Dir returns its directory; the file conf in it is its configuration.
 func (p *Process) Dir() string { return p.p.Dir }
 
-// Log is what it has printed.
+// Log returns its output.
 func (p *Process) Log() string { return p.p.Log() }
 
 // Start starts the program and waits until it answers.
@@ -70,26 +71,26 @@ func (p *Process) Launch() {
 	require.NoError(p.t, p.p.Launch())
 }
 
-// Install makes a program the one that the next start starts.
+// Install sets the program for the next start.
 func (p *Process) Install(program string) { p.Program, p.p.Program = program, program }
 
-// Kill is kill -9, of a process that is paused as well.
+// Kill is kill -9. It also ends a paused process.
 func (p *Process) Kill() { p.p.Kill() }
 
 // Terminate ends the process as planned, by SIGTERM, and returns its exit code.
 func (p *Process) Terminate() (int, error) { return p.p.Terminate() }
 
-// Pause is kill -STOP. What is sent to the process from then on is not read.
+// Pause is kill -STOP. Commands that are sent from then on are not read.
 func (p *Process) Pause() { require.NoError(p.t, p.p.Pause()) }
 
 // GoOn is kill -CONT.
 func (p *Process) GoOn() { require.NoError(p.t, p.p.Continue()) }
 
-// Try runs a command on a connection of its own: a Sentinel closes those that there are. What cannot be
-// asked has no answer.
+// Try runs a command on a new connection, because a Sentinel closes existing ones. If there is no connection
+// the reply is empty.
 func (p *Process) Try(args ...string) resp.Value { return p.TryWithin(2*time.Second, args...) }
 
-// TryWithin is Try for a command that may take longer, or shorter.
+// TryWithin is Try with another time limit.
 func (p *Process) TryWithin(limit time.Duration, args ...string) resp.Value {
 	c := p.dial(limit)
 	if c == nil {
@@ -100,7 +101,7 @@ func (p *Process) TryWithin(limit time.Duration, args ...string) resp.Value {
 	return v
 }
 
-// Field is a field of INFO; empty: it is not known.
+// Field returns a field of INFO, or "" if it is not known.
 func (p *Process) Field(name string) string {
 	for line := range strings.Lines(p.Try("INFO", "everything").Str) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
@@ -110,12 +111,12 @@ func (p *Process) Field(name string) string {
 	return ""
 }
 
-// follows reports whether the server is a replica of another, over a link that is up.
+// follows reports whether the server is a replica of master with a working link.
 func (p *Process) follows(master *Process) bool {
 	return p.Field("master_port") == master.Announced && p.Field("master_link_status") == "up"
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(10 * time.Millisecond) {

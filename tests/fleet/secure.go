@@ -17,17 +17,18 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Secure is what processes demand of all who connect: TLS with a certificate, and a user. The user "ann" may
-// use keys that begin with "shop:". A Sentinel has the user "watcher" instead. The passwords are the names.
+// Secure holds what processes require of all clients: TLS with a certificate, and a user. The user "ann" may
+// use keys that begin with "shop:". A Sentinel has the user "watcher" instead. The passwords are equal to the
+// names.
 type Secure struct {
 	folder string
 	tls    *tls.Config
 }
 
-// operator is the user of the processes among themselves, and of the fleet.
+// operator is the user for connections between the processes, and for the fleet.
 const operator = "operator"
 
-// Demanding makes a Secure with the certificates of a folder, as tests/clients/certificates.sh writes them.
+// Demanding returns a Secure with the certificates of a folder, as tests/clients/certificates.sh writes them.
 func Demanding(t testing.TB, folder string) *Secure {
 	t.Helper()
 	s := &Secure{folder: folder}
@@ -42,7 +43,8 @@ func Demanding(t testing.TB, folder string) *Secure {
 
 func (s *Secure) file(name string) string { return filepath.Join(s.folder, name) }
 
-// demand has a process that was not started yet ask for these; own is the directives of its kind.
+// demand configures a process that has not been started to require them; own holds the directives for its
+// kind.
 func (s *Secure) demand(p *Process, own string) {
 	if s == nil {
 		return
@@ -59,22 +61,22 @@ func (s *Secure) demand(p *Process, own string) {
 
 const ann = "user ann on >ann ~shop:* &* +@all\n"
 
-// server has a lockserver demand it, alone or under Sentinels.
+// server configures a lockserver, alone or under Sentinels.
 func (s *Secure) server(p *Process) {
 	s.demand(p, ann+"tls-replication yes\nmasteruser "+operator+"\nmasterauth "+operator+"\n")
 }
 
-// member has a member of a group demand it.
+// member configures a member of a group.
 func (s *Secure) member(p *Process) { s.demand(p, ann) }
 
-// sentinel has a Sentinel demand it.
+// sentinel configures a Sentinel.
 func (s *Secure) sentinel(p *Process) {
 	s.demand(p, "user watcher on >watcher ~* &* +@all\ntls-replication yes\n"+
 		"sentinel auth-user "+Name+" "+operator+"\nsentinel auth-pass "+Name+" "+operator+"\n"+
 		"sentinel sentinel-user "+operator+"\nsentinel sentinel-pass "+operator+"\n")
 }
 
-// dial opens a connection for the fleet, with calls of at most this length; nil: there is none.
+// dial opens a connection for the fleet with a time limit for its calls. It returns nil if that fails.
 func (p *Process) dial(limit time.Duration) *testkit.Client {
 	conn, err := net.Dial("tcp", p.Addr())
 	if err != nil {

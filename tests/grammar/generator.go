@@ -9,18 +9,18 @@ import (
 	"lockserver/server"
 )
 
-// Generator makes commands out of the rows of the command table.
+// Generator generates commands from the rows of the command table.
 type Generator struct {
 	words
 	rows    []*commands.Row
-	at      []int // the sum of the weights of the rows up to each
+	at      []int // for each row, the sum of the weights up to it
 	byGroup map[commands.Group][]*commands.Row
 	special map[string]func(g *Generator) []string
-	nested  int // commands within commands
+	nested  int // depth of commands within commands
 }
 
-// weights of rows that would come too often otherwise: they empty everything, or take long.
-// Others have 20, subcommands 5.
+// weights holds the weights of rows that would otherwise come too often: they delete everything, or take
+// long. Other commands have 20, subcommands 5.
 var weights = map[string]int{
 	"flushall": 1, "flushdb": 1, "swapdb": 3, "save": 1, "bgsave": 1, "bgrewriteaof": 1, "memory|purge": 1, "memory|doctor": 1, "pfselftest": 1,
 	"quit": 3, "reset": 4, "monitor": 2, "client|reply": 2, "client|kill": 4, "client|no-evict": 1, "script|flush": 1, "function|flush": 1, "command": 1,
@@ -28,7 +28,7 @@ var weights = map[string]int{
 	"lock": 60, "mlock": 40, "unlock": 40, "eval": 40, "fcall": 20, "multi": 10, "exec": 20, "seckill": 40, "seckill.create": 30,
 }
 
-// New makes a generator of all rows. Begin has to be called before it is asked for anything.
+// New returns a generator for all rows. Begin must be called before its first use.
 func New() *Generator {
 	g := &Generator{special: specials(), byGroup: map[commands.Group][]*commands.Row{}}
 	sum := 0
@@ -60,7 +60,7 @@ func (g *Generator) row() *commands.Row {
 	return g.rows[i]
 }
 
-// Command makes a call of a row.
+// Command returns a call of a row.
 func (g *Generator) Command(row *commands.Row) []string {
 	name := strings.Split(row.FullName(), "|")
 	for i := range name {
@@ -69,7 +69,7 @@ func (g *Generator) Command(row *commands.Row) []string {
 	var args []string
 	switch make := g.special[row.FullName()]; {
 	case make != nil:
-		return append(name, make(g)...) // with mistakes of its own
+		return append(name, make(g)...) // such calls have their own mistakes
 	case g.Chance(4):
 		for range g.rand.IntN(6) {
 			args = append(args, g.odd())
@@ -83,10 +83,10 @@ func (g *Generator) Command(row *commands.Row) []string {
 	return append(name, bounded(row, args)...)
 }
 
-// any is a call of any row.
+// any returns a call of any row.
 func (g *Generator) any() []string { return g.Command(g.row()) }
 
-// inner is a command for within another.
+// inner returns a command for use within another.
 func (g *Generator) inner() []string {
 	g.nested++
 	defer func() { g.nested-- }()
@@ -96,7 +96,7 @@ func (g *Generator) inner() []string {
 	return g.any()
 }
 
-// sequence makes arguments that follow each other; options that follow each other come in any order.
+// sequence appends consecutive arguments. Consecutive options come in any order.
 func (g *Generator) sequence(dst []string, row *commands.Row, args []commands.Arg) []string {
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -113,7 +113,7 @@ func (g *Generator) sequence(dst []string, row *commands.Row, args []commands.Ar
 			}
 		case (row.Name == "xread" || row.Name == "xreadgroup") && args[i].Kind == commands.KindKey:
 			n := 1 + g.rand.IntN(3)
-			for _, a := range args[i : i+2] { // as many ids as keys
+			for _, a := range args[i : i+2] { // the same number of ids as of keys
 				for range n {
 					dst = g.once(dst, row, &a)
 				}
@@ -138,7 +138,7 @@ func (g *Generator) sequence(dst []string, row *commands.Row, args []commands.Ar
 	return dst
 }
 
-// argument makes an argument with its token, and its repetitions.
+// argument appends an argument with its token, and its repetitions.
 func (g *Generator) argument(dst []string, row *commands.Row, a *commands.Arg) []string {
 	times := 1
 	if a.Multiple {
@@ -159,7 +159,7 @@ func (g *Generator) argument(dst []string, row *commands.Row, a *commands.Arg) [
 	return dst
 }
 
-// once makes one occurrence of an argument without its token.
+// once appends one occurrence of an argument without its token.
 func (g *Generator) once(dst []string, row *commands.Row, a *commands.Arg) []string {
 	switch a.Kind {
 	case commands.KindPureToken:
@@ -212,7 +212,7 @@ func (g *Generator) number(a *commands.Arg) string {
 	return g.integer()
 }
 
-// texts are the words for strings by the names of their arguments.
+// texts holds the words for strings by the names of their arguments.
 var texts = map[string][]string{
 	"traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-x"},
 	"owner":       {"o1", "o2", "o3", ""}, "group": {"g1", "g1", "g2", ""}, "groupname": {"g1", "g2"}, "consumer": {"c1", "c2", ""}, "consumername": {"c1", "c2"},
@@ -228,7 +228,7 @@ var texts = map[string][]string{
 		"resetchannels", "(+get ~s1)", "(+@all", "clearselectors", "reset"},
 }
 
-// text makes a string by what it is called.
+// text returns a string that fits the name of the argument.
 func (g *Generator) text(row *commands.Row, a *commands.Arg) string {
 	switch {
 	case g.Chance(6):
@@ -249,7 +249,7 @@ func (g *Generator) text(row *commands.Row, a *commands.Arg) string {
 	return g.value()
 }
 
-// payload is one of DUMP's, now and then damaged.
+// payload returns a payload of DUMP, sometimes damaged.
 func (g *Generator) payload() string {
 	p := []byte(g.Pick(g.payloads...))
 	if g.Chance(15) {
@@ -258,7 +258,7 @@ func (g *Generator) payload() string {
 	return string(p)
 }
 
-// mutate makes a mistake.
+// mutate makes a mistake in a call.
 func (g *Generator) mutate(row *commands.Row, args []string) []string {
 	args = slices.Clone(args)
 	at := g.rand.IntN(len(args) + 1)

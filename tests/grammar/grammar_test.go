@@ -9,7 +9,7 @@ import (
 	"lockserver/commands"
 )
 
-// TestEveryRowIsPlayed: each row is played, but for those that say why not.
+// TestEveryRowIsPlayed: each row is played, except those with a reason in excluded.
 func TestEveryRowIsPlayed(t *testing.T) {
 	g := New()
 	has := func(name string) bool {

@@ -9,10 +9,10 @@ import (
 	"lockserver/internal/resp"
 )
 
-// MostPerPipeline bounds a pipeline.
+// MostPerPipeline is the largest number of commands in a pipeline.
 const MostPerPipeline = 40
 
-// Furniture is a key of each kind.
+// Furniture returns commands that create a key of each kind.
 func Furniture() [][]string {
 	big := func(name, key string, pairs bool) []string {
 		c := []string{name, key}
@@ -39,7 +39,7 @@ BF.ADD f1 a|BF.RESERVE f2 0.01 100|LOCK k1 o1 PX 60000|LOCK k2 o2|SET due x PX 6
 	return all
 }
 
-// Pipeline draws the commands of one write.
+// Pipeline returns the commands of one write.
 func (g *Generator) Pipeline() [][]string {
 	n := 1 + g.rand.IntN(12)
 	if g.Chance(15) {
@@ -48,7 +48,7 @@ func (g *Generator) Pipeline() [][]string {
 	g.focus = ""
 	next := g.any
 	switch p := g.rand.IntN(100); {
-	case p < 30: // of one family, on one key: what looks ahead groups those
+	case p < 30: // of one family and on one key: the server's look-ahead groups such commands
 		groups := make([]commands.Group, 0, len(g.byGroup))
 		for group := range g.byGroup {
 			groups = append(groups, group)
@@ -60,7 +60,7 @@ func (g *Generator) Pipeline() [][]string {
 			rows := g.byGroup[group]
 			return g.Command(rows[g.rand.IntN(len(rows))])
 		}
-	case p < 45: // one command many times, and others on its key
+	case p < 45: // one command many times, and other commands on its key
 		row := g.row()
 		g.focus = g.Key(row.Group)
 		next = func() []string {
@@ -84,11 +84,12 @@ func (g *Generator) Pipeline() [][]string {
 	return all
 }
 
-// Payloads asks a server that has the Furniture for what SetPayloads takes, of each kind of value.
+// Payloads asks a server that has the Furniture for the argument of SetPayloads: payloads of each kind of
+// value.
 func Payloads(do func(args ...string) resp.Value) (all []string) {
 	for _, key := range do("KEYS", "*").Elems {
 		if key.Str == "lbig" || key.Str == "tbig" || key.Str == "hbig" || key.Str == "zbig" {
-			continue // the pool is drawn from often
+			continue // too large for payloads that are used often
 		}
 		if v := do("DUMP", key.Str); v.Kind == resp.Bulk {
 			all = append(all, v.Str)

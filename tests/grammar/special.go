@@ -12,27 +12,27 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// excluded are the commands that are not played, with the reason.
+// excluded holds the commands that are not played, with the reason.
 var excluded = map[string]string{
 	"shutdown": "ends the server: that is what it is for",
 	"psync":    "what follows on the connection are no replies: see tests/replication",
 	"sync":     "as psync",
 }
 
-// special are rows that need more than their grammar, or words with which the server still answers
-// afterwards: a pause of a year is a hang by definition.
+// specials returns functions for rows that need more than their grammar, or that need words after which the
+// server still answers: a pause of a year counts as a hang.
 func specials() map[string]func(g *Generator) []string {
 	return map[string]func(g *Generator) []string{
-		"client|pause": func(g *Generator) []string { // as long as a scenario can wait for
+		"client|pause": func(g *Generator) []string { // short enough for a scenario to wait
 			return g.pickLine("5 ALL", "20 WRITE", "30", "0", "-1", "x", "10 NEITHER", "")
 		},
-		"debug": func(g *Generator) []string { // a sleep is a hang for as long as it lasts
+		"debug": func(g *Generator) []string { // the server hangs during a sleep
 			return g.pickLine("SLEEP 0.002", "SLEEP 0", "SLEEP x", "SLEEP -1", "SET-ACTIVE-EXPIRE 0", "SET-ACTIVE-EXPIRE 1", "JMAP", "")
 		},
-		"replconf": func(g *Generator) []string { // ACK is not answered
+		"replconf": func(g *Generator) []string { // ACK has no reply
 			return g.pickLine("LISTENING-PORT 1", "capa eof CAPA psync2", "ip-address x", "rdb-only 2", "x y", "capa", "")
 		},
-		"replicaof": (*Generator).noMaster, "slaveof": (*Generator).noMaster, // a replica refuses what is asked afterwards
+		"replicaof": (*Generator).noMaster, "slaveof": (*Generator).noMaster, // a replica would refuse the commands that follow
 		"config|set": (*Generator).configSet,
 		"eval":       func(g *Generator) []string { return g.withKeys(g.script()) },
 		"eval_ro":    func(g *Generator) []string { return g.withKeys(g.script()) },
@@ -50,7 +50,8 @@ func specials() map[string]func(g *Generator) []string {
 	}
 }
 
-// migrate makes calls to ports where no server listens: to wait for one that says nothing is a hang.
+// migrate returns calls with ports on which no server listens: a server that does not answer would look like
+// a hang.
 func (g *Generator) migrate() []string {
 	call := []string{"127.0.0.1", g.Pick("1", "1", "x"), g.Pick(g.Key(commands.String), g.Key(commands.Lock), "", "gone"),
 		g.Pick("0", "0", "3", g.integer()), g.Pick("1", "20", "x")}
@@ -63,11 +64,10 @@ func (g *Generator) migrate() []string {
 
 func (g *Generator) pickLine(lines ...string) []string { return strings.Fields(g.Pick(lines...)) }
 
-// Directives are what CONFIG SET is given, and the values. Those that lock the test out
-// (requirepass, maxclients), move the files (dir, dbfilename) or make the log end (appendonly) are
-// tested elsewhere. hll-sparse-max-bytes decides in which of two forms a HyperLogLog is kept, which GET
-// shows, and rdbcompression in which form DUMP shows things. They must be the same after the restart, so only
-// the start draws them.
+// Directives holds the directives for CONFIG SET, and their values. Directives that lock the test out
+// (requirepass, maxclients), move the files (dir, dbfilename) or end the log (appendonly) are tested
+// elsewhere. hll-sparse-max-bytes changes the form of a HyperLogLog, which GET shows, and rdbcompression
+// changes the output of DUMP. They must be the same after the restart, so they are only set at the start.
 var Directives = map[string][]string{
 	"notify-keyspace-events": {"KEA", "KEA", "KEAmn", "Kx", "E$", "", "q"}, "timeout": {"0", "1", "100", "-1"},
 	"maxmemory": {"0", "1", "100kb", "400kb", "2mb"}, "maxmemory-policy": {"noeviction", "allkeys-lru", "allkeys-lfu", "volatile-ttl", "allkeys-random", "volatile-lru"},
@@ -84,7 +84,7 @@ var Directives = map[string][]string{
 	"save": {"", "1 1"},
 }
 
-// OutputLimits are what client-output-buffer-limit is set to.
+// OutputLimits holds the values for client-output-buffer-limit.
 var OutputLimits = []string{"pubsub 20000 0 0", "pubsub 0 10000 1", "normal 300000 0 0", "normal 0 100000 1", "normal 0 0 0 pubsub 0 0 0"}
 
 func (g *Generator) configSet() []string {
@@ -107,7 +107,7 @@ func (g *Generator) configSet() []string {
 	return args
 }
 
-// withKeys makes the arguments of a script.
+// withKeys returns the arguments of a script.
 func (g *Generator) withKeys(body string) []string {
 	n := g.rand.IntN(3)
 	args := []string{body, strconv.Itoa(n)}
@@ -123,12 +123,12 @@ func (g *Generator) withKeys(body string) []string {
 	return args
 }
 
-// scripts are bodies that come more than once, so that EVALSHA finds some.
+// scripts holds bodies that come more than once, so that EVALSHA finds some.
 var scripts = []string{
 	"return redis.call('GET', KEYS[1])",
 	"return {KEYS, ARGV, 1.5, false, {ok='x'}, {err='y'}, {double=3.5}, {map={a=1}}}",
 	"redis.setresp(3) return redis.call('HGETALL', 'h1')",
-	"for i = 1, 300000 do local x = i * i end return redis.call('INCR', 'n1')", // busy, if the threshold is low
+	"for i = 1, 300000 do local x = i * i end return redis.call('INCR', 'n1')", // counts as busy if the threshold is low
 	"for i = 1, 200 do redis.call('RPUSH', 'l1', i) end return redis.call('LRANGE', 'l1', 0, -1)",
 	"return redis.pcall('LOCK', 'k1', 'o1', 'PX', '50')",
 	"local t = {} for i = 1, 1000 do t[i] = string.rep('x', 100) end return t",
@@ -148,7 +148,7 @@ var shas = func() []string {
 	return append(all, strings.Repeat("0", 40), "x")
 }()
 
-// libraries are for FUNCTION LOAD.
+// libraries holds texts for FUNCTION LOAD.
 var libraries = []string{
 	"#!lua name=lib1\nredis.register_function('fn1', function(keys, args) return redis.call('INCR', 'n1') end)",
 	"#!lua name=lib2\nredis.register_function{function_name='fn2', callback=function(keys, args) return redis.call('GET', keys[1]) end, flags={'no-writes'}}",
@@ -156,7 +156,7 @@ var libraries = []string{
 	"#!lua name=lib3\nerror('x')", "#!lua name=lib4\n", "#!lua\n", "#!lua name=lib1\nwhile", "",
 }
 
-// script is a body: one of scripts, or calls of anything.
+// script returns a body: one of scripts, or random calls.
 func (g *Generator) script() string {
 	if g.Chance(40) {
 		return g.Pick(scripts...)
@@ -181,7 +181,7 @@ func (g *Generator) script() string {
 	return b.String()
 }
 
-// luaWord is a word as Lua has it, now and then by way of what the call was given.
+// luaWord returns a word as a Lua expression, sometimes one that reads an argument of the script.
 func (g *Generator) luaWord(word string) string {
 	switch {
 	case g.Chance(5):
@@ -198,11 +198,11 @@ func (g *Generator) luaWord(word string) string {
 	return b.String()
 }
 
-// mostDrawn is how many elements a draw with repetition may be asked for. As many are to be sent, so a
-// number at a limit would keep any server busy for ever, and Redis as well.
+// mostDrawn is the largest number of elements in a draw with repetition. The server must send that number of
+// elements, so a number at a limit would keep any server busy for ever, and Redis as well.
 const mostDrawn = 1000
 
-// bounded keeps from a call what takes for ever by definition.
+// bounded changes the arguments of calls that would by design take for ever.
 func bounded(row *commands.Row, args []string) []string {
 	switch row.Name {
 	case "srandmember", "hrandfield", "zrandmember":
@@ -215,7 +215,7 @@ func bounded(row *commands.Row, args []string) []string {
 	return args
 }
 
-// noMaster are words of REPLICAOF that leave the server a master.
+// noMaster returns words of REPLICAOF after which the server is still a master.
 func (g *Generator) noMaster() []string {
 	return g.pickLine("NO ONE", "no one x", "127.0.0.1 x", "localhost -1", "")
 }

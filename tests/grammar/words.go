@@ -9,28 +9,28 @@ import (
 	"lockserver/commands"
 )
 
-// words is where arguments come from: few keys and members, so that commands meet, and
-// every number that is an edge.
+// words generates arguments: few keys and members, so that commands use the same data, and every number that
+// is an edge case.
 type words struct {
 	rand *rand.Rand
-	// focus is a key that most of a pipeline's commands use; empty: none.
+	// focus is a key that most of a pipeline's commands use, or empty.
 	focus    string
-	payloads []string // for RESTORE and its like
+	payloads []string // for RESTORE and similar commands
 }
 
-// Begin says where chance comes from.
+// Begin sets the source of random numbers.
 func (w *words) Begin(chance *rand.Rand) { w.rand = chance }
 
-// SetPayloads says what RESTORE, BF.LOADCHUNK and FUNCTION RESTORE may be given: see Payloads.
+// SetPayloads sets the payloads for RESTORE, BF.LOADCHUNK and FUNCTION RESTORE: see Payloads.
 func (w *words) SetPayloads(all []string) { w.payloads = all }
 
-// Chance is true in so many cases of a hundred.
+// Chance returns true with a probability in percent.
 func (w *words) Chance(percent int) bool { return w.rand.IntN(100) < percent }
 
-// Pick is one of the words.
+// Pick returns a random word.
 func (w *words) Pick(of ...string) string { return of[w.rand.IntN(len(of))] }
 
-// homes are the keys that hold, mostly, what a family of commands is for.
+// homes holds the keys that usually have the type of a family of commands.
 var homes = map[commands.Group][]string{
 	commands.String: {"s1", "s2", "n1"}, commands.Bitmap: {"s1", "bits"}, commands.List: {"l1", "l2", "lbig"}, commands.Set: {"t1", "t2", "tbig"},
 	commands.Hash: {"h1", "h2", "hbig", "hdue"}, commands.SortedSet: {"z1", "z2", "zbig"}, commands.Stream: {"x1", "x2"}, commands.Geo: {"g1", "g2"},
@@ -38,14 +38,14 @@ var homes = map[commands.Group][]string{
 	commands.Limit: {"s1", "r1", "r2"}, commands.Delay: {"x1", "x2"},
 }
 
-// anywhere are keys of every type, and some that are none.
+// anywhere holds keys of every type, and some that do not exist.
 var anywhere = []string{"s1", "n1", "bits", "l1", "lbig", "t1", "tbig", "h1", "hbig", "hdue", "z1", "zbig", "x1", "g1", "p1", "f1", "k1", "k2",
 	"due", "new", "new2", "", "\x00\xff", "{a}1", "seckill:stock:v1", "redisson_lock_token:{k1}", "redisson__lock__channel:{k1}", long}
 
 // long is a name that is longer than most buffers.
 var long = strings.Repeat("long", 8000)
 
-// Key is a key for a command of a family.
+// Key returns a key for a command of a family.
 func (w *words) Key(group commands.Group) string {
 	own := homes[group]
 	switch n := w.rand.IntN(100); {
@@ -59,7 +59,7 @@ func (w *words) Key(group commands.Group) string {
 	return w.Pick(anywhere...)
 }
 
-// edges are numbers at the limits of something.
+// edges holds numbers at limits.
 var edges = []string{"0", "1", "-1", "2", "3", "-2", "10", "-100", "100", "1000", "65535", "65536", "2147483647", "2147483648", "-2147483648", "-2147483649",
 	"4294967295", "4294967296", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
 	"18446744073709551615", "99999999999999999999999", "00", "01", "-0", "+1", " 1", "1 ", "0x10", "1e3", "", "x", "9007199254740993"}
@@ -81,7 +81,7 @@ func (w *words) double() string {
 	return w.integer()
 }
 
-// briefly is a time to live or to wait in milliseconds: mostly one that is over within the scenario.
+// briefly returns a time to live or to wait in milliseconds, usually one that ends within the scenario.
 func (w *words) briefly() string {
 	if w.Chance(80) {
 		return w.Pick("1", "2", "5", "20", "50", "200", "1000", "60000", "0")
@@ -89,7 +89,7 @@ func (w *words) briefly() string {
 	return w.integer()
 }
 
-// seconds is briefly in seconds, with a fraction.
+// seconds returns such a time in seconds, with a fraction.
 func (w *words) seconds() string {
 	if w.Chance(85) {
 		return w.Pick("0.001", "0.01", "0.02", "0.05", "0.2", "0", "1")
@@ -128,7 +128,7 @@ func (w *words) value() string {
 	return strings.Repeat("w", 200_000)
 }
 
-// odd is a word that belongs nowhere in particular.
+// odd returns a word that fits nowhere in particular.
 func (w *words) odd() string {
 	switch w.rand.IntN(6) {
 	case 0:
@@ -146,7 +146,7 @@ func (w *words) odd() string {
 	return w.Pick("eval", "get", "sadd", "subscribe", "multi", "exec", "\x00", "é", "\xff\xfe")
 }
 
-// anyCase writes a command or an option as clients do.
+// anyCase writes a command or an option in upper or lower case, as clients do.
 func (w *words) anyCase(word string) string {
 	if w.Chance(20) {
 		return strings.ToLower(word)

@@ -14,14 +14,14 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// answerWithin is how long the server may leave a harmless client without an answer; while a scenario is
-// shrunk that hung, it is a shorter time.
+// answerWithin is how long the server may leave a harmless client without an answer. While a scenario that
+// hung is shrunk, the time is shorter.
 const (
 	answerWithin      = 30 * time.Second
 	answerWithinBrief = 3 * time.Second
 )
 
-// admin is a connection that a scenario cannot break for long: CLIENT KILL may hit it as well.
+// admin is a connection that a scenario cannot break for long. CLIENT KILL may close it, too.
 type admin struct {
 	addr   string
 	within time.Duration
@@ -58,13 +58,13 @@ func (a *admin) do(args ...string) (v resp.Value, err error) {
 	return v, err
 }
 
-// mustDo is do of what cannot be refused.
+// mustDo is do for a command that cannot be refused.
 func (a *admin) mustDo(args ...string) error {
 	for end := time.Now().Add(a.within); ; time.Sleep(time.Millisecond) {
 		v, err := a.do(args...)
 		if err == nil && v.IsError() {
 			err = fmt.Errorf("%s: %s", testkit.Line(args), v)
-			if time.Now().Before(end) { // a script may be busy still
+			if time.Now().Before(end) { // a script may still be running
 				continue
 			}
 		}
@@ -79,7 +79,8 @@ func (a *admin) close() {
 	}
 }
 
-// tb is a testing.TB for what reads through testkit here: a failure is returned, not the end of the test.
+// tb is the testing.TB of functions that read through testkit here: a failure is returned, and does not end
+// the test.
 type tb struct {
 	testing.TB
 	cleanups []func()
@@ -94,44 +95,46 @@ func (t *tb) Cleanup(f func())          { t.cleanups = append(t.cleanups, f) }
 func (t *tb) Errorf(f string, a ...any) { t.said += fmt.Sprintf(f, a...) }
 func (t *tb) FailNow()                  { panic(readFailed{t.said}) }
 
-// everything is the data of a server, and its functions.
+// everything holds the data of a server, and its functions.
 type everything struct {
 	data      testkit.Dataset
 	functions string
-	// dies is when a key, or the first of its fields, dies, in milliseconds since 1970;
-	// those that do not are missing.
+	// dies maps a key to its deadline, or the first deadline of its fields, in milliseconds since 1970. Keys
+	// without a deadline are missing.
 	dies map[testkit.Place]int64
-	// restless: an order of a sale is taken back soon, which changes many keys, or a delayed entry is added.
+	// restless means that data will soon change by itself: an order of a sale expires, which changes many
+	// keys, or a delayed entry becomes due.
 	restless bool
-	// overdue: there are orders or entries with something in their way, which are tried again every second.
-	// They may succeed if that has gone a moment ago.
+	// overdue means that there are orders or entries that cannot be completed now, and are tried again every
+	// second. They succeed once the obstacle is removed.
 	overdue bool
 }
 
-// Sorted sets with these names hold when orders are taken back, and when entries are added to a stream, in
-// milliseconds since 1970.
+// Sorted sets with these names hold the times at which orders expire, and at which entries are added to a
+// stream, in milliseconds since 1970.
 const holdsPrefix, delayedSuffix = "seckill:holds:", ":delayed"
 
-// Orders and entries that are due between restlessFor and restlessAfter from now make what was read restless.
-// Orders that could not be taken back are tried again every second, and change nothing.
+// A reading is restless if orders or entries are due between restlessFor and restlessAfter from now. Orders
+// that cannot be taken back are tried again every second, and change nothing.
 const (
 	restlessFor   = -1500 * time.Millisecond
 	restlessAfter = 5 * time.Second
-	// triedAgain is for how long nothing has changed when what is overdue was tried again in vain.
+	// triedAgain is a time without changes after which overdue orders and entries were certainly tried again
+	// in vain.
 	triedAgain = 1500 * time.Millisecond
 )
 
-// isRestless looks for such orders or entries in a sorted set. overdue: there are older ones.
+// isRestless looks for such orders or entries in a sorted set. overdue says that there are older ones.
 func isRestless(c *testkit.Client, key string) (restless, overdue bool) {
 	now := time.Now()
 	from, to := strconv.FormatInt(now.Add(restlessFor).UnixMilli(), 10), strconv.FormatInt(now.Add(restlessAfter).UnixMilli(), 10)
 	return c.Do("ZCOUNT", key, from, to).Int > 0, c.Do("ZCOUNT", key, "-inf", "("+from).Int > 0
 }
 
-// readings is how often it is read again if that fails: a key may die between two commands that read it.
+// readings is the number of attempts to read everything: a key may expire between two commands that read it.
 const readings = 5
 
-// readEverything reads what a server holds.
+// readEverything reads the data of a server.
 func readEverything(addr string) (e everything, err error) {
 	for range readings {
 		if e, err = readOnce(addr); err == nil {
@@ -164,7 +167,7 @@ func readOnce(addr string) (e everything, err error) {
 			e.dies[place] = at
 		}
 	}
-	// The deadlines come first: what dies while the rest is read is then known to have done so.
+	// The deadlines come first, so that keys that expire during the reading are known.
 	fields := map[testkit.Place]string{}
 	for place, entry := range testkit.ReadDataset(c) {
 		c.Do("SELECT", strconv.Itoa(place.DB))
@@ -186,8 +189,8 @@ func readOnce(addr string) (e everything, err error) {
 	e.data = testkit.ReadDataset(c)
 	for place, entry := range e.data {
 		if entry.Value += fields[place]; entry.Type == "zset" {
-			// A small set keeps whole scores as integers, which have no -0, as in Redis; a large one that
-			// the log builds anew was small once.
+			// A small set keeps whole scores as integers, which have no -0, as in Redis. A large set was
+			// small when the log built it again.
 			entry.Value = strings.ReplaceAll(entry.Value, ` "-0"`, ` "0"`)
 		}
 		e.data[place] = entry
@@ -195,7 +198,7 @@ func readOnce(addr string) (e everything, err error) {
 	return e, nil
 }
 
-// fieldDeadlines are when fields of a hash die that do.
+// fieldDeadlines returns the deadlines of a hash's fields.
 func fieldDeadlines(c *testkit.Client, key string) map[string]int64 {
 	names := c.Do("HKEYS", key).Elems
 	ask := []string{"HPEXPIRETIME", key, "FIELDS", strconv.Itoa(len(names))}
@@ -211,8 +214,8 @@ func fieldDeadlines(c *testkit.Client, key string) map[string]int64 {
 	return dies
 }
 
-// diff returns the differences of two readings; the later one is over by now. what may have died in between
-// is left out.
+// diff returns the differences of two readings; the later one has just ended. Keys that may have expired in
+// between are left out.
 func (e everything) diff(later everything) []string {
 	nowMS := time.Now().UnixMilli()
 	alive := func(e, other everything) testkit.Dataset {

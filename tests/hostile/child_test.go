@@ -12,21 +12,21 @@ import (
 	"lockserver/server"
 )
 
-// childVariable holds a child in JSON in the environment of a process of this test that is to be a server.
+// childVariable is an environment variable with options in JSON. It makes a process of this test a server.
 const childVariable = "LOCKSERVER_HOSTILE_CHILD"
 
-// childOptions say what server a child is.
+// childOptions says how a child is started.
 type childOptions struct {
 	Dir    string
 	Loops  int
 	Config [][]string
 }
 
-// fixedConfig holds for every child. Little memory is asked for by one command; a lone
-// huge allocation proves nothing.
+// fixedConfig holds the options of every child. One command cannot ask for much memory, because a single huge
+// allocation proves nothing.
 var fixedConfig = []string{"--port", "0", "--save", "", "--appendonly", "yes", "--enable-debug-command", "local", "--proto-max-bulk-len", "1mb"}
 
-// beServer is the child's whole life; it ends by being killed, or when its parent goes.
+// beServer runs a child. It ends when it is killed, or when its parent ends.
 func beServer(text string) int {
 	var o childOptions
 	err := json.Unmarshal([]byte(text), &o)
@@ -60,7 +60,7 @@ func beServer(text string) int {
 	return 3
 }
 
-// startChild runs a server in a directory, until it is killed.
+// startChild runs a server in a directory until it is killed.
 func startChild(o childOptions) (*testkit.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -70,7 +70,7 @@ func startChild(o childOptions) (*testkit.Process, error) {
 	return p, startAgain(p, o)
 }
 
-// startAgain starts a process that has ended, with other options. Its log goes on.
+// startAgain restarts an ended process with other options. It appends to the same log.
 func startAgain(p *testkit.Process, o childOptions) error {
 	text, err := json.Marshal(o)
 	if err != nil {

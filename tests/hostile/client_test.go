@@ -19,41 +19,41 @@ import (
 	"lockserver/tests/grammar"
 )
 
-// markPrefix begins what ECHO is to say between the commands: replies of the wrong
-// command, or connection, show by it.
+// markPrefix begins the text of ECHO commands between the other commands. They show replies of the wrong
+// command, or on the wrong connection.
 const markPrefix = "mark-"
 
-// lastMark is the number of the first mark behind everything.
+// lastMark is the number of the first mark after all commands.
 const lastMark = 1_000_000
 
-// client is one connection of a scenario. One goroutine sends, another reads.
+// client is a connection of a scenario. One goroutine sends, another reads.
 type client struct {
 	nc   net.Conn
-	name string // begins its marks
+	name string // the start of its marks
 	half bool
 	deaf bool
 
 	mu sync.Mutex
-	// expected are the replies that are due: a mark, or "" for one that may be anything. It is kept as long
-	// as each command has one reply, which loose ends.
+	// expected holds the replies that are due: a mark, or "" for any reply. It is valid as long as each
+	// command has one reply, which loosen ends.
 	expected []string
 	loose    bool
 	sent     []string // the last commands that were sent
-	marks    int      // sent
-	// concluded is how many last marks were sent.
+	marks    int      // number of marks sent
+	// concluded is the number of last marks sent.
 	concluded int
-	seen      int    // the highest mark that has come
-	wrong     string // what was found
+	seen      int    // the highest mark received
+	wrong     string // the fault that was found
 	received  atomic.Int64
 	ended     chan struct{}
 }
 
-// answersOften are commands that have no reply, or several, or after which something else
-// may stand between the replies.
+// answersOften lists commands with no reply or several, and commands after which other messages may come
+// between the replies.
 var answersOften = []string{"subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe", "monitor", "quit"}
 
-// dial connects. A client that is deaf does not read yet. Its socket buffer has the usual size: with little,
-// it would take minutes to get what has been kept for it.
+// dial connects. A deaf client does not read yet. Its socket buffer has the usual size, because with a small
+// one it would take minutes to read all its output.
 func dial(addr, name string, deaf bool) (*client, error) {
 	nc, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -66,7 +66,7 @@ func dial(addr, name string, deaf bool) (*client, error) {
 	return c, nil
 }
 
-// listen makes a deaf client read.
+// listen makes a deaf client start to read.
 func (c *client) listen() {
 	if c.deaf {
 		c.deaf = false
@@ -74,11 +74,10 @@ func (c *client) listen() {
 	}
 }
 
-// sendWithin bounds how long a server may leave input where it is; then it is let
-// be, for it need not read on.
+// sendWithin limits a write. After that the rest is not sent: the server is allowed to stop reading.
 const sendWithin = time.Second
 
-// send sends commands, with a mark behind them, but for some bytes at the end.
+// send sends commands and a mark, without the given number of bytes at the end.
 func (c *client) send(commands [][]string, without int) error {
 	var out []byte
 	c.mu.Lock()
@@ -112,7 +111,7 @@ func (c *client) write(b []byte) error {
 	return err
 }
 
-// expect records a reply that is due; the caller holds mu.
+// expect records a due reply; the caller holds mu.
 func (c *client) expect(reply string, args []string) {
 	if args != nil {
 		name := strings.ToLower(args[0])
@@ -128,18 +127,18 @@ func (c *client) expect(reply string, args []string) {
 	c.expected = append(c.expected, reply)
 }
 
-// loosen says that replies can no longer be counted.
+// loosen records that replies can no longer be counted.
 func (c *client) loosen() {
 	c.mu.Lock()
 	c.loose, c.expected = true, nil
 	c.mu.Unlock()
 }
 
-// tooLongHere is what resp.ReadValue says of a line that it does not take: one of
-// MONITOR, of a command with megabytes.
+// tooLongHere is the error of resp.ReadValue for a line that is too long, for example MONITOR's line for a
+// command with megabytes.
 const tooLongHere = "a line does not end with CR LF within"
 
-// read is the reader's goroutine.
+// read is the goroutine that reads.
 func (c *client) read() {
 	defer close(c.ended)
 	in := bufio.NewReaderSize(&counting{c.nc, &c.received}, 64<<10)
@@ -162,7 +161,7 @@ func (c *client) read() {
 	}
 }
 
-// counting counts what is read.
+// counting counts the bytes that are read.
 type counting struct {
 	io.Reader
 	bytes *atomic.Int64
@@ -174,7 +173,7 @@ func (c *counting) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// take checks a reply as far as that can be done.
+// take checks a reply as far as possible.
 func (c *client) take(v resp.Value) {
 	if v.Kind == resp.Push {
 		return
@@ -231,7 +230,7 @@ func (c *client) blameLocked(format string, args ...any) {
 	c.loose = true
 }
 
-// state is what is wrong with the client, and whether it has all the replies that it can have.
+// state returns the fault of the client, and whether it has got all possible replies.
 func (c *client) state() (wrong string, quiet bool) {
 	over := false
 	select {
@@ -244,15 +243,15 @@ func (c *client) state() (wrong string, quiet bool) {
 	return c.wrong, over || c.seen >= lastMark
 }
 
-// caughtUp reports whether nothing is due that can be waited for.
+// caughtUp reports whether no reply is due for which the client can wait.
 func (c *client) caughtUp() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.loose || len(c.expected) == 0
 }
 
-// conclude asks for a last mark, whatever state the session is in. It may be refused while a script is
-// busy, and is to be asked for again.
+// conclude sends a last mark, in any state of the session. A busy script may refuse it, so it may have to be
+// sent again.
 func (c *client) conclude() {
 	c.listen()
 	c.mu.Lock()
@@ -273,7 +272,7 @@ func (c *client) conclude() {
 	}
 }
 
-// hangUp closes the connection; with an RST if so.
+// hangUp closes the connection, optionally with an RST.
 func (c *client) hangUp(rst bool) {
 	if rst {
 		_ = c.nc.(*net.TCPConn).SetLinger(0)
@@ -281,5 +280,5 @@ func (c *client) hangUp(rst bool) {
 	_ = c.nc.Close()
 }
 
-// closeWrite ends what the client sends.
+// closeWrite ends the sending direction of the connection.
 func (c *client) closeWrite() error { return c.nc.(*net.TCPConn).CloseWrite() }

@@ -14,8 +14,8 @@ import (
 	"lockserver/server"
 )
 
-// foreignKinds are the native values that the test writes into by hand. made has the commands that make a
-// value, keys the keys of it.
+// foreignKinds lists the native values into which the test writes by hand. made has the commands that create
+// a value, keys its keys.
 var foreignKinds = []struct{ name, made, keys string }{
 	{"lock", "LOCK k a PX 60000", "k"},
 	{"lock held twice", "LOCK k a PX 60000; LOCK k a PX 60000", "k"},
@@ -41,7 +41,7 @@ var foreignKinds = []struct{ name, made, keys string }{
 
 const saleForeignKeys = "seckill:stock:k seckill:order:k seckill:sale:k seckill:orders:k seckill:pieces:k seckill:rates:k seckill:holds:k stream.orders stream.orders:cancelled"
 
-// foreignCommands are the native commands that are called behind each write by hand.
+// foreignCommands lists the native commands that are called after each write by hand.
 var foreignCommands = strings.Split(`LOCK.INFO k
 LOCK.INFO k COUNT 1
 LOCK.LIST
@@ -116,7 +116,7 @@ LOCK.FORCE k
 SECKILL.CREATE k STOCK 3
 SECKILL.CREATE k STOCK 3 REPLACE`, "\n")
 
-// foreignValues are values that no command of the server writes there. Some of them look as if it had.
+// foreignValues returns values that no command of the server writes there. Some of them look as if one had.
 func foreignValues() []string {
 	values := []string{"x", "0", "9223372036854775807", "$5:1:1"}
 	if testkit.Long() {
@@ -125,7 +125,7 @@ func foreignValues() []string {
 	return values
 }
 
-// foreignWrites returns the writes by hand into a key, by what it holds.
+// foreignWrites returns the writes by hand into a key, depending on its value.
 func foreignWrites(c *testkit.Client, key string) (writes []string) {
 	switch kind := c.Do("TYPE", key).Str; kind {
 	case "hash":
@@ -167,7 +167,7 @@ func foreignWrites(c *testkit.Client, key string) (writes []string) {
 	return append(writes, "DEL "+key, "PERSIST "+key, "PEXPIRE "+key+" 1000", "APPEND "+key+" x", "INCRBY "+key+" 1000000")
 }
 
-// wordsOf are the words of a line; two quotes stand for an empty one.
+// wordsOf returns the words of a line; two quotes mean an empty word.
 func wordsOf(line string) []string {
 	words := strings.Fields(line)
 	for i := range words {
@@ -178,11 +178,11 @@ func wordsOf(line string) []string {
 	return words
 }
 
-// foreignTest finds answers of one server that contradict each other.
+// foreignTest finds replies of one server that contradict each other.
 type foreignTest struct {
 	*testing.T
 	c      *testkit.Client
-	wrong  map[string][]string // by the fault, where it was found
+	wrong  map[string][]string // by fault: where it was found
 	at     string
 	digest string // of the data
 }
@@ -192,8 +192,8 @@ func (f *foreignTest) fault(format string, args ...any) {
 	f.wrong[what] = append(f.wrong[what], f.at)
 }
 
-// call runs a command and reports whether it has changed anything. The command must not fail inside, and a
-// refusal changes nothing.
+// call runs a command and reports whether it has changed data. The command must not fail internally, and a
+// refused command must change nothing.
 func (f *foreignTest) call(line string) (changed bool) {
 	v := f.c.Do(wordsOf(line)...)
 	if strings.Contains(v.String(), "internal error") {
@@ -208,7 +208,7 @@ func (f *foreignTest) call(line string) (changed bool) {
 	return changed
 }
 
-// entries is a map, or a list of keys and values in turn, by the keys.
+// entries returns a map from a reply that is a map, or alternately keys and values.
 func entries(v resp.Value) map[string]resp.Value {
 	m := map[string]resp.Value{}
 	for i := 0; i+1 < len(v.Elems); i += 2 {
@@ -217,7 +217,7 @@ func entries(v resp.Value) map[string]resp.Value {
 	return m
 }
 
-// holders returns the owners that a list of maps names, and the sum of a number.
+// holders returns the owners in a list of maps, and the sum of a number.
 func holders(list resp.Value, number string) (owners []string, sum int64) {
 	for _, elem := range list.Elems {
 		m := entries(elem)
@@ -227,12 +227,12 @@ func holders(list resp.Value, number string) (owners []string, sum int64) {
 	return owners, sum
 }
 
-// agree checks that the commands that show what is there agree with each other. LOCK.LIST need not have locks
+// agree checks that the commands that show the data agree with each other. LOCK.LIST may leave out locks
 // without a token, which only scripts hold.
 func (f *foreignTest) agree() {
 	info := f.c.Do("LOCK.INFO", "k", "COUNT", "1000")
 	var shown []string
-	semaphore, native := false, false // native: a holder has a token
+	semaphore, native := false, false // native means that a holder has a token
 	if len(info.Elems) > 0 {
 		m := entries(info)
 		semaphore = m["mode"].Str == "semaphore"
@@ -281,14 +281,14 @@ func (f *foreignTest) agree() {
 	}
 }
 
-// release checks that what is listed can be released.
+// release checks that each listed holder can be released.
 func (f *foreignTest) release() {
 	for _, elem := range f.c.Do("DELAY.LIST", "k", "COUNT", "1000").Elems {
 		if got := f.c.Do("DELAY.CANCEL", "k", elem.Elems[0].Str).String(); got != "1" {
 			f.fault("DELAY.CANCEL of an entry that is listed: %s", got)
 		}
 	}
-	for range 20 { // each release may free others
+	for range 20 { // each release may free other holders
 		list := slices.DeleteFunc(f.c.Do("LOCK.LIST").Elems, func(elem resp.Value) bool {
 			m := entries(elem)
 			return m["key"].Str != "k" || m["mode"].Str == "latch"
@@ -300,7 +300,7 @@ func (f *foreignTest) release() {
 		var answer resp.Value
 		owner := m["owner"].Str
 		switch {
-		case m["token"].Int == 0 || m["holds"].Int > 20: // by a script, which alone releases it otherwise
+		case m["token"].Int == 0 || m["holds"].Int > 20: // a lock of a script: only the script can release it otherwise
 			answer = f.c.Do("LOCK.FORCE", "k")
 		case m["mode"].Str == "semaphore":
 			answer = f.c.Do("SEM.RELEASE", "k", owner, "PERMITS", fmt.Sprint(m["holds"].Int))
@@ -315,7 +315,7 @@ func (f *foreignTest) release() {
 	f.fault("there are holders after twenty releases: %s", f.c.Do("LOCK.LIST"))
 }
 
-// write runs the commands of a write by hand, and reports whether none was refused.
+// write runs the commands of a write by hand, and reports whether all were accepted.
 func (f *foreignTest) write(lines string) bool {
 	for _, line := range strings.Split(lines, "; ") {
 		if f.c.Do(wordsOf(line)...).IsError() {
@@ -325,8 +325,8 @@ func (f *foreignTest) write(lines string) bool {
 	return true
 }
 
-// TestForeignWrites writes by hand into each native key, and calls each native command then. None fails
-// inside, and no answer contradicts another one. With LOCKSERVER_LONG it does so with more values.
+// TestForeignWrites writes by hand into each native key, and then calls each native command. No command fails
+// internally, and no reply contradicts another. With LOCKSERVER_LONG it uses more values.
 func TestForeignWrites(t *testing.T) {
 	t.Parallel()
 	for _, kind := range foreignKinds {

@@ -23,16 +23,16 @@ var (
 	keepFlag    = flag.String("keep", "", "a directory for the scripts of what is found")
 )
 
-// commandsPerScenario is how many commands one server gets.
+// commandsPerScenario is the number of commands that a server gets.
 const commandsPerScenario = 1500
 
-// mostShrunk is how many commands are left of a fault that was planted.
+// mostShrunk is the largest number of commands in the shrunk scenario of a planted fault.
 const mostShrunk = 12
 
-// hunt is how the planted faults are looked for.
+// hunt is the search for the planted faults.
 var hunt = plant.Hunt{FindWithin: 150 * time.Second, CleanFor: 2 * time.Second, Parallel: true, Search: func(ctx context.Context) (string, error) {
 	begun := time.Now()
-	for seed := uint64(1); ; { // what depends on who comes first may not shrink, and the next does
+	for seed := uint64(1); ; { // a fault that depends on the scheduler may not shrink, but the next finding may
 		r, tally, err := search(ctx, seed, true)
 		if r == nil {
 			return tally.String(), err
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(hunt.Main(m))
 }
 
-// tally is what was done.
+// tally counts the work that was done.
 type tally struct {
 	seed                uint64
 	scenarios, commands int
@@ -68,7 +68,7 @@ type report struct {
 	finding
 	scenario scenario
 	seed     uint64
-	tries    int // of the whole scenario that did not show it again; it is not shrunk then
+	tries    int // replays of the whole scenario that found nothing; then it is not shrunk
 }
 
 func (r report) String() string {
@@ -81,7 +81,7 @@ func (r report) String() string {
 	return s + " (-script plays it again):\n\n" + r.scenario.script()
 }
 
-// search plays scenarios until ctx ends or one shows something, which is then shrunk.
+// search plays scenarios until ctx ends or one has a finding, which is then shrunk.
 func search(ctx context.Context, seed uint64, brief bool) (*report, tally, error) {
 	t := tally{seed: seed}
 	begun := time.Now()
@@ -109,7 +109,7 @@ func search(ctx context.Context, seed uint64, brief bool) (*report, tally, error
 	return nil, t, nil
 }
 
-// playAnywhere plays a scenario in a directory of its own.
+// playAnywhere plays a scenario in a new directory.
 func playAnywhere(sc scenario, how care) (*finding, error) {
 	dir, err := os.MkdirTemp("", "hostile")
 	if err != nil {
@@ -119,7 +119,7 @@ func playAnywhere(sc scenario, how care) (*finding, error) {
 	return play(sc, dir, how)
 }
 
-// Nothing that clients send ends the server, hangs it, mixes up replies or loses data.
+// TestHostile: no commands of clients end the server, hang it, mix up replies or lose data.
 func TestHostile(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -140,10 +140,10 @@ func TestHostile(t *testing.T) {
 	t.Log(tally)
 }
 
-// scriptTries is how often a script is played: what it shows may depend on who comes first.
+// scriptTries is how often a script is played, because its finding may depend on the scheduler.
 const scriptTries = 20
 
-// TestScript plays what -script names, and shrinks it further.
+// TestScript plays the script in -script, and shrinks it further.
 func TestScript(t *testing.T) {
 	if *scriptFlag == "" {
 		return
@@ -161,7 +161,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// A script that was printed is the scenario that was played.
+// TestScriptsAreWhole: a printed script is equal to the scenario that was played.
 func TestScriptsAreWhole(t *testing.T) {
 	g := grammar.New()
 	values, err := payloads()

@@ -18,8 +18,8 @@ import (
 	"lockserver/server/topology"
 )
 
-// startFollower starts two servers of a raft group. The first one forms it alone, so nothing takes the lead
-// from it. The other, with the clock, becomes a member that follows, and answers reads.
+// startFollower starts two servers of a raft group. The first one forms the group alone, so it stays the
+// leader. The other, which has the clock, becomes a follower and answers reads.
 func startFollower(t *testing.T, clock *server.ManualClock) *overdueServer {
 	start := func(id string, clock *server.ManualClock) *overdueServer {
 		p, err := raft.NewPeer(id, "127.0.0.1:"+testkit.FreePort(t), id+":1")
@@ -37,8 +37,8 @@ func startFollower(t *testing.T, clock *server.ManualClock) *overdueServer {
 	return o
 }
 
-// newEngine makes the engine of a member, with its log in memory. The member forms a group alone, or waits
-// until it is added to one.
+// newEngine creates the engine of a member, with its log in memory. The member forms a group alone, or waits
+// until it is added to a group.
 func newEngine(t *testing.T, self raft.Peer, alone bool) *engine.Engine {
 	logs, quiet := hraft.NewInmemStore(), slog.New(slog.DiscardHandler)
 	n := &engine.Network{ID: self.ID, Group: "overdue", Listen: self.Raft, Self: engine.Address(self), Log: quiet}
@@ -47,7 +47,7 @@ func newEngine(t *testing.T, self raft.Peer, alone bool) *engine.Engine {
 	if alone {
 		eo.Peers = []raft.Peer{self}
 	} else {
-		eo.ElectionMS = 600_000 // it never stands for election
+		eo.ElectionMS = 600_000 // it never becomes a candidate
 	}
 	require.NoError(t, eo.Identify())
 	n.Identity = eo.Identity
@@ -56,14 +56,14 @@ func newEngine(t *testing.T, self raft.Peer, alone bool) *engine.Engine {
 	return e
 }
 
-// awaitGroup waits until INFO says something of the raft group.
+// awaitGroup waits until INFO raft contains a text.
 func (o *overdueServer) awaitGroup(text string) {
 	o.t.Helper()
 	said := ""
 	o.until(func() bool { said = o.do("INFO raft").Str; return strings.Contains(said, text) }, func() string { return text + " is not in " + said })
 }
 
-// until waits for a condition; otherwise says what is so instead.
+// until waits for a condition; otherwise returns the present state for the error.
 func (o *overdueServer) until(ok func() bool, otherwise func() string) {
 	o.t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -73,8 +73,8 @@ func (o *overdueServer) until(ok func() bool, otherwise func() string) {
 	}
 }
 
-// try runs a command. It is not ok if the server gives an error, or closes the connection, which is replaced
-// then. A leader closes its connections if the other member does not answer in time on a busy machine.
+// try runs a command. ok is false if the reply is an error, or the server closes the connection; then it
+// reconnects. A leader closes its connections if the other member does not answer in time on a busy machine.
 func (o *overdueServer) try(words ...string) (v resp.Value, ok bool) {
 	v, err := o.admin.Call(words...)
 	if err != nil {
@@ -103,8 +103,8 @@ func (o *overdueServer) takeFromLeader() {
 	})
 }
 
-// leaderRemoves lets the keys be overdue on the leader, and waits until the follower has no overdue key any
-// more. The leader renews the leases of its clients.
+// leaderRemoves lets the keys expire on the leader, and waits until the follower has no overdue key. The
+// leader renews the leases of its clients.
 func (o *overdueServer) leaderRemoves() {
 	o.leader.clock.Set(time.UnixMicro(o.clock.NowUS()))
 	o.until(func() bool { return o.do("DBSIZE").Int == int64(len(o.do("KEYS *").Elems)) },

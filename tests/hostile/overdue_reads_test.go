@@ -17,13 +17,14 @@ import (
 	"lockserver/server"
 )
 
-// What native commands say of locks, semaphores, latches, sales and filters while some of their holders are
-// overdue and may not be removed. It is what they say once those holders have been removed.
+// These tests are about the replies of native commands on locks, semaphores, latches, sales and filters,
+// while some of their holders are overdue and must not be removed. The replies must be those after the
+// removal of these holders.
 
-// Leases of soonMS are over an hour after fillHolders, those of lateMS are not.
+// Leases of soonMS have ended an hour after fillHolders, those of lateMS have not.
 const soonMS, lateMS = "1800000", "99999999"
 
-// holderKinds are the values that fillHolders makes under the key %. A lease is soon or late.
+// holderKinds lists the values that fillHolders creates under the key %. A lease is soonMS or lateMS long.
 var holderKinds = []struct {
 	name  string
 	lines []string
@@ -56,7 +57,7 @@ var holderKinds = []struct {
 	{"filter-live", []string{"BF.ADD % x", "PEXPIRE % late"}},
 }
 
-// manyHolders are the commands for a semaphore with n holders, with every third lease soon.
+// manyHolders returns the commands for a semaphore with n holders. Every third lease is soonMS long.
 func manyHolders(n int) (lines []string) {
 	for i := range n {
 		lines = append(lines, fmt.Sprintf("SEM.ACQUIRE %% a%d LIMIT %d PX %s", i, 2*n, []string{"soon", "late", "late"}[i%3]))
@@ -64,7 +65,7 @@ func manyHolders(n int) (lines []string) {
 	return lines
 }
 
-// nativeReads are the commands that TestNativeReadsOfOverdueHolders compares. % is the key, and @ the token
+// nativeReads lists the commands that TestNativeReadsOfOverdueHolders compares. % is the key, and @ the token
 // of each of the first holders in turn.
 var nativeReads = []string{
 	"LOCK.INFO %", "LOCK.INFO % COUNT 1", "SEM.INFO %", "SEM.INFO % COUNT 1", "LOCK.LIST MATCH %", "LOCK.LIST MATCH % OWNER a", "LOCK.LIST MATCH % OWNER b",
@@ -72,13 +73,13 @@ var nativeReads = []string{
 	"DELAY.COUNT %", "DELAY.GET % i1", "DELAY.LIST %", "BF.EXISTS % x", "BF.MEXISTS % x", "BF.CARD %", "BF.INFO %", "BF.SCANDUMP % 0",
 }
 
-// otherReads are the native commands that read, and are not compared.
+// otherReads lists native commands that read and are not compared, with the reason.
 var otherReads = map[string]string{
 	"lock.deadlocks": "tells of refused waits", "lock.history": "tells what happened: no lease has ended yet", "lock.hot": "as lock.history",
 	"lock.stats": "counts what is stored, as DBSIZE does",
 }
 
-// fillHolders makes the values of all holderKinds. tokens are the first fencing tokens of each key.
+// fillHolders creates the values of all holderKinds. tokens holds the first fencing tokens of each key.
 func (o *overdueServer) fillHolders() (tokens map[string][]string) {
 	tokens = map[string][]string{}
 	lease := strings.NewReplacer("soon", soonMS, "late", lateMS)
@@ -94,10 +95,10 @@ func (o *overdueServer) fillHolders() (tokens map[string][]string) {
 	return tokens
 }
 
-// overdueWaits are calls that wait, before and after the removal of overdue holders.
+// overdueWaits lists calls that wait, before and after the removal of overdue holders.
 var overdueWaits = []string{"LOCK shared-first w WAIT 0", "SEM.ACQUIRE semaphore-first w LIMIT 5 PERMITS 5 WAIT 0", "LATCH.WAIT latch-live WAIT 0"}
 
-// beginWaits has a connection wait with each of the overdueWaits.
+// beginWaits makes a connection wait with each of overdueWaits.
 func (o *overdueServer) beginWaits() {
 	for i, line := range overdueWaits {
 		conn, err := o.srv.Dial()
@@ -110,14 +111,14 @@ func (o *overdueServer) beginWaits() {
 	}
 }
 
-// perConnection are the ports of clients.
+// perConnection matches the ports of clients.
 var perConnection = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// sentOn are the errors of a member of a raft group for commands on locks that only the leader answers.
+// sentOn matches the errors of a raft member for commands on locks that only the leader answers.
 var sentOn = regexp.MustCompile(`-(MOVED|CLUSTERDOWN).*`)
 
-// readAll returns the replies to the nativeReads of all kinds. guarded: GUARD is among them. It is held where
-// writes are, like all commands that may run a write.
+// readAll returns the replies to the nativeReads of all kinds. guarded includes GUARD, which is delayed where
+// writes are delayed, like all commands that may run a write.
 func (o *overdueServer) readAll(tokens map[string][]string, guarded bool) (all []string) {
 	for _, kind := range holderKinds {
 		for _, line := range nativeReads {
@@ -141,8 +142,8 @@ func (o *overdueServer) readAll(tokens map[string][]string, guarded bool) (all [
 	return all
 }
 
-// TestNativeReadsOfOverdueHolders: where overdue holders are kept, native commands that read do not show
-// them. They answer as they do if the holders were removed before.
+// TestNativeReadsOfOverdueHolders: native commands that read do not show overdue holders that are kept. They
+// reply as if the holders had been removed before.
 func TestNativeReadsOfOverdueHolders(t *testing.T) {
 	begin := time.UnixMilli(time.Now().UnixMilli())
 	for _, state := range overdueStates {
@@ -154,7 +155,7 @@ func TestNativeReadsOfOverdueHolders(t *testing.T) {
 				var tokens map[string][]string
 				o.fill = func(from *overdueServer) {
 					tokens = from.fillHolders()
-					if from == o { // only a master has waiters for locks
+					if from == o { // only a master has clients that wait for locks
 						o.beginWaits()
 					}
 					if removed {
@@ -187,7 +188,7 @@ func TestNativeReadsOfOverdueHolders(t *testing.T) {
 	}
 }
 
-// letExpire moves the clock to a time, and has all keys looked up, which removes what is overdue.
+// letExpire moves the clock to a time, and looks up all keys, which removes the overdue ones.
 func (o *overdueServer) letExpire(at time.Time) {
 	words := []string{"EXISTS"}
 	for _, key := range o.do("KEYS *").Elems {
@@ -197,7 +198,7 @@ func (o *overdueServer) letExpire(at time.Time) {
 	require.Less(o.t, o.call(words...).Int, int64(len(words)-1), "nothing was overdue")
 }
 
-// TestNativeReadsAreCompared: each native command that reads has a line, or a reason.
+// TestNativeReadsAreCompared: each native command that reads is in nativeReads or otherReads.
 func TestNativeReadsAreCompared(t *testing.T) {
 	groups := []commands.Group{commands.Lock, commands.Sale, commands.Limit, commands.Delay, commands.Bloom}
 	for _, row := range server.Table().Rows() {

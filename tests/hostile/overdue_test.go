@@ -23,19 +23,20 @@ import (
 	"lockserver/tests/grammar"
 )
 
-// Where keys that are past their deadlines are kept, no command may rely on removing them. Servers that have
-// overdue keys only get every row of the command table, and answer. A command that does not end keeps the
-// executor, so its client, and every other client, waits until the time limit of testkit.Client.
+// In some states a server keeps keys that are past their deadlines, so no command may rely on removing them.
+// These tests send every row of the command table to servers that have only overdue keys, and each must
+// answer. A command that does not end keeps the executor. Then its client, and every other client, waits
+// until the time limit of testkit.Client.
 
-// overdueCalls is how many calls of each row are made in each state.
+// overdueCalls is the number of calls of each row in each state.
 const overdueCalls = 3
 
-// overdueStates are the ways in which a server keeps overdue keys. enter is called while the keys are
+// overdueStates lists the states in which a server keeps overdue keys. enter is called while the keys are
 // alive. end lets the server remove them again.
 var overdueStates = []struct {
 	name       string
 	start      func(t *testing.T, clock *server.ManualClock) *overdueServer
-	readOnly   bool // commands that write are refused, and not held
+	readOnly   bool // commands that write are refused, and not delayed
 	enter, end func(o *overdueServer)
 }{
 	{"a replica", startOverdue, true, (*overdueServer).becomeReplica, func(o *overdueServer) { o.do("REPLICAOF NO ONE") }},
@@ -44,15 +45,15 @@ var overdueStates = []struct {
 	{"FAILOVER", startOverdue, false, (*overdueServer).failOver, func(o *overdueServer) { o.do("FAILOVER ABORT") }},
 }
 
-// overdueServer is a server that owns its clock.
+// overdueServer is a server with its own clock.
 type overdueServer struct {
 	t      *testing.T
 	srv    *server.Server
 	clock  *server.ManualClock
 	admin  *testkit.Client
-	fill   func(o *overdueServer) // makes the data of this server, or of the one that it follows
-	leader *overdueServer         // which it follows; nil: it is in no raft group
-	at     raft.Peer              // as a member
+	fill   func(o *overdueServer) // creates the data of this server, or of the server that it follows
+	leader *overdueServer         // its leader, or nil if it is in no raft group
+	at     raft.Peer              // itself as a member of the group
 }
 
 func startOverdue(t *testing.T, clock *server.ManualClock) *overdueServer {
@@ -70,7 +71,7 @@ func startWith(t *testing.T, opts server.Options, clock *server.ManualClock) *ov
 	return &overdueServer{t: t, srv: srv, clock: clock, admin: testkit.Dial(t, srv.Dial)}
 }
 
-// do runs a command that succeeds.
+// do runs a command that must succeed.
 func (o *overdueServer) do(line string) resp.Value {
 	o.t.Helper()
 	return o.call(strings.Fields(line)...)
@@ -83,11 +84,11 @@ func (o *overdueServer) call(words ...string) resp.Value {
 	return v
 }
 
-// lifeMS is how long the keys of an overdueServer live.
+// lifeMS is the lifetime of the keys of an overdueServer.
 const lifeMS = "2000000"
 
-// furnish makes keys of every kind, all with deadlines. If fields is set, hashes have them on their fields
-// alone.
+// furnish creates keys of every kind, all with deadlines. If fields is set, hashes have deadlines on their
+// fields alone.
 func (o *overdueServer) furnish(fields bool) {
 	for _, words := range grammar.Furniture() {
 		o.call(words...)
@@ -111,7 +112,8 @@ func (o *overdueServer) furnish(fields bool) {
 	}
 }
 
-// becomeReplica gives the data to another server, and makes this one its replica. Time stands still there.
+// becomeReplica moves the data to another server, and makes this one its replica. The clock of the other
+// server stands still.
 func (o *overdueServer) becomeReplica() {
 	master := startOverdue(o.t, server.NewManualClock(time.UnixMicro(o.clock.NowUS())))
 	o.fill(master)
@@ -121,7 +123,7 @@ func (o *overdueServer) becomeReplica() {
 	o.comesTo("master_link_status:up")
 }
 
-// comesTo lets time go on until INFO says something of replication.
+// comesTo advances the clock until INFO replication contains a text.
 func (o *overdueServer) comesTo(text string) {
 	o.t.Helper()
 	for end := time.Now().Add(time.Minute); !strings.Contains(o.do("INFO replication").Str, text); time.Sleep(time.Millisecond) {
@@ -130,7 +132,7 @@ func (o *overdueServer) comesTo(text string) {
 	}
 }
 
-// failOver makes the server wait for a replica that never acknowledges what it has got.
+// failOver makes the server wait for a replica that never acknowledges its data.
 func (o *overdueServer) failOver() {
 	conn, err := net.Dial("tcp", o.srv.Addr().String())
 	require.NoError(o.t, err)
@@ -140,24 +142,25 @@ func (o *overdueServer) failOver() {
 	require.NoError(o.t, replica.Ask("PSYNC", "?", "-1"))
 	go func() { _, _ = io.Copy(io.Discard, conn) }()
 	go func() {
-		for err := error(nil); err == nil; time.Sleep(5 * time.Millisecond) { // before the snapshot has ended an ACK says nothing
+		for err := error(nil); err == nil; time.Sleep(5 * time.Millisecond) { // an ACK before the end of the snapshot has no effect
 			_, err = io.WriteString(conn, "REPLCONF ACK 0\r\n")
 		}
 	}()
 	o.comesTo("state=online")
-	o.do("SET last v PX " + lifeMS) // behind what is acknowledged
+	o.do("SET last v PX " + lifeMS) // this is after the acknowledged position
 	o.do("FAILOVER")
 	require.Contains(o.t, o.do("INFO replication").Str, "master_failover_state:waiting-for-sync")
 }
 
-// notPlayedOverdue are rows that end the state, or have no reply.
+// notPlayedOverdue lists rows that end the state, or have no reply.
 var notPlayedOverdue = map[string]string{
 	"shutdown": "ends the server", "psync": "what follows are no replies", "sync": "as psync", "client|reply": "has no reply",
 	"replicaof": "makes a replica a master", "slaveof": "as replicaof", "client|unpause": "ends the pause", "failover": "ends the failover",
 	"client|pause": "does not end, as the clock stands", "client|kill": "ends connections of the test", "config|set": "may make the replica writable", "debug": "is said by name",
 }
 
-// TestOverdue: each command answers where all keys are overdue and kept, and the keys go when they may.
+// TestOverdue: each command answers while all keys are overdue and kept, and the keys are removed once that
+// is allowed.
 func TestOverdue(t *testing.T) {
 	seed := testkit.Seed(t)
 	values, err := payloads()
@@ -203,13 +206,14 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
-// overdueFaults are mistakes that only show where overdue keys are kept.
+// overdueFaults are faults that only show where overdue keys are kept.
 var overdueFaults = []plant.Fault{
 	plant.New("RANDOMKEY relies on removing overdue keys", plant.Or("random-key-overdue", "true")),
 	plant.New("overdue holders are shown", plant.Or("live-hash", "true")),
 }
 
-// TestPlantedFaultsOfOverdueKeys: TestOverdue or TestNativeReadsOfOverdueHolders finds them in each state.
+// TestPlantedFaultsOfOverdueKeys: TestOverdue or TestNativeReadsOfOverdueHolders finds each fault in each
+// state.
 func TestPlantedFaultsOfOverdueKeys(t *testing.T) {
 	if !plant.Wanted(t, "../..", overdueFaults) {
 		return
@@ -232,13 +236,14 @@ func TestPlantedFaultsOfOverdueKeys(t *testing.T) {
 	}
 }
 
-// hangMS is after how many milliseconds a call counts as one that does not end.
+// hangMS is the time in milliseconds after which a call counts as hanging.
 const hangMS = 20_000
 
-// mayHold are the rows that run other commands, which may write.
+// mayHold lists the rows that run other commands, which may write.
 var mayHold = []string{"eval", "evalsha", "fcall", "eval_ro", "evalsha_ro", "fcall_ro", "guard"}
 
-// ask sends a call on a connection of its own. If it may be held, or wait, another client is answered.
+// ask sends a call on a new connection. If the call may be delayed, or wait, it checks that another client
+// gets an answer.
 func (o *overdueServer) ask(row *commands.Row, words []string, readOnly bool) {
 	o.t.Helper()
 	conn, err := o.srv.Dial()
@@ -261,7 +266,7 @@ func (o *overdueServer) ask(row *commands.Row, words []string, readOnly bool) {
 	}
 }
 
-// hangs ends the process: a server that hangs cannot be closed at the end of the test.
+// hangs ends the process, because a server that hangs cannot be closed at the end of the test.
 func hangs(t *testing.T, what string) {
 	fmt.Println("--- FAIL: " + t.Name() + ": " + what)
 	os.Exit(1)

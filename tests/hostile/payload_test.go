@@ -9,8 +9,8 @@ import (
 	"lockserver/tests/grammar"
 )
 
-// payloads are what RESTORE, BF.LOADCHUNK and FUNCTION RESTORE take: of each kind of value,
-// made by a server of this process.
+// payloads returns arguments for RESTORE, BF.LOADCHUNK and FUNCTION RESTORE: one for each kind of value, made
+// by a server in this process.
 func payloads() (all []string, err error) {
 	srv, err := server.New(server.Options{Seed: 1})
 	if err == nil {

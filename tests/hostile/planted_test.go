@@ -6,9 +6,10 @@ import (
 	"lockserver/internal/plant"
 )
 
-// faults are mistakes that hostile pipelines show, each of another kind.
+// faults are faults that hostile pipelines find, each of another kind.
 var faults = []plant.Fault{
-	// What was found by hand and began all this: SADD four times and GEOHASH without a member, in one write.
+	// This fault was found by hand and led to this package: SADD four times and GEOHASH without a member, in
+	// one write.
 	plant.New("the look-ahead goes by the row", plant.Or("member-in", "at > 0"), plant.And("check-member", "false"),
 		plant.Insert("geo-rows", `for i := range rows {
 		if rows[i].Name == "geohash" {
@@ -25,7 +26,7 @@ var faults = []plant.Fault{
 	plant.New("what stands behind a waiter is forgotten", plant.And("keep-commands", "len(w.todo)-ran != 3")),
 }
 
-// TestPlantedFaults shows that each is found, and shrunk to what matters of it.
+// TestPlantedFaults shows that each fault is found, and shrunk to the few commands that it needs.
 func TestPlantedFaults(t *testing.T) {
 	hunt.Test(t, "../..", faults)
 }

@@ -11,13 +11,13 @@ import (
 	"lockserver/tests/grammar"
 )
 
-// finding is what went wrong in a scenario.
+// finding is a fault that a scenario has shown.
 type finding struct {
 	kind kind
 	what string
 }
 
-// kind is what a finding is about; a scenario is shrunk as long as it shows the same.
+// kind classifies a finding. A smaller scenario must show the same kind.
 type kind string
 
 const (
@@ -35,23 +35,23 @@ const (
 type player struct {
 	child   *testkit.Process
 	admin   admin
-	clients []*client // by number; nil: not connected
+	clients []*client // by number; nil if not connected
 	lives   []int
-	deaf    []bool // the next connection is not read from
+	deaf    []bool // the next connection does not read
 	gone    []*client
 }
 
-// care is how a scenario is played.
+// care says how carefully a scenario is played.
 type care struct {
-	within  time.Duration // the server may be silent for so long
+	within  time.Duration // the longest time in which the server may be silent
 	restart bool          // the data is compared after a restart
 }
 
-// allCare is how it is played until something is found.
+// allCare is used until something is found.
 var allCare = care{answerWithin, true}
 
-// play plays a scenario in an empty directory; nil: nothing is wrong. An error says
-// that it could not be played.
+// play plays a scenario in an empty directory. It returns nil if nothing is wrong, and an error if the
+// scenario could not be played.
 func play(sc scenario, dir string, how care) (*finding, error) {
 	o := childOptions{Dir: dir, Loops: sc.loops, Config: sc.config}
 	c, err := startChild(o)
@@ -88,10 +88,10 @@ func play(sc scenario, dir string, how care) (*finding, error) {
 	return f, nil
 }
 
-// checkEvery is after how many steps the server is asked whether it is there.
+// checkEvery is the number of steps between two checks that the server answers.
 const checkEvery = 50
 
-// run does the steps.
+// run plays the steps.
 func (p *player) run(sc scenario) *finding {
 	for i, s := range sc.steps {
 		for s.client >= len(p.clients) {
@@ -112,17 +112,17 @@ func (p *player) run(sc scenario) *finding {
 	return nil
 }
 
-// unanswered is why the server did not answer the admin.
+// unanswered returns why the server did not answer the admin.
 func (p *player) unanswered(err error) *finding {
 	select {
 	case <-p.child.Exited():
 		return &finding{ended, ""}
-	case <-time.After(time.Second): // the connection's end may be seen before that of the process
+	case <-time.After(time.Second): // the end of the connection may be noticed before that of the process
 		return &finding{silent, err.Error()}
 	}
 }
 
-// unreadable is unanswered for one who reads the data.
+// unreadable is unanswered for a failed reading of the data.
 func (p *player) unreadable(err error) *finding {
 	if _, silence := p.admin.do("PING"); silence != nil {
 		return p.unanswered(err)
@@ -130,7 +130,7 @@ func (p *player) unreadable(err error) *finding {
 	return &finding{unread, err.Error()}
 }
 
-// step does one; calmly says that the replies are waited for a little.
+// step plays a step. calmly means to wait a little for the replies.
 func (p *player) step(s step, calmly bool) *finding {
 	c := p.clients[s.client]
 	switch s.do {
@@ -173,7 +173,7 @@ func (p *player) step(s step, calmly bool) *finding {
 	default:
 		err = c.send(s.commands, 0)
 	}
-	if err != nil { // closed by the server, or not read from any more
+	if err != nil { // the server has closed it, or no longer reads from it
 		p.drop(s.client, true)
 		return nil
 	}
@@ -183,7 +183,7 @@ func (p *player) step(s step, calmly bool) *finding {
 	return nil
 }
 
-// drop ends a client's connection.
+// drop closes a client's connection.
 func (p *player) drop(number int, rst bool) {
 	if c := p.clients[number]; c != nil {
 		c.hangUp(rst)
@@ -192,8 +192,8 @@ func (p *player) drop(number int, rst bool) {
 	}
 }
 
-// calm are the settings after all steps, so that all clients can be answered, nothing changes by itself, and
-// no reader of the data is disconnected.
+// calm holds the settings after all steps. With them all clients get answers, nothing changes by itself, and
+// the reader of the data is not disconnected.
 var calm = [][]string{
 	{"CLIENT", "UNPAUSE"}, {"CONFIG", "SET", "timeout", "0", "maxmemory", "0", "client-query-buffer-limit", "1gb", "lock-watchdog-timeout", "30000",
 		"client-output-buffer-limit", "normal 0 0 0 pubsub 0 0 0"},
@@ -209,7 +209,7 @@ func (p *player) calmDown() error {
 	return nil
 }
 
-// concludeAgain is how often a last mark is asked for.
+// concludeAgain is the time after which another last mark is sent.
 const concludeAgain = 500 * time.Millisecond
 
 // quiesce waits until every client has its replies, and checks their order. Waiters are unblocked.
@@ -248,7 +248,7 @@ func (p *player) quiesce() *finding {
 		if time.Now().After(again) {
 			again = time.Now().Add(concludeAgain)
 		}
-		if bytes > received { // a client has got something: it goes on
+		if bytes > received { // a client still gets data
 			end, received = time.Now().Add(p.admin.within), bytes
 		}
 		list, err := p.admin.do("CLIENT", "LIST")
@@ -263,17 +263,17 @@ func (p *player) quiesce() *finding {
 				return p.unanswered(err)
 			}
 		}
-		if _, err := p.admin.do("CLIENT", "UNPAUSE"); err != nil { // one may have come since
+		if _, err := p.admin.do("CLIENT", "UNPAUSE"); err != nil { // a new pause may have begun since
 			return p.unanswered(err)
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// waits finds the clients in CLIENT LIST that wait in a command.
+// waits matches the clients in CLIENT LIST that wait in a command.
 var waits = regexp.MustCompile(`(?m)^id=(\d+) .* flags=[a-zA-Z]*b`)
 
-// connected reports whether the client is one of those that are to answer still.
+// connected reports whether the client should still get answers.
 func (p *player) connected(c *client) bool {
 	for _, other := range p.clients {
 		if other == c {
@@ -283,11 +283,11 @@ func (p *player) connected(c *client) bool {
 	return false
 }
 
-// disturbing are directives without which the server is started again: nothing is to be evicted, and no
-// reader to be disconnected.
+// disturbing lists directives that the restarted server does not get, so that it evicts nothing and
+// disconnects no reader.
 var disturbing = []string{"maxmemory", "client-output-buffer-limit", "timeout"}
 
-// restart hangs up, kills the server, starts it again and compares the data.
+// restart closes the connections, kills the server, starts it again and compares the data.
 func (p *player) restart(o childOptions) *finding {
 	for i := range p.clients {
 		p.drop(i, false)
@@ -313,8 +313,7 @@ func (p *player) restart(o childOptions) *finding {
 	return nil
 }
 
-// stable reads everything when nothing changes any more: no client is connected, and two readings are the
-// same.
+// stable reads everything until nothing changes any more: no client is connected, and two readings are equal.
 func (p *player) stable() (last everything, _ *finding) {
 	read, changed := false, time.Now()
 	for end := time.Now().Add(2 * p.admin.within); ; time.Sleep(5 * time.Millisecond) {
@@ -329,7 +328,7 @@ func (p *player) stable() (last everything, _ *finding) {
 			}
 			continue
 		}
-		if err := p.calmDown(); err != nil { // the last commands may have changed it again
+		if err := p.calmDown(); err != nil { // the last commands may have changed the settings again
 			return last, p.unanswered(err)
 		}
 		now, err := readEverything(p.child.Address())
@@ -357,7 +356,7 @@ var (
 	mostStacks = 1500
 )
 
-// logged returns what the log says of panics, or, if it is wanted anyhow, its end.
+// logged returns panics in the log. With anyhow it returns the end of the log if there are none.
 func (p *player) logged(anyhow bool) string {
 	lines := strings.Split(strings.TrimSpace(p.child.Stderr.String()), "\n")
 	for i, line := range lines {

@@ -17,14 +17,14 @@ import (
 	"lockserver/tests/grammar"
 )
 
-// A right counts for what the server writes later, too. Some keys direct such writes: delayed entries, and
-// what sales keep. Two servers have the same data, with holds and entries that fall due. On one of them a
-// restricted user writes at random, by every row that writes, in its own keys. Then time passes on both.
-// Each key that the user has no right to must be the same on both.
+// A right also limits the writes that the server makes later. Some keys direct such writes: those of delayed
+// entries, and of sales. Two servers have the same data, with holds and entries that become due. On one of
+// them a restricted user runs random writes, with every row that writes, in the user's own keys. Then time
+// passes on both. Each key without a right for the user must be the same on both.
 
-// reaches are rules about keys. A user may have a sale as a whole, with its streams or without, or some of
-// the keys that direct it. One with the stock or the buyers alone can hold up the end of a hold, which is
-// no write elsewhere.
+// reaches lists rules about keys. A user may have a sale as a whole, with or without its streams, or some of
+// the keys that direct it. A user of the stock or the buyers alone can delay the end of a hold, which is no
+// write elsewhere.
 var reaches = []string{
 	"~app:* ~seckill:sale:v",
 	"~app:* ~{victim}:* ~seckill:holds:* ~seckill:orders:v ~seckill:pieces:v",
@@ -35,7 +35,7 @@ var reaches = []string{
 	"~seckill:* ~app:*",
 }
 
-// reachKeys and reachWords are what calls are made of beside what tests/grammar draws.
+// reachKeys and reachWords are the words of calls, besides those of tests/grammar.
 var (
 	reachKeys = []string{"app:1", "app:2", "{app:1}:delayed", "{app:1}:delayed:entries", "{victim}:delayed", "{victim}:delayed:entries", "{other}:delayed",
 		"seckill:sale:v", "seckill:sale:v", "seckill:sale:v", "seckill:orders:v", "seckill:pieces:v", "seckill:holds:v", "seckill:holds:w", "seckill:sale:w", "seckill:holds:new"}
@@ -72,14 +72,14 @@ func newReach(t *testing.T, rules string) *reach {
 	return r
 }
 
-// delaysFor reports whether a key holds delayed entries of a stream that the user has a right to. They wait
-// while the stream's key holds something else.
+// delaysFor reports whether a key holds delayed entries of a stream to which the user has a right. They wait
+// while the stream's key holds another type.
 func (r *reach) delaysFor(key string) bool {
 	stream, ok := store.DelayedStream([]byte(key))
 	return ok && r.srv.Permits("u", "EXISTS", string(stream))
 }
 
-// beyond are the values of the keys that the user has no right to.
+// beyond returns the values of the keys to which the user has no right.
 func (r *reach) beyond() map[string]string {
 	values := map[string]string{}
 	for _, db := range []string{"0", "1", "2"} {
@@ -111,7 +111,7 @@ func TestWritesStayWithinRights(t *testing.T) {
 	}
 }
 
-// playReach is one round: writes, and then time.
+// playReach plays one round: writes, and then time.
 func playReach(t *testing.T, rules string, rows []*commands.Row, chance *rand.Rand) {
 	t.Helper()
 	attacked, alone := newReach(t, rules), newReach(t, rules)
@@ -126,7 +126,7 @@ func playReach(t *testing.T, rules string, rows []*commands.Row, chance *rand.Ra
 	for range 60 {
 		call := reachCall(g, rows[chance.IntN(len(rows))])
 		sent = append(sent, call)
-		pipeline := [][]string{{"MULTI"}, call, {"EXEC"}} // in which nothing waits
+		pipeline := [][]string{{"MULTI"}, call, {"EXEC"}} // in a transaction no command waits
 		if g.Chance(30) {
 			pipeline = [][]string{append([]string{"EVAL", "return redis.pcall(unpack(ARGV))", "0"}, call...)}
 		}
@@ -150,9 +150,9 @@ func playReach(t *testing.T, rules string, rows []*commands.Row, chance *rand.Ra
 	_ = alone.srv.Close()
 }
 
-// reachCall is a call of a row, mostly with keys and words of the lists above.
+// reachCall returns a call of a row, usually with keys and words of the lists above.
 func reachCall(g *grammar.Generator, row *commands.Row) []string {
-	if g.Chance(35) { // the shapes that matter most, so that a short run meets them
+	if g.Chance(35) { // the most important shapes, so that a short run has them
 		return strings.Fields(g.Pick("HSET seckill:sale:v stream victim", "HSETNX seckill:sale:v stream victim", "HDEL seckill:sale:v stream", "DEL seckill:sale:v",
 			"RENAME app:2 seckill:sale:v", "COPY app:2 seckill:sale:v REPLACE", "COPY seckill:holds:v seckill:holds:v DB 1 REPLACE", "MOVE seckill:holds:new 1",
 			"HSET seckill:orders:v o1 gone", "HSET seckill:pieces:v ann 9", "ZADD seckill:holds:v 1 o9", "PEXPIRE seckill:sale:v 100", "HPEXPIRE seckill:sale:v 1 FIELDS 1 stream",

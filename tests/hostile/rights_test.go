@@ -19,20 +19,19 @@ import (
 	"lockserver/tests/grammar"
 )
 
-// What a user may not see must make no difference. Two servers hold the same keys, but that the secret ones
-// are there on one of them only, and the same commands of a restricted user are sent to both, over every row
-// that takes keys, in every way in which a command can be sent. Each reply must be the same, and at the end
-// the secret keys are as they were: so the user reads, writes and blocks none of them, and does not learn
-// that they are there.
+// Keys that a user may not see must make no difference. Two servers hold the same keys, but only one of them
+// has the secret keys. Both get the same commands of a restricted user: every row that takes keys, in every
+// way in which a command can be sent. Each reply must be the same, and at the end the secret keys must be
+// unchanged. So the user reads, writes and blocks none of them, and does not learn that they exist.
 
 var (
 	rightsSeed  = flag.Uint64("rights-seed", 1, "seed of TestRights; 0: a new one")
 	rightsCalls = flag.Int("rights-calls", 1, "calls of each row that TestRights makes, in each way")
 )
 
-// rightsOf are rules about keys that a user may have; patterns are what the secret keys do not match, nil:
-// none is secret, but those of secretDB. With keyspace it may run what lists, moves and removes whatever is
-// in a database.
+// rightsOf lists rules about keys that a user may have. patterns are patterns that the secret keys do not
+// match; nil means that only the keys of secretDB are secret. With keyspace the user may run commands that
+// list, move and remove all keys of a database.
 var rightsOf = []struct {
 	rules    string
 	patterns []string
@@ -48,8 +47,8 @@ var rightsOf = []struct {
 	{"~?1 db=2,0", []string{"?1"}, false},
 }
 
-// secretDB has as many keys as the one in which the user begins, and none that it may see where there are
-// rules about databases.
+// secretDB has the same number of keys as the user's first database. Where there are rules about databases,
+// the user may see none of them.
 const secretDB = "1"
 
 // companions belong to the lock with their name.
@@ -58,22 +57,22 @@ const companions = "redisson_*"
 // world is one of the two servers.
 type world struct {
 	user, admin *testkit.Client
-	token       string // of the lock k1
+	token       string // the token of the lock k1
 }
 
 func newWorld(t *testing.T, rules string, commands []string, secret func(db, key string) bool) *world {
 	t.Helper()
 	clock := server.NewManualClock(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
 	directives := map[string]string{
-		"proto-max-bulk-len": "1mb", // a GET of 512 MB tells no more, and takes seconds
-		"lock-history-bytes": "0",   // the numbers of its events count those of all keys: server has a test of its rights
+		"proto-max-bulk-len": "1mb", // a GET of 512 MB shows nothing new, and takes seconds
+		"lock-history-bytes": "0",   // the numbers of its events count those of all keys; package server has a test of its rights
 	}
 	srv, err := server.New(server.Options{Clock: clock, Seed: 7, Directives: directives})
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { _ = srv.Close() })
 	w := &world{user: testkit.Dial(t, srv.Dial)}
-	w.user.Do("PING") // so that it is the first
+	w.user.Do("PING") // so that it has the first id
 	w.admin = testkit.Dial(t, srv.Dial)
 	for _, db := range []string{secretDB, "0"} {
 		w.admin.Do("SELECT", db)
@@ -104,7 +103,8 @@ var fillings = []string{"SET s1 text", "SET s2 5", "SET n1 10", "SETBIT bits 7 1
 	"GEOADD g1 13 38 a 15 37 b", "GEOADD g2 2 48 c", "PFADD p1 a b", "PFADD p2 b c", "BF.ADD f1 a", "BF.ADD f2 b", "LOCK k2 o2 PX 1000000", "LOCK k3 o3 PX 1000000",
 	"SET due v PX 100000", "SET {a}1 v", "SECKILL.CREATE v1 STOCK 5 LIMIT 2 HOLD 1000", "SECKILL.CREATE v2 STOCK 5"}
 
-// allowing allows commands, those that run others, and LOCK.LIST, which shows only what one may read.
+// allowing returns rules that allow the commands, those that run others, and LOCK.LIST, which only shows
+// permitted keys.
 func allowing(rows []*commands.Row) []string {
 	rules := []string{"+multi", "+exec", "+discard", "+lock.list"}
 	for _, r := range rows {
@@ -113,8 +113,8 @@ func allowing(rows []*commands.Row) []string {
 	return rules
 }
 
-// keyedRows are the rows that use keys and tell which, and with keyspace those that use a database as a
-// whole, or choose one.
+// keyedRows returns the rows with known keys. With keyspace it includes those that use a database as a whole,
+// or choose a database.
 func keyedRows(keyspace bool) []*commands.Row {
 	var rows []*commands.Row
 	add := func(r *commands.Row) {
@@ -134,7 +134,7 @@ func keyedRows(keyspace bool) []*commands.Row {
 	return rows
 }
 
-// ways are how a command can be sent; each makes the commands of a round of one.
+// ways are the ways to send a command. Each returns the commands of a round for one call.
 var ways = map[string]func(w *world, call []string) [][]string{
 	"plain": func(_ *world, call []string) [][]string { return [][]string{call} },
 	"pipeline": func(_ *world, call []string) [][]string {
@@ -184,16 +184,16 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// migrateFailed makes the errors of MIGRATE the same. Whether a refused connection is known before or after
-// the timeout of a millisecond is chance.
+// migrateFailed makes the errors of MIGRATE equal. Chance decides whether a refused connection is known
+// before or after the timeout of a millisecond.
 var migrateFailed = strings.NewReplacer("writing to target instance", "connecting to the client")
 
-// sendBoth makes a call of a row in each way and compares what both servers say.
+// sendBoth makes a call of a row in each way and compares the replies of both servers.
 func sendBoth(t *testing.T, g *grammar.Generator, row *commands.Row, with, without *world, seed uint64) {
 	t.Helper()
 	for _, way := range []string{"plain", "pipeline", "MULTI", "script", "GUARD"} {
 		if row.Flags.Has(commands.Blocking) && (way == "plain" || way == "pipeline") {
-			continue // time stands still: server/users_test.go has those that wait
+			continue // the clock stands still: server/users_test.go has commands that wait
 		}
 		call := g.Command(row)
 		a, errA := with.user.CallPipeline(ways[way](with, call))
@@ -201,21 +201,21 @@ func sendBoth(t *testing.T, g *grammar.Generator, row *commands.Row, with, witho
 		require.NoError(t, errA, "seed %d", seed)
 		require.NoError(t, errB, "seed %d", seed)
 		said, expected := migrateFailed.Replace(fmt.Sprint(a)), migrateFailed.Replace(fmt.Sprint(b))
-		if row.Code != commands.NoCode { // what a script makes of a map comes in the order of Lua's table
+		if row.Code != commands.NoCode { // a script returns a map in the order of Lua's table
 			said, expected = sortedWords(said), sortedWords(expected)
 		}
 		require.Equal(t, expected, said, "seed %d, %s: %s", seed, way, testkit.Line(call))
 	}
 }
 
-// sortedWords is a text with its words in order, without what stands around them.
+// sortedWords returns the words of a text in order, without the characters around them.
 func sortedWords(text string) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" []{}:", r) })
 	slices.Sort(words)
 	return strings.Join(words, " ")
 }
 
-// secrets are the secret keys with their values.
+// secrets returns the secret keys with their values.
 func (w *world) secrets(secret func(db, key string) bool) map[string]string {
 	values := map[string]string{}
 	for _, db := range []string{"0", "1", "2"} {

@@ -12,37 +12,37 @@ import (
 	"lockserver/tests/grammar"
 )
 
-// scenario is what is done to one server.
+// scenario is a sequence of steps on one server.
 type scenario struct {
-	loops  int        // event loops; 0: a goroutine a connection
-	config [][]string // directives with their values
+	loops  int        // number of event loops; 0 means a goroutine for each connection
+	config [][]string // directives and their values
 	steps  []step
 }
 
-// step is something that one client does.
+// step is an action of a client.
 type step struct {
 	client   int
 	do       action
-	commands [][]string // of a write, a cut, and what is sent as it is
+	commands [][]string // for write and cut: the commands; for raw: the words
 }
 
-// action is what a client does in a step. It connects when it has something to send and is not connected.
+// action is the kind of a step. A client connects when it has data to send and is not connected.
 type action string
 
 const (
 	write  action = "write"   // sends the commands at once
-	cut    action = "cut"     // sends them but for the last few bytes, and hangs up
+	cut    action = "cut"     // sends them without the last few bytes, and closes the connection
 	raw    action = "raw"     // sends the words as they are, which breaks the protocol
 	hangup action = "hang up" // closes the connection
 	reset  action = "reset"   // closes the connection with an RST
-	half   action = "half"    // sends no more, and reads on
+	half   action = "half"    // closes the sending direction, and still reads
 	deafen action = "deafen"  // stops reading
-	rest   action = "rest"    // waits a little over a second, so that timeout strikes
+	rest   action = "rest"    // waits a little over a second, so that timeout has an effect
 )
 
 const clients = 8
 
-// newScenario makes one of about so many commands.
+// newScenario returns a random scenario of about size commands.
 func newScenario(seed uint64, g *grammar.Generator, size int) scenario {
 	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
 	g.Begin(r)
@@ -77,7 +77,7 @@ func newScenario(seed uint64, g *grammar.Generator, size int) scenario {
 	return sc
 }
 
-// startConfig draws what the server is started with.
+// startConfig returns random directives for the start of the server.
 func startConfig(g *grammar.Generator) [][]string {
 	config := [][]string{{"appendfsync", g.Pick("always", "everysec", "no")}, {"notify-keyspace-events", g.Pick("KEA", "KEA", "KEA", "", "KEAmn")}}
 	option := func(percent int, name string, values ...string) {
@@ -101,7 +101,7 @@ func startConfig(g *grammar.Generator) [][]string {
 	return config
 }
 
-// commandCount is how many commands the scenario sends.
+// commandCount returns the number of commands in the scenario.
 func (sc scenario) commandCount() int {
 	n := 0
 	for _, s := range sc.steps {
@@ -110,7 +110,7 @@ func (sc scenario) commandCount() int {
 	return n
 }
 
-// script writes the scenario so that parseScript reads it.
+// script writes the scenario as text for parseScript.
 func (sc scenario) script() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "loops %d\n", sc.loops)
@@ -126,7 +126,7 @@ func (sc scenario) script() string {
 	return b.String()
 }
 
-// parseScript reads what script has written.
+// parseScript parses a text of script.
 func parseScript(text string) (sc scenario, err error) {
 	lines := bufio.NewScanner(strings.NewReader(text))
 	lines.Buffer(nil, 64<<20)

@@ -7,23 +7,22 @@ import (
 	"lockserver/internal/shrink"
 )
 
-// shrinking bounds how long a failing scenario is made smaller.
+// shrinking limits the time in which a failing scenario is shrunk.
 const (
 	shrinkFor      = 3 * time.Minute
 	shrinkForBrief = 100 * time.Second
-	// triesOfAPart is how often a smaller scenario is played before it counts as one that shows nothing.
+	// triesOfAPart is how often a smaller scenario is played before it counts as one without a finding.
 	triesOfAPart = 2
 )
 
-// shrinker makes a failing scenario smaller: it leaves out what the finding does not need.
+// shrinker shrinks a failing scenario by leaving out the parts that the finding does not need.
 type shrinker struct {
 	until time.Time
 	best  scenario
-	last  finding // what best shows
+	last  finding // the finding of best
 }
 
-// shrunk returns the smallest scenario that it can find in a few minutes which
-// shows the same kind of finding.
+// shrunk returns the smallest scenario that it finds in a few minutes with the same kind of finding.
 func shrunk(sc scenario, f finding, brief bool) report {
 	took := shrinkFor
 	if brief {
@@ -50,7 +49,7 @@ func shrunk(sc scenario, f finding, brief bool) report {
 	return report{finding: s.last, scenario: s.best}
 }
 
-// size is what is to become less.
+// size returns the size that shrinking reduces.
 func (sc scenario) size() int {
 	n := len(sc.config) + len(sc.steps)
 	for _, s := range sc.steps {
@@ -64,7 +63,7 @@ func (sc scenario) size() int {
 	return n
 }
 
-// shows reports whether a scenario shows the same kind of finding, which makes it the best so far.
+// shows reports whether a scenario has the same kind of finding. If so it becomes the best so far.
 func (s *shrinker) shows(sc scenario) bool {
 	for range triesOfAPart {
 		if time.Now().After(s.until) {
@@ -84,8 +83,8 @@ func (s *shrinker) shows(sc scenario) bool {
 	return false
 }
 
-// reduce leaves out what is not needed of some parts of the best so far; with is to return the
-// scenario that has only those it is given.
+// reduce leaves out unnecessary parts of the best scenario. with returns the scenario that has only the given
+// parts.
 func reduce[T any](s *shrinker, parts []T, with func(left []T) scenario) {
 	shrink.Steps(parts, func(left []T) bool { return s.shows(with(left)) }, shrink.Limits{Time: time.Until(s.until)})
 }
@@ -99,7 +98,7 @@ func (s *shrinker) steps() {
 	})
 }
 
-// commands leaves out commands; writes without any go, too.
+// commands leaves out commands, and writes that have no commands left.
 func (s *shrinker) commands() {
 	whole := s.best
 	type place struct{ step, command int }
@@ -141,7 +140,7 @@ func (s *shrinker) config() {
 	}
 }
 
-// wordsOf shortens what the commands say: fewer words, and short ones.
+// wordsOf shortens the commands: fewer and shorter words.
 func (s *shrinker) wordsOf() {
 	for i := range s.best.steps {
 		for j := range s.best.steps[i].commands {
@@ -163,7 +162,7 @@ func (s *shrinker) wordsOf() {
 	}
 }
 
-// with is the scenario with another command in a place.
+// with returns the scenario with another command at a place.
 func (sc scenario) with(step, command int, words []string) scenario {
 	sc.steps = slices.Clone(sc.steps)
 	sc.steps[step].commands = slices.Clone(sc.steps[step].commands)

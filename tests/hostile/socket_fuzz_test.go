@@ -17,8 +17,8 @@ import (
 	"lockserver/server"
 )
 
-// Arbitrary bytes over a socket, through the whole path from the event loop on. Each input meets a fresh
-// server with a secret key that only an operator may see.
+// These fuzz tests send arbitrary bytes over a socket, through the whole path from the event loop on. Each
+// input goes to a new server with a secret key that only an operator may see.
 
 const (
 	secretKey   = "hidden:5e3f"
@@ -26,7 +26,8 @@ const (
 	password    = "b5f2a4f1c0a84e1d"
 )
 
-// firstBytes are where the fuzzer starts: each form of a request, whole and cut off, and what it may lead to.
+// firstBytes holds the inputs with which the fuzzer starts: each form of a request, complete and cut off, and
+// requests with special effects.
 var firstBytes = []string{
 	"*1\r\n$4\r\nPING\r\n", "PING\r\n", "GET hidden:5e3f\r\n", "*2\r\n$3\r\nGET\r\n$11\r\nhidden:5e3f\r\n", "*-1\r\n*0\r\n\r\n\n", "*1\r\n$100\r\nPING", "$\r\n*\r\n",
 	"AUTH wrong\r\nAUTH default wrong\r\nHELLO 3 AUTH default x SETNAME y\r\nPING\r\n", "HELLO 3\r\nHELLO 2\r\nRESET\r\nQUIT\r\nPING\r\n",
@@ -37,7 +38,7 @@ var firstBytes = []string{
 	"BLPOP open:none 0.01\r\nXREAD BLOCK 1 STREAMS open:x 0\r\nSECKILL v u o\r\nNEXTID n\r\n", "\"GET\" 'hidden:5e3f'\r\n\"\\x47ET\" \"\r\n",
 }
 
-// FuzzUnauthenticated: who has not logged in learns nothing, and changes nothing.
+// FuzzUnauthenticated: an unauthenticated client learns nothing, and changes nothing.
 func FuzzUnauthenticated(f *testing.F) {
 	fuzzBytes(f, func(t *testing.T, w *watched, reply []byte) {
 		w.secretIsSafe(t, reply)
@@ -45,13 +46,13 @@ func FuzzUnauthenticated(f *testing.F) {
 	}, ">"+password)
 }
 
-// FuzzRestricted: who may use some keys does nothing to the others, and does not hear of them.
+// FuzzRestricted: a user who may use some keys does nothing to the others, and learns nothing about them.
 func FuzzRestricted(f *testing.F) {
 	fuzzBytes(f, func(t *testing.T, w *watched, reply []byte) { w.secretIsSafe(t, reply) },
 		"resetkeys", "~open:*", "resetchannels", "&open:*", "-@admin", "-@dangerous", "-scan", "-randomkey", "-dbsize")
 }
 
-// FuzzOwner: who may do everything brings no server to its end but by SHUTDOWN.
+// FuzzOwner: a user with all rights can end the server only by SHUTDOWN.
 func FuzzOwner(f *testing.F) {
 	fuzzBytes(f, func(*testing.T, *watched, []byte) {})
 }
@@ -61,18 +62,18 @@ type watched struct {
 	srv    *server.Server
 	socket string
 	admin  *testkit.Client
-	secret string // the secret key as DUMP has it
+	secret string // DUMP of the secret key
 }
 
-// fuzzBytes sends bytes as the user default, with these rules. check looks at the reply when the connection
-// has ended, unless the client has ended the server, or a script that it has left behind runs on.
+// fuzzBytes sends bytes as the user default with these rules. check gets the reply after the end of the
+// connection. It is not called if the client has ended the server, or has left a running script behind.
 func fuzzBytes(f *testing.F, check func(t *testing.T, w *watched, reply []byte), rules ...string) {
 	for _, input := range firstBytes {
 		f.Add([]byte(input))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		if word := strings.ToLower(string(input)); strings.Contains(word, "shutdown") || strings.Contains(word, "pause") {
-			return // they do what they are for
+			return // these commands end the server by design
 		}
 		w := startWatched(t, rules)
 		reply, ended := w.send(t, input)
@@ -87,9 +88,9 @@ func fuzzBytes(f *testing.F, check func(t *testing.T, w *watched, reply []byte),
 	})
 }
 
-// startWatched starts a server with a secret key. Little memory is asked for by one command.
+// startWatched starts a server with a secret key. One command cannot ask for much memory.
 func startWatched(t *testing.T, rules []string) *watched {
-	dir, err := os.MkdirTemp("", "fuzz") // the path of a socket has to be short
+	dir, err := os.MkdirTemp("", "fuzz") // short, because the path of a socket is limited
 	require.NoError(t, err)
 	w := &watched{socket: filepath.Join(dir, "s")}
 	w.srv, err = server.New(server.Options{EventLoops: true, Seed: 7, Directives: map[string]string{"port": "0", "unixsocket": w.socket, "dir": dir, "save": "",
@@ -109,10 +110,10 @@ func startWatched(t *testing.T, rules []string) *watched {
 	return w
 }
 
-// repliesWithin is how long a client's commands may take, that of a script apart, which may run for ever.
+// repliesWithin is the longest time for a client's commands, except for scripts, which may run for ever.
 const repliesWithin = 30 * time.Second
 
-// send sends bytes and reads until the server has nothing more to say.
+// send sends bytes and reads until the server sends no more.
 func (w *watched) send(t *testing.T, input []byte) (reply []byte, ended bool) {
 	nc, err := net.Dial("unix", w.socket)
 	require.NoError(t, err)
@@ -135,7 +136,7 @@ func (w *watched) send(t *testing.T, input []byte) (reply []byte, ended bool) {
 	return reply, true
 }
 
-// secretIsSafe looks whether the secret key was touched, or is in a reply.
+// secretIsSafe checks that the secret key is unchanged, and not in a reply.
 func (w *watched) secretIsSafe(t *testing.T, reply []byte) {
 	require.False(t, bytes.Contains(reply, []byte(secretValue)), "%q", reply)
 	require.Equal(t, w.secret, w.admin.Do("DUMP", secretKey).Str)

@@ -15,8 +15,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// cutOf chooses where a story moves from one server to the other: after a step without renewals and waiters,
-// because those are clients, which do not move. ok is false if there is no such step.
+// cutOf chooses the step at which a story moves from one server to the other. Renewals and waiters depend on
+// clients, which do not move, so there must be none at that step. ok is false if there is no such step.
 func cutOf(s recording, rnd *rand.Rand) (cut int, ok bool) {
 	var cuts []int
 	for i, seen := range s.seen[:len(s.seen)-1] {
@@ -37,8 +37,8 @@ func chance(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(from, 0))
 }
 
-// TestFromRedisToLockserver: the scripts begin a story, Redis saves, lockserver
-// loads, the native commands end it.
+// TestFromRedisToLockserver: the scripts begin a story, Redis saves, lockserver loads, and the native
+// commands end the story.
 func TestFromRedisToLockserver(t *testing.T) {
 	rnd := chance(t)
 	redis := testkit.StartRedis(t)
@@ -94,8 +94,8 @@ func TestFairQueueFromRedis(t *testing.T) {
 	require.False(t, n.blocked("x"), "nobody stands before it any more")
 }
 
-// TestFromLockserverToRedis: the native commands begin a story, lockserver saves,
-// Redis loads, the scripts end it.
+// TestFromLockserverToRedis: the native commands begin a story, lockserver saves, Redis loads, and the
+// scripts end the story.
 func TestFromLockserverToRedis(t *testing.T) {
 	rnd := chance(t)
 	for _, s := range readGolden(t) {
@@ -131,7 +131,7 @@ func TestFromLockserverToRedis(t *testing.T) {
 	}
 }
 
-// nativePart plays a story's steps up to cut and saves; it returns what it left.
+// nativePart plays a story's steps up to cut, saves, and returns the last observation.
 func nativePart(t *testing.T, s recording, cut int, dir string) (left observation) {
 	t.Helper()
 	elapsed := time.Duration(0)
@@ -140,7 +140,7 @@ func nativePart(t *testing.T, s recording, cut int, dir string) (left observatio
 			elapsed += time.Duration(st.ms) * time.Millisecond
 		}
 	}
-	n := startNative(t, dir, time.Now().Add(-elapsed)) // so that it ends now, by Redis' clock
+	n := startNative(t, dir, time.Now().Add(-elapsed)) // in the past, so that it ends at the present time of Redis' clock
 	cmp := begin(n, s.kind)
 	for i, st := range s.steps[:cut+1] {
 		left = n.do(st)
@@ -150,7 +150,7 @@ func nativePart(t *testing.T, s recording, cut int, dir string) (left observatio
 	return left
 }
 
-// remember is what the clients know of the story so far.
+// remember sets the knowledge of the clients after the steps up to cut.
 func (rd *redisson) remember(s recording, cut int) {
 	for i, st := range s.steps[:cut+1] {
 		if s.seen[i].reply == "got" || st.verb == "renew" {

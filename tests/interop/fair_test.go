@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lineMS is how long a waiter of RFairLock counts, unless it says otherwise.
+// lineMS is how long a waiter of RFairLock counts by default.
 const lineMS = 300_000
 
-// enqueue puts waiters into RFairLock's queue as its script does. A waiter counts until its score, which is
-// the sum of the lease and of what those before it are given.
+// enqueue puts waiters into RFairLock's queue as its script does. A waiter counts until the time in its
+// score. The script computes it from the lease and the scores of the waiters before it.
 func (n *native) enqueue(leaseMS int64, owners ...string) {
 	n.t.Helper()
 	until := n.clock.NowUS()/1000 + leaseMS
@@ -34,7 +34,7 @@ func startFair(t *testing.T) *native {
 	return startNative(t, "", time.UnixMilli(1_750_000_000_000))
 }
 
-// A native LOCK does not pass those that wait for an RFairLock.
+// TestBehindFairLocksQueue: a native LOCK does not pass waiters of an RFairLock.
 func TestBehindFairLocksQueue(t *testing.T) {
 	n := startFair(t)
 	n.enqueue(0, "b", "c")
@@ -45,7 +45,7 @@ func TestBehindFairLocksQueue(t *testing.T) {
 	n.replies("0", "EXISTS", key, "other")
 	n.replies(`["b" "c"]`, "LRANGE", queueKey, "0", "-1")
 
-	// b takes it as its script does, and gives it back; then it is c's turn.
+	// b takes it as its script does, and gives it back. Then it is c's turn.
 	n.Do("HSET", key, "b", "1")
 	n.Do("PEXPIRE", key, "5000")
 	n.Do("LPOP", queueKey)
@@ -54,15 +54,15 @@ func TestBehindFairLocksQueue(t *testing.T) {
 	n.Do("DEL", key)
 	require.True(t, n.blocked("y"), "c stands before it")
 
-	// c gives up: it is y's turn.
+	// c gives up. Then it is y's turn.
 	n.Do("ZREM", patienceKey, "c")
 	n.Do("LREM", queueKey, "0", "c")
 	require.False(t, n.blocked("y"))
 	require.Equal(t, "got", n.acquired(n.owners["y"].Receive()))
 }
 
-// Who stands first in RFairLock's queue may as well ask by a native command; it leaves
-// the queue as the script would.
+// TestHeadOfFairLocksQueue: the head of RFairLock's queue may ask by a native command. It then leaves the
+// queue as by the script.
 func TestHeadOfFairLocksQueue(t *testing.T) {
 	n := startFair(t)
 	n.enqueue(0, "b", "c")
@@ -76,8 +76,8 @@ func TestHeadOfFairLocksQueue(t *testing.T) {
 	n.replies("0", "EXISTS", queueKey, patienceKey)
 }
 
-// A waiter of RFairLock that has died counts no longer than it said, and a native
-// one is granted at that moment.
+// TestDeadWaiterOfFairLock: a dead waiter of RFairLock counts until the time in its score. At that moment a
+// native waiter gets the lock.
 func TestDeadWaiterOfFairLock(t *testing.T) {
 	n := startFair(t)
 	n.enqueue(0, "dead")
@@ -90,7 +90,7 @@ func TestDeadWaiterOfFairLock(t *testing.T) {
 	n.replies("10000", "PTTL", key)
 }
 
-// A queue without scores, or of other types, excludes no client.
+// TestWhatIsNoQueue: a queue without scores, or of other types, excludes no client.
 func TestWhatIsNoQueue(t *testing.T) {
 	n := startFair(t)
 	for name, make := range map[string][][]string{
@@ -107,8 +107,8 @@ func TestWhatIsNoQueue(t *testing.T) {
 	}
 }
 
-// A native release tells the first of RFairLock's queue, on the channel that it listens to, and all clients
-// on RLock's.
+// TestReleaseTellsFairLocksHead: a native release sends a message to the head of RFairLock's queue, on the
+// channel that it listens to, and one to all clients, on RLock's.
 func TestReleaseTellsFairLocksHead(t *testing.T) {
 	n := startFair(t)
 	n.play(step{verb: "acquire", owner: "a", ms: 10_000})
@@ -119,9 +119,10 @@ func TestReleaseTellsFairLocksHead(t *testing.T) {
 	n.replies(`["b" "c"]`, "LRANGE", queueKey, "0", "-1")
 }
 
-// A key that contains a brace is its own hash tag, in all the names that Redisson makes of it.
+// TestNamesOfKeysWithBraces: a key that contains a brace is its own hash tag, in all names that Redisson
+// derives from it.
 func TestNamesOfKeysWithBraces(t *testing.T) {
-	const ahead = 1_750_003_600_000_000 // RFencedLock's counter stands an hour ahead of the clock
+	const ahead = 1_750_003_600_000_000 // the value of RFencedLock's counter: an hour ahead of the clock
 	for k, name := range map[string]string{"plain": "{plain}", "{user}:1": "{user}:1", "a{b": "a{b", "}": "{}}", "": "{}"} {
 		n := startFair(t)
 		n.Do("SET", "redisson_lock_token:"+name, strconv.Itoa(ahead))
@@ -135,8 +136,8 @@ func TestNamesOfKeysWithBraces(t *testing.T) {
 	}
 }
 
-// RFencedLock's counter is found wherever it comes from, and what is no counter is
-// refused before anything is changed.
+// TestFencedLocksCounter: RFencedLock's counter is found whichever way it was created. A value that is no
+// counter is refused before anything changes.
 func TestFencedLocksCounter(t *testing.T) {
 	const ahead = "1750003600000000"
 	for _, commands := range []string{

@@ -13,13 +13,13 @@ import (
 
 const goldenFile = "testdata/redisson.golden"
 
-// recording is a sequence with what the scripts left after each of its steps.
+// recording is a sequence with the observation after each of its steps.
 type recording struct {
 	sequence
 	seen []observation
 }
 
-// readGolden returns the recorded stories, which are those of sequences_test.go.
+// readGolden returns the recorded stories: those of sequences_test.go.
 func readGolden(t *testing.T) []recording {
 	t.Helper()
 	data, err := os.ReadFile(goldenFile)
@@ -43,10 +43,10 @@ func readGolden(t *testing.T) []recording {
 	return stories
 }
 
-// tokensBefore is where RFencedLock's counter stands when a story begins: the lock has been used before.
+// tokensBefore is the value of RFencedLock's counter at the start of a story: the lock has been used before.
 const tokensBefore = 41
 
-// begin sets up a kind of lock that was used before.
+// begin sets up a lock of a kind that was used before.
 func begin(n *native, k kind) comparison {
 	if k == fenced {
 		n.Do("SET", tokenKey, strconv.Itoa(tokensBefore))
@@ -68,8 +68,8 @@ func TestNativeLeavesWhatTheScriptsLeave(t *testing.T) {
 	}
 }
 
-// TestNativeGoesOnWhereTheScriptsStopped recreates the lock as the scripts left it after each step of a
-// story, and plays the rest by native commands.
+// TestNativeGoesOnWhereTheScriptsStopped recreates the lock after each step of a story, and plays the
+// remaining steps by native commands.
 func TestNativeGoesOnWhereTheScriptsStopped(t *testing.T) {
 	for _, s := range readGolden(t) {
 		t.Run(fmt.Sprintf("%s/%s", s.kind, s.name), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestNativeGoesOnWhereTheScriptsStopped(t *testing.T) {
 			for cut := range s.steps {
 				left := s.seen[cut]
 				if left.watched || len(left.waiting) > 0 {
-					continue // the client that renews, or waits, is part of the story
+					continue // the story depends on the client that renews or waits
 				}
 				n.Do("FLUSHALL")
 				n.recreate(left)
@@ -90,7 +90,7 @@ func TestNativeGoesOnWhereTheScriptsStopped(t *testing.T) {
 	}
 }
 
-// recreate makes the lock that an observation describes, by plain commands.
+// recreate creates the lock of an observation by plain commands.
 func (n *native) recreate(o observation) {
 	n.t.Helper()
 	if words := strings.Fields(o.lock); words[0] == "hash" {
@@ -98,7 +98,7 @@ func (n *native) recreate(o observation) {
 			owner, holds, _ := strings.Cut(field, "=")
 			n.Do("HSET", key, owner, holds)
 		}
-		n.Do("PEXPIRE", key, strconv.FormatInt(o.leaseMS-1, 10)) // a key lives through its last millisecond
+		n.Do("PEXPIRE", key, strconv.FormatInt(o.leaseMS-1, 10)) // a key lives through the millisecond of its deadline
 	}
 	if o.token != 0 {
 		n.Do("SET", tokenKey, strconv.FormatInt(o.token, 10))

@@ -17,12 +17,12 @@ import (
 	"lockserver/server"
 )
 
-// native plays steps by the native commands, each owner on a connection of its own.
+// native plays steps by the native commands. Each owner has its own connection.
 type native struct {
-	*testkit.Client // sees to what no owner does
+	*testkit.Client // for steps without an owner
 
 	t       *testing.T
-	ear     *testkit.Client // hears everything that is published
+	ear     *testkit.Client // subscribed to everything
 	marks   int
 	clock   *server.ManualClock
 	dial    func() (net.Conn, error)
@@ -31,11 +31,11 @@ type native struct {
 	waiting []string
 }
 
-// startNative starts a server with a clock at now. In dir, if it is not empty, it finds a snapshot and saves
-// its own.
+// startNative starts a server with a clock at now. If dir is not empty, the server loads a snapshot there and
+// saves its own.
 func startNative(t *testing.T, dir string, now time.Time) *native {
 	t.Helper()
-	now = now.Truncate(time.Millisecond) // between milliseconds the end of a lease is rounded up
+	now = now.Truncate(time.Millisecond) // within a millisecond the end of a lease would be rounded up
 	n := &native{t: t, clock: server.NewManualClock(now), owners: map[string]*testkit.Client{}, ids: map[string]string{}}
 	c := config.Default()
 	c.Port, c.Save, c.DBFilename = 0, nil, ""
@@ -62,7 +62,7 @@ func (n *native) owner(name string) *testkit.Client {
 	return c
 }
 
-// asker is the connection for what does not depend on the connection: the owner's, unless it waits.
+// asker returns the connection for commands that work on any connection: the owner's, unless it waits.
 func (n *native) asker(owner string) *testkit.Client {
 	n.t.Helper()
 	if slices.Contains(n.waiting, owner) {
@@ -71,7 +71,7 @@ func (n *native) asker(owner string) *testkit.Client {
 	return n.owner(owner)
 }
 
-// do plays one step and looks at what it left.
+// do plays a step and returns the observation after it.
 func (n *native) do(st step) observation {
 	n.t.Helper()
 	o := observation{reply: n.play(st)}
@@ -94,7 +94,7 @@ func (n *native) do(st step) observation {
 	return o
 }
 
-// inform requires that LOCK.INFO says what the key does.
+// inform requires that LOCK.INFO agrees with the key.
 func (n *native) inform(o observation) {
 	n.t.Helper()
 	info := n.Do("LOCK.INFO", key)
@@ -121,7 +121,7 @@ func (n *native) inform(o observation) {
 	require.Equal(n.t, o.waiting, waiting)
 }
 
-// play plays a step and says what its answer means.
+// play plays a step and returns the meaning of its reply.
 func (n *native) play(st step) string {
 	n.t.Helper()
 	ms := strconv.FormatInt(st.ms, 10)
@@ -165,7 +165,7 @@ func (n *native) acquired(v resp.Value) string {
 	return "got"
 }
 
-// waited waits until the owner is either answered or parked.
+// waited waits until the owner has a reply or is parked.
 func (n *native) waited(owner string) string {
 	n.t.Helper()
 	for end := time.Now().Add(soon); time.Now().Before(end); {
@@ -181,8 +181,8 @@ func (n *native) waited(owner string) string {
 	return ""
 }
 
-// blocked reports whether an owner's connection is parked. It has been answered otherwise: the grant is
-// made in the unit that frees the lock.
+// blocked reports whether an owner's connection is parked. If it is not, it has its reply, because the grant
+// is made in the unit that frees the lock.
 func (n *native) blocked(owner string) bool {
 	n.t.Helper()
 	_, flags, found := strings.Cut(n.Do("CLIENT", "LIST", "ID", n.ids[owner]).Str, " flags=")
@@ -190,7 +190,7 @@ func (n *native) blocked(owner string) bool {
 	return strings.HasPrefix(flags, "b")
 }
 
-// meaning is what nil, 0 and 1 stand for.
+// meaning returns null, zero or one for the replies nil, 0 and 1.
 func meaning(t *testing.T, v resp.Value, null, zero, one string) string {
 	t.Helper()
 	switch {

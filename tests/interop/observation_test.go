@@ -13,30 +13,29 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// observation is what can be seen after a step.
+// observation holds everything that is visible after a step.
 type observation struct {
-	// reply is what the answer means: got, refused, queued, released, kept, not held, renewed, not renewed,
-	// forced, free, left, deleted, or "-" without a question.
+	// reply is the meaning of the reply: got, refused, queued, released, kept, not held, renewed, not
+	// renewed, forced, free, left, deleted, or "-" for a step without a reply.
 	reply string
-	// lock is the key: its type, and its fields but the native one.
+	// lock is the key: its type, and its fields without the native one.
 	lock string
-	// leaseMS is what is left of the lease, to the next full second; unleased: it is
-	// renewed, or there is none.
+	// leaseMS is the rest of the lease, rounded up to seconds. unleased means that it is renewed, or that
+	// there is no lock.
 	leaseMS int64
 	watched bool
-	// token is the value of RFencedLock's key; 0: there is none.
+	// token is the value of RFencedLock's key, or 0.
 	token int64
-	// published are the messages that came, "channel message" each.
+	// published holds the received messages as "channel message".
 	published []string
-	// grants are the waiters that got the lock after the step, waiting those that still stand in line.
+	// grants lists the waiters that got the lock after the step; waiting lists those that still wait.
 	grants, waiting []string
 }
 
-// toleranceMS is how far two leases may be apart that are meant to be the same: the
-// step that looks comes later.
+// toleranceMS is the largest difference between leases that count as equal: reading takes time.
 const toleranceMS = 2_000
 
-// String is the observation as the golden file has it.
+// String returns the observation as it is in the golden file.
 func (o observation) String() string {
 	parts := []string{o.reply, o.lock}
 	switch {
@@ -93,7 +92,7 @@ func number(t *testing.T, text string) int64 {
 	return n
 }
 
-// look reads the lock and the token's key.
+// look reads the lock and the key of the token.
 func look(t *testing.T, c *testkit.Client, o *observation) {
 	t.Helper()
 	kind := c.Do("TYPE", key).Str
@@ -117,13 +116,13 @@ func look(t *testing.T, c *testkit.Client, o *observation) {
 	}
 }
 
-// heard returns the messages that an ear has got, and what reached it before mark did, which is published
-// last. Messages to waiters for an RReadWriteLock are left out, because these scripts do not know it.
+// heard returns the messages that an ear has got before mark, which it publishes last. Messages to waiters
+// for an RReadWriteLock are left out, because these scripts do not know it.
 func heard(t *testing.T, c, ear *testkit.Client, mark string) (messages []string) {
 	t.Helper()
 	require.Positive(t, c.Do("PUBLISH", "marks", mark).Int)
 	for {
-		v := ear.Receive().Elems // pmessage, pattern, channel, message
+		v := ear.Receive().Elems // the elements: pmessage, pattern, channel, message
 		require.Len(t, v, 4)
 		if v[3].Str == mark {
 			return messages
@@ -134,22 +133,23 @@ func heard(t *testing.T, c, ear *testkit.Client, mark string) (messages []string
 	}
 }
 
-// comparison is what has to be known of the steps before.
+// comparison holds the state that depends on earlier steps.
 type comparison struct {
 	kind kind
-	// bare: the scripts have taken the lock, so that its holder has no native token yet.
+	// bare means that the scripts have taken the lock, so that its holder has no native token yet.
 	bare bool
-	// doubt: a hold was given back while others remain. Redisson starts the lease anew then,
-	// with the length that this client used last; the native command does not touch it. Until
-	// the next lease begins they differ.
+	// doubt means that a hold was given back while others remain. Redisson then restarts the lease, with the
+	// length that this client used last; the native command does not change it. They differ until the next
+	// lease begins.
 	doubt bool
-	// token is the value of the token's key after the step before, natively.
+	// token is the native value of the token's key after the previous step.
 	token int64
 }
 
-// compare requires that native is what the scripts left, want, after st. Four things differ on purpose: the
-// lease after a hold was given back (see doubt), and the token of a re-entry. Redisson does not announce a
-// spin lock's release. It announces a fair lock's to the next in the queue only, by a channel of its own.
+// compare requires that native equals want, the observation of the scripts after st. Some differences are
+// intended: the lease after a hold was given back (see doubt), and the token of a re-entry. Redisson does not
+// announce a spin lock's release. It announces a fair lock's release only to the next waiter, on its own
+// channel.
 func (cmp *comparison) compare(t *testing.T, st step, want, native observation) {
 	t.Helper()
 	where := fmt.Sprintf("%s\nscripts: %s\nnative:  %s", st, want, native)
@@ -186,7 +186,7 @@ func (cmp *comparison) compare(t *testing.T, st step, want, native observation) 
 	}
 }
 
-// compareToken: RFencedLock counts re-entries, too; a native token belongs to the holder,
+// compareToken compares the tokens. RFencedLock also counts re-entries. A native token belongs to the holder
 // from its first hold to its last.
 func (cmp *comparison) compareToken(t *testing.T, where string, want, native observation) {
 	t.Helper()
@@ -200,5 +200,5 @@ func (cmp *comparison) compareToken(t *testing.T, where string, want, native obs
 	}
 }
 
-// soon bounds how long a test waits for what must happen.
+// soon is the longest time that a test waits for an event.
 const soon = time.Minute

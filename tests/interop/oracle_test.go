@@ -20,7 +20,7 @@ var (
 	seed   = flag.Uint64("seed", 0, "of the random sequences; 0: that of testkit.Seed")
 )
 
-// liveRounds is how many random sequences are played on both servers.
+// liveRounds is the number of random sequences that are played on both servers.
 const liveRounds = 40
 
 // play plays a whole sequence by the scripts.
@@ -34,7 +34,7 @@ func play(t *testing.T, r *testkit.Redis, s sequence) recording {
 	return story
 }
 
-// TestGoldenIsRedis: the golden file is what the installed Redis does.
+// TestGoldenIsRedis: the golden file agrees with the installed Redis.
 func TestGoldenIsRedis(t *testing.T) {
 	redis := testkit.StartRedis(t)
 	var stories []recording
@@ -72,7 +72,7 @@ func TestRandomSequences(t *testing.T) {
 	}
 }
 
-// format is the golden file.
+// format returns the text of the golden file.
 func format(stories []recording) string {
 	var b strings.Builder
 	b.WriteString("# What Redisson's locks leave on redis-server 7.4. Recorded, see doc.go.\n")

@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What an RReadWriteLock's scripts do, written anew from what they call and in which order. KEYS[1] is the
-// lock; a read hold's string is "{lock}:<owner>:rwlock_timeout:<i>". An acquisition replies nil, or the PTTL
-// of the lock.
+// The logic of an RReadWriteLock's scripts, written anew. KEYS[1] is the lock; a read hold's string is
+// "{lock}:<owner>:rwlock_timeout:<i>". An acquisition replies nil, or the PTTL of the lock.
 const (
 	readLock = `
 local mode = redis.call('hget', KEYS[1], 'mode')
@@ -129,7 +128,7 @@ func (rw *readWrite) script(want, text, owner string) {
 	require.Equal(rw.t, want, rw.Client.Do("EVAL", text, "1", key, "5000", owner).String())
 }
 
-// says runs a native command; "token" is any token.
+// says runs a native command and requires its reply; "token" is any token.
 func (rw *readWrite) says(want, command string) {
 	rw.t.Helper()
 	got := rw.Client.Do(strings.Fields(strings.ReplaceAll(command+" ", " K ", " "+key+" "))...)
@@ -140,7 +139,8 @@ func (rw *readWrite) says(want, command string) {
 	require.Equal(rw.t, want, got.String(), command)
 }
 
-// Native readers and writers, and Redisson's, keep each other out, in any order of arrival.
+// TestReadersAndWritersExcludeEachOther: native readers and writers exclude those of Redisson, in any order
+// of arrival.
 func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	rw := startReadWrite(t)
 	const none, busy = "$nil", "5000"
@@ -159,7 +159,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	rw.script("0", readUnlock, "r")
 	rw.script("0", readUnlock, "r")
 	rw.script(none, readUnlock, "r")
-	// Beside Redisson's field time is counted as by Redis. A native lease ends a millisecond before its key.
+	// Next to a field of Redisson, time counts as in Redis. A native lease ends a millisecond before its key.
 	rw.script("4999", writeLock, "w")
 	rw.says("$nil", "LOCK K x")
 	rw.says("1", "UNLOCK K n")
@@ -195,7 +195,8 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	rw.says("0", "DBSIZE")
 }
 
-// A native reader that becomes a writer, and one again, as Redisson's scripts see it.
+// TestUpAndDownBesideScripts: Redisson's scripts see a native reader that becomes a writer, and a reader
+// again.
 func TestUpAndDownBesideScripts(t *testing.T) {
 	rw := startReadWrite(t)
 	rw.says("token", "LOCK K n SHARED PX 5000")
@@ -211,7 +212,7 @@ func TestUpAndDownBesideScripts(t *testing.T) {
 	rw.says("0", "DBSIZE")
 }
 
-// The lease of a native reader is its own, whatever Redisson's readers beside it reckon.
+// TestLeasesBesideScripts: the lease of a native reader does not depend on Redisson's readers beside it.
 func TestLeasesBesideScripts(t *testing.T) {
 	rw := startReadWrite(t)
 	rw.says("token", "LOCK K n SHARED PX 60000")
@@ -235,7 +236,8 @@ func TestLeasesBesideScripts(t *testing.T) {
 	rw.says("0", "DBSIZE")
 }
 
-// Native waiters have their turn when the scripts let go, and Redisson's waiters hear of native releases.
+// TestWaitersOfBothKinds: native waiters get their turn when the scripts release the lock, and Redisson's
+// waiters get messages of native releases.
 func TestWaitersOfBothKinds(t *testing.T) {
 	rw := startReadWrite(t)
 	rw.script("$nil", readLock, "r")
@@ -248,7 +250,7 @@ func TestWaitersOfBothKinds(t *testing.T) {
 	ear.Do("SUBSCRIBE", "redisson_rwlock:{"+key+"}")
 	rw.says("token", "LOCK K x SHARED PX 5000")
 	rw.says("0", "UNLOCK K x")
-	require.Equal(t, "1", ear.Receive().Elems[2].Str) // the readers may come
+	require.Equal(t, "1", ear.Receive().Elems[2].Str) // the message that lets the readers try
 	rw.says("1", "UNLOCK K x")
 	require.Equal(t, "0", ear.Receive().Elems[2].Str)
 	rw.says("token", "LOCK K x")

@@ -22,24 +22,24 @@ import (
 var scripts embed.FS
 
 const (
-	// latchMS is how long a release is remembered, for the case that its request is sent twice.
+	// latchMS is how long a release is remembered, in case its request is sent twice.
 	latchMS = 16_000
-	// unlocked is what a release publishes.
+	// unlocked is the message of a release.
 	unlocked = "0"
 )
 
-// redisson plays steps as its clients do, on a real Redis. It stands for all of them, and keeps what they
-// keep: the leases that they asked for last, who is renewed, who waits, and their clocks.
+// redisson plays steps as Redisson's clients do, on a real Redis. It represents all clients, and stores their
+// state: the leases that they last asked for, which of them renew, which of them wait, and their clocks.
 type redisson struct {
 	*testkit.Client
 
 	t       *testing.T
 	kind    kind
-	ear     *testkit.Client // hears everything that is published
+	ear     *testkit.Client // subscribed to everything
 	nowMS   int64
 	leaseMS map[string]int64
-	watched map[string]int64 // when the lease is renewed next
-	waits   map[string]int64 // the lease that a waiter wants
+	watched map[string]int64 // the time of the next renewal
+	waits   map[string]int64 // the lease that a waiter asks for
 	marks   int
 }
 
@@ -76,7 +76,7 @@ func (rd *redisson) eval(script string, keys []string, args ...any) resp.Value {
 	return v
 }
 
-// do plays one step and looks at what it left.
+// do plays a step and returns the observation after it.
 func (rd *redisson) do(st step) observation {
 	rd.t.Helper()
 	o := observation{reply: rd.play(st)}
@@ -84,7 +84,7 @@ func (rd *redisson) do(st step) observation {
 	look(rd.t, rd.Client, &o)
 	for owner := range rd.watched {
 		if strings.Contains(o.lock, " "+owner+"=") {
-			o.watched, o.leaseMS = true, 0 // when it was renewed last is of no account
+			o.watched, o.leaseMS = true, 0 // the time of the last renewal does not matter
 		}
 	}
 	for _, v := range rd.Do("LRANGE", queueKey, "0", "-1").Elems {
@@ -198,7 +198,7 @@ func (rd *redisson) release(owner string) string {
 	return reply
 }
 
-// elapse lets time pass: leases get shorter, watchdogs renew, and what ends is gone.
+// elapse lets time pass: leases get shorter, watchdogs renew, and ended leases are removed.
 func (rd *redisson) elapse(ms int64) {
 	rd.t.Helper()
 	for end := rd.nowMS + ms; rd.nowMS < end; {
@@ -222,8 +222,8 @@ func (rd *redisson) elapse(ms int64) {
 	}
 }
 
-// shorten makes the lease end in so many ms. What is left of it after a step of the sequence is either
-// nothing, give or take what the test needed, or seconds.
+// shorten makes the lease end after ms milliseconds, or at once if that is at most toleranceMS. So after a
+// step of the sequence either nothing is left of it, or seconds.
 func shorten(t *testing.T, c *testkit.Client, ms int64) {
 	t.Helper()
 	if ms > toleranceMS {
@@ -234,7 +234,7 @@ func shorten(t *testing.T, c *testkit.Client, ms int64) {
 	eventually(t, func() bool { return c.Do("EXISTS", key).Int == 0 }, "the lease should end")
 }
 
-// wake is what waiters do when they hear of a release or their time to look again has come: they try.
+// wake does what waiters do after a message of a release, or when it is time to look again: they try.
 func (rd *redisson) wake() (grants []string) {
 	rd.t.Helper()
 	for {
@@ -245,7 +245,7 @@ func (rd *redisson) wake() (grants []string) {
 		if head.IsNull() {
 			return grants
 		}
-		for _, owner := range sorted(rd.waits) { // in no order: only the head may get it
+		for _, owner := range sorted(rd.waits) { // the order does not matter: only the head can get it
 			if got := rd.acquire(owner, rd.waits[owner], true) == "got"; got {
 				require.Equal(rd.t, head.Str, owner)
 				grants = append(grants, owner)

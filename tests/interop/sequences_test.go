@@ -162,10 +162,10 @@ var byHand = []struct {
 		release a`},
 }
 
-// randoms are the seeds of the random stories in the golden file.
+// randoms is the number of random stories in the golden file; their seeds count from 0.
 const randoms = 24
 
-// sequences are all stories of the golden file.
+// sequences returns all stories of the golden file.
 func sequences(t *testing.T) []sequence {
 	t.Helper()
 	var list []sequence

@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// key is the lock that every sequence is about. It has no brace, so Redisson writes
-// its companions as name:{key}.
+// key is the lock of every sequence. It has no brace, so Redisson's companions have the name name:{key}.
 const key = "door"
 
 // The companions of the lock.
@@ -25,10 +24,10 @@ const (
 	latchPrefix = "redisson_unlock_latch:{" + key + "}:"
 )
 
-// watchdogMS is the lease of a lock that is renewed, on both sides.
+// watchdogMS is the lease of a renewed lock, on both sides.
 const watchdogMS = 30_000
 
-// kind is the kind of lock on Redisson's side.
+// kind is a kind of lock of Redisson.
 type kind string
 
 const (
@@ -38,7 +37,7 @@ const (
 	fair   kind = "RFairLock"
 )
 
-// step is one thing that happens to the lock:
+// step is an event in the life of the lock:
 //
 //	acquire OWNER MS   try to take it, with a lease of its own
 //	watch OWNER        try to take it, with a lease that is renewed
@@ -65,7 +64,7 @@ func (st step) String() string {
 	return text
 }
 
-// sequence is a lock's story.
+// sequence is the story of a lock.
 type sequence struct {
 	name  string
 	kind  kind
@@ -95,8 +94,8 @@ func parseSteps(t *testing.T, text string) []step {
 }
 
 // randomSequence returns a random sequence. Every time in it is a multiple of 5 seconds, so that two leases
-// are either the same or far apart. Either all leases are renewed or none is: who asks for a lease after a
-// watchdog has begun gets what the client's library makes of it, which no script decides.
+// are either equal or far apart. Either all leases are renewed or no lease is. If a client asks for a lease
+// after a watchdog has begun, the client's library decides what happens, and no script.
 func randomSequence(seed uint64, k kind) sequence {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	s := sequence{name: fmt.Sprintf("random %d", seed), kind: k}
@@ -117,7 +116,7 @@ func randomSequence(seed uint64, k kind) sequence {
 		case "elapse":
 			st.ms = 5_000 * (1 + rnd.Int64N(7))
 		}
-		if st.verb == "elapse" && acquire[0] == "acquire" { // see compare: what is left of the lease must be known
+		if st.verb == "elapse" && acquire[0] == "acquire" { // the rest of the lease must be known: see compare
 			for _, owner := range slices.Sorted(maps.Keys(doubt)) {
 				s.steps = append(s.steps, step{verb: "renew", owner: owner, ms: 20_000})
 			}
@@ -131,5 +130,5 @@ func randomSequence(seed uint64, k kind) sequence {
 	return s
 }
 
-// dedent takes away the tabs that a text in Go source is indented by.
+// dedent removes the tabs by which a text in Go source is indented.
 func dedent(text string) string { return strings.ReplaceAll(text, "\t", "") }

@@ -11,30 +11,30 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// errUndecided says that the checker neither found an order nor showed that there is none.
+// errUndecided means that the checker neither found an order nor showed that none exists.
 var errUndecided = errors.New("the checker came to no result")
 
-// checkPatience is how long the checker may look for an order. It needs milliseconds; if it has not found
-// one, nor shown that there is none, by then, the history is undecided. A run may have at most a few of these
-// in a hundred: what many operations of unknown outcome at one moment allow is too much to try.
+// checkPatience is how long the checker may search for an order. It usually needs milliseconds. If it has no
+// result by then, the history is undecided. In a run at most a few of a hundred histories may be: many
+// operations of unknown outcome at one moment allow too many orders to try.
 const checkPatience = 10 * time.Second
 
-// explainPatience is how long it may look for the longest order of a history that has none.
+// explainPatience is how long the checker may search for the longest order of a wrong history.
 const explainPatience = 5 * time.Second
 
-// violation is a history that no lock could have produced.
+// violation is a history that no correct lock could have produced.
 type violation struct {
 	world *world
 	model porcupine.Model
 	ops   []porcupine.Operation
-	text  string // what explain found out
+	text  string // the result of explain
 }
 
 func (v *violation) Error() string {
 	return fmt.Sprintf("%s: not a lock's history.\n%s", v.world, v.text)
 }
 
-// check lets a world happen and holds its history against the model.
+// check plays a world and checks its history with the model.
 func check(w *world) error {
 	w.live()
 	if w.err != nil {
@@ -54,7 +54,7 @@ func check(w *world) error {
 	return &violation{world: w, model: m, ops: ops}
 }
 
-// explain finds out what is wrong with the history: it takes seconds.
+// explain describes what is wrong with the history. It takes seconds.
 func (v *violation) explain(pictures bool) {
 	small := shrinkHistory(v.model, v.ops)
 	_, info := porcupine.CheckOperationsVerbose(v.model, small.ops, explainPatience)
@@ -65,7 +65,7 @@ func (v *violation) explain(pictures bool) {
 	}
 }
 
-// explain tells how far the longest order gets, and what could not come next.
+// explain describes the longest possible order, and the operations that could not come next.
 func explain(m porcupine.Model, ops []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	var longest []porcupine.Operation
 	for _, partial := range info.PartialLinearizationsOperations()[0] {
@@ -99,7 +99,7 @@ func explain(m porcupine.Model, ops []porcupine.Operation, info porcupine.Linear
 	return b.String()
 }
 
-// picture draws the history beside the other temporary files and says where.
+// picture draws the history into a temporary file and returns its path.
 func picture(m porcupine.Model, info porcupine.LinearizationInfo, seed uint64) string {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("linearizability-%d.html", seed))
 	if err := porcupine.VisualizePath(m, info, path); err != nil {

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// client is one goroutine that does random things to the locks, one after the other, as an owner of its own,
-// and now and then in the name of another.
+// client is a goroutine that does random operations on the locks, one after the other. It acts as its own
+// owner, and sometimes as another owner.
 type client struct {
 	world  *world
 	random *rand.Rand
 	owner  int
 	conn   *connection
-	// attacher is the connection that has attached the owner, if the client attaches it. It is like that of
-	// a program that acquires through a pool, and keeps one connection for being alive.
+	// attacher is the connection that has attached the owner, if the client attaches it. A program that
+	// acquires through a pool also keeps one connection only to stay alive.
 	attacher *connection
 	attaches bool
-	attached bool // it does so now
-	// held are the tokens of the locks that the client believes it holds.
+	attached bool // it has attached the owner now
+	// held holds the tokens of the locks that the client believes to hold.
 	held map[int]int64
 }
 
-// live does so many operations and leaves.
+// live does the given number of operations and ends.
 func (c *client) live(operations int) {
 	for range operations {
 		if c.world.failed() {
@@ -80,10 +80,10 @@ func (c *client) keepAttached() {
 	}
 }
 
-// do carries an operation out and writes it down.
+// do runs an operation and records it.
 func (c *client) do(op *operation) { c.doOver(&c.conn, op) }
 
-// doOver is do over one of the client's connections.
+// doOver is do on one of the client's connections.
 func (c *client) doOver(over **connection, op *operation) {
 	w, conn := c.world, *over
 	op.conn = conn.number
@@ -124,7 +124,7 @@ func (c *client) doOver(over **connection, op *operation) {
 	c.remember(op)
 }
 
-// leaveLater ends the connection at some time, most likely while its command waits.
+// leaveLater closes the connection at a random time, most likely while its command waits.
 func (c *client) leaveLater(conn *connection) {
 	afterMS, abruptly := int64(c.random.IntN(int(c.world.pace.longWaitMS))), c.random.IntN(2) == 0
 	c.world.group.Go(func() {
@@ -133,7 +133,7 @@ func (c *client) leaveLater(conn *connection) {
 	})
 }
 
-// remember records what the client now believes.
+// remember updates what the client believes.
 func (c *client) remember(op *operation) {
 	if op.owner != c.owner || op.refused || op.deadlock {
 		return
@@ -154,7 +154,7 @@ func (c *client) remember(op *operation) {
 	}
 }
 
-// choose picks what to do next; nil: nothing, time has passed.
+// choose returns the next operation, or nil if the client has only waited.
 func (c *client) choose() *operation {
 	op := c.chooseAlone()
 	if op == nil || !c.world.shares {
@@ -169,16 +169,16 @@ func (c *client) choose() *operation {
 	return op
 }
 
-// chooseAlone is choose without the words for those who share.
+// chooseAlone is choose without the options for shared locks.
 func (c *client) chooseAlone() *operation {
 	if len(c.held) > 0 && c.random.IntN(100) < 75 {
 		return c.chooseHolding()
 	}
 	key, owner, lease, wait, w := c.random.IntN(maxKeys), c.owner, c.lease(), c.wait(), c.world
 	if c.random.IntN(12) == 0 {
-		// One connection then acts for two owners. It might keep a lock of one alive while it waits without
-		// limit for the other. Then there could be a cycle that no owner is part of, and that no server could
-		// see.
+		// One connection then acts for two owners. It might keep a lock of one owner alive while it waits
+		// without limit for the other. That could make a cycle that no owner is part of, and that no server
+		// could detect.
 		owner, lease, wait = c.otherOwner(), max(lease, 1), max(wait, 1)
 	}
 	switch n := c.random.IntN(100); {
@@ -209,7 +209,7 @@ func (c *client) chooseAlone() *operation {
 	return nil
 }
 
-// chooseHolding is choose for a client that holds something.
+// chooseHolding is choose for a client that holds a lock.
 func (c *client) chooseHolding() *operation {
 	key := c.anyHeld()
 	token := int64(0)
@@ -233,7 +233,7 @@ func (c *client) chooseHolding() *operation {
 		return &operation{kind: ttl, keys: []int{key}}
 	case n < 84:
 		return &operation{kind: c.view(), keys: []int{key}}
-	case n < 88: // a pause past any lease: only a watchdog keeps the lock
+	case n < 88: // a pause longer than any lease: only a watchdog keeps the lock
 		c.world.time.sleep(c.world.pace.watchdogMS+int64(c.random.IntN(int(c.world.pace.watchdogMS))), c.world.stop)
 		return nil
 	}
@@ -241,7 +241,7 @@ func (c *client) chooseHolding() *operation {
 	return nil
 }
 
-// view is one of the ways to see who holds a lock.
+// view returns one of the operations that show the holder of a lock.
 func (c *client) view() kind {
 	if c.random.IntN(2) == 0 {
 		return look
@@ -249,8 +249,8 @@ func (c *client) view() kind {
 	return inform
 }
 
-// anyHeld is one of the locks that the client believes it holds, chosen by its own
-// chance and not by the map's.
+// anyHeld returns one of the locks that the client believes to hold. Its own random numbers choose it, and
+// not the order of the map.
 func (c *client) anyHeld() int {
 	n := c.random.IntN(len(c.held))
 	for k := range maxKeys {
@@ -271,7 +271,7 @@ func (c *client) several() []int {
 // otherOwner returns an owner that most likely does not hold the lock.
 func (c *client) otherOwner() int { return 1 + c.random.IntN(c.world.pace.clients) }
 
-// lease is a time for PX; 0: the watchdog.
+// lease returns a time for PX, or 0 for the watchdog.
 func (c *client) lease() int64 {
 	if c.random.IntN(4) == 0 {
 		return 0
@@ -279,7 +279,7 @@ func (c *client) lease() int64 {
 	return 1 + int64(c.random.IntN(int(c.world.pace.longLeaseMS)))
 }
 
-// wait is a time for WAIT; 0: without limit.
+// wait returns a time for WAIT; 0 means no limit.
 func (c *client) wait() int64 {
 	if c.random.IntN(3) == 0 {
 		return 0

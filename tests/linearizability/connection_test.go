@@ -14,22 +14,22 @@ import (
 	"lockserver/internal/resp"
 )
 
-// patience is how long anything may take on a busy machine before it counts as never.
+// patience is the time after which something counts as hanging, on a busy machine.
 const patience = time.Minute
 
-// errSilent is a reply that does not come on a connection that lives.
+// errSilent is the error for a missing reply on a living connection.
 var errSilent = errors.New("no reply")
 
-// connection is a client's connection; its number stands for it in the history.
+// connection is a connection of a client; its number represents it in the history.
 type connection struct {
 	number int
 	conn   net.Conn
 	in     *bufio.Reader
-	id     string // the server's
+	id     string // the id that the server gave it
 
 	mu           sync.Mutex
-	ending, gone moment        // zero as long as it has not
-	ended        chan struct{} // closed once gone is known
+	ending, gone moment        // the start and the end of its end; zero before
+	ended        chan struct{} // closed when gone is set
 }
 
 // open connects and asks for the connection's id.
@@ -51,7 +51,7 @@ func (w *world) open() (*connection, error) {
 	return c, nil
 }
 
-// call sends a command and returns its reply; errSilent if none comes in time.
+// call sends a command and returns its reply, or errSilent if none comes in time.
 func (c *connection) call(words ...string) (resp.Value, error) {
 	args := make([][]byte, len(words))
 	for i, word := range words {
@@ -70,9 +70,8 @@ func (c *connection) call(words ...string) (resp.Value, error) {
 	return v, err
 }
 
-// end makes a connection end, by how, and waits until the server has noticed it; only the
-// first call does anything. On a manual clock no time passes meanwhile, so that it is known
-// exactly when the connection ended.
+// end ends a connection by calling how, and waits until the server has noticed it. Only the first call has an
+// effect. A manual clock stands still meanwhile, so that it is known exactly when the connection ended.
 func (w *world) end(c *connection, how func()) {
 	w.time.hold.RLock()
 	defer w.time.hold.RUnlock()
@@ -96,7 +95,7 @@ func (w *world) end(c *connection, how func()) {
 	}
 }
 
-// awaitGone waits until the server has done all that it does when a connection ends.
+// awaitGone waits until the server has done all its work for the end of a connection.
 func (w *world) awaitGone(c *connection) error {
 	w.adminMu.Lock()
 	defer w.adminMu.Unlock()
@@ -112,10 +111,10 @@ func (w *world) awaitGone(c *connection) error {
 			return fmt.Errorf("connection %s has ended and is still listed: %s", c.id, v.Str)
 		}
 	}
-	// A connection that CLIENT KILL ends is off the list before its owner has found it shut. An event
-	// loop has when it has answered a request that came later; a goroutine is waiting to run, and
-	// nothing outside shows when it has. A round that was late itself does not count: a process that has to
-	// wait for a processor may keep the goroutine waiting as well.
+	// CLIENT KILL removes a connection from the list before the goroutine or loop of that connection has
+	// noticed it. An event loop has noticed it when it has answered a later request. A goroutine may still
+	// wait to run, and nothing outside shows when it has. A round that was late itself does not count: if
+	// this process waits for a processor, the goroutine may wait as well.
 	for calm, rounds := 0, 0; calm < 3 && rounds < mostRounds; rounds++ {
 		asleep := time.Now()
 		time.Sleep(pause)
@@ -131,13 +130,13 @@ func (w *world) awaitGone(c *connection) error {
 	return nil
 }
 
-// pause is a third of the time that the owner of a killed connection gets to find that out.
+// pause is a third of the time that the goroutine of a killed connection gets to notice it.
 const pause = 2 * time.Millisecond
 
-// mostRounds is how often it gets that time on a machine where most rounds are late.
+// mostRounds is the largest number of pauses on a machine where most of them are late.
 const mostRounds = 12
 
-// hangUp ends a connection from the client's side; abruptly, over TCP, with a reset.
+// hangUp closes a connection from the client's side. abruptly closes a TCP connection by a reset.
 func (w *world) hangUp(c *connection, abruptly bool) {
 	w.end(c, func() {
 		if tcp, ok := c.conn.(*net.TCPConn); ok && abruptly {
@@ -167,7 +166,7 @@ func (w *world) unblock(c *connection) {
 	}
 }
 
-// situation is what the server says of itself, for a report.
+// situation returns the server's INFO about itself, for a report.
 func (w *world) situation() string {
 	w.adminMu.Lock()
 	defer w.adminMu.Unlock()
@@ -192,7 +191,7 @@ func (w *world) situation() string {
 	return b.String()
 }
 
-// life is what is known of the connection's end, once the history is over.
+// life returns what is known about the connection's end, after the history is over.
 func (c *connection) life() life {
 	c.mu.Lock()
 	defer c.mu.Unlock()

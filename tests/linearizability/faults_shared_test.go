@@ -2,7 +2,7 @@ package linearizability
 
 import "lockserver/internal/plant"
 
-// shareFaults are those of locks that are shared, of ONCE, and of owners that outlive connections.
+// shareFaults are faults of shared locks, of ONCE, and of owners that outlive connections.
 var shareFaults = []plant.Fault{
 	plant.New("a reader passes a waiting writer", plant.Insert("share-free", `if l.shared {
 		return free, nil

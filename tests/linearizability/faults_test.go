@@ -2,8 +2,8 @@ package linearizability
 
 import "lockserver/internal/plant"
 
-// faults are all that are tried. Each must break the lock only now and then, or only for one of its promises,
-// so that it says something that it is found.
+// faults are all planted faults. Each must break the lock only sometimes, or only one of its promises, so
+// that finding it is an achievement.
 var faults = []plant.Fault{
 	plant.New("UNLOCK skips the owner check", plant.Insert("unlock-owner", `if held.taken && held.holds == 0 {
 		remove(c, key, edit, false)
@@ -59,7 +59,7 @@ var faults = []plant.Fault{
 	plant.New("RENEW skips the owner check", plant.Insert("renew-owner", `if held.taken {
 		held.holds, r.token = 1, 0
 	}`)),
-	// Without WAIT: one that waits would try again for what it took itself, for ever.
+	// Only without WAIT: a waiting MLOCK would try again for ever for the keys that it took itself.
 	plant.New("MLOCK keeps what it can get", plant.Insert("mlock-all", `for _, key := range l.keys {
 		if all || l.waits {
 			break

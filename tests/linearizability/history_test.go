@@ -20,19 +20,19 @@ var (
 	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: a second")
 )
 
-// atHand is how long histories are made when no flag says how long.
+// atHand is how long histories are made without a flag.
 const atHand = time.Second
 
-// realWorlds is how many worlds with the machine's clock there are at a time. They wait, most of the time; so
-// do those with a manual clock; a long run can have more of these.
+// realWorlds is the number of worlds on the machine's clock that run at the same time. They wait most of the
+// time, and so do those on a manual clock. A long run can have more of the latter.
 const realWorlds = 16
 
-// mostStall is how long the process may not have run before a history that seems to be wrong is thrown away.
-// Timers were late because everything was, and what a killed connection leaves behind was not cleared up in
-// time. The model allows for more than that.
+// mostStall is the longest time without running after which a seemingly wrong history is still believed.
+// Otherwise it is thrown away: all timers were late, and the rest of a killed connection was not cleaned up
+// in time. The model allows for longer delays than this.
 const mostStall = 100 * time.Millisecond
 
-// TestHistories makes histories of random clients and checks each.
+// TestHistories plays histories of random clients and checks each.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	run := atHand
@@ -45,7 +45,7 @@ func TestHistories(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	s := &search{pictures: true}
-	for again := range uint64(mostRuns) { // a busy machine makes few histories in the time of one run
+	for again := range uint64(mostRuns) { // a busy machine plays few histories in the time of one run
 		ctx, cancel := context.WithTimeout(t.Context(), run)
 		s.run(ctx, seed+again*seedsOfARun)
 		cancel()
@@ -60,14 +60,14 @@ func TestHistories(t *testing.T) {
 	require.Empty(t, s.missing(), "it never happened")
 }
 
-// mostRuns is how often histories are made for the time of a run until everything in met has happened;
-// seedsOfARun is more than one run can use.
+// mostRuns is how often histories are played for the time of a run, until everything in met has happened.
+// seedsOfARun is more than a run can use.
 const (
 	mostRuns    = 20
 	seedsOfARun = 1_000_000
 )
 
-// missing returns what of met has not happened.
+// missing returns the entries of met that have not happened.
 func (s *search) missing() (list []string) {
 	for _, what := range met {
 		if s.counts[what] == 0 {
@@ -77,7 +77,7 @@ func (s *search) missing() (list []string) {
 	return list
 }
 
-// met is what must have happened in a run, so that it says something.
+// met lists outcomes that must happen in a run. Without them it would prove little.
 var met = []string{"lock shared: token", "lock shared: nil", "lock shared wait: token", "lock shared wait: nil", "lock once: token",
 	"lock shared once: token", "mlock shared: token", "unlock shared: 1", "unlock shared: 0", "unlock shared: nil", "look: tokens",
 	"info: tokens", "info: token, waiters", "info: nil", "attach", "detach", "lock: token", "lock: nil", "lock wait: token", "lock wait: nil", "lock wait: deadlock", "lock wait: unblocked",
@@ -85,25 +85,24 @@ var met = []string{"lock shared: token", "lock shared: nil", "lock shared wait: 
 	"unlock: 1", "unlock: 0", "unlock: nil", "munlock", "renew: 1", "renew: 0", "del: 1", "force: 1", "flushall",
 	"look: token", "look: nil", "pttl: ms", "pttl: -2"}
 
-// search makes worlds until it is stopped, or until one is wrong.
+// search plays worlds until it is stopped, or until a world is wrong.
 type search struct {
 	pictures bool
-	// found is called with the first history that is no lock's, if it is set; the
-	// search goes on if it returns.
+	// found, if set, is called with the first wrong history. If it returns, the search goes on.
 	found func(v *violation, after time.Duration)
 
 	mu         sync.Mutex
 	worlds     int
-	stalled    int // thrown away
-	undecided  int // the checker ran out of time
+	stalled    int // histories that were thrown away
+	undecided  int // histories for which the checker ran out of time
 	operations int
-	lived      time.Duration // of the servers' time
-	slowest    time.Duration // the longest that the checker took for one history
+	lived      time.Duration // sum of the servers' times
+	slowest    time.Duration // the longest time of the checker for one history
 	counts     map[string]int
 	err        error
 }
 
-// run looks at one world after the other, several at a time, until ctx ends or an error is found.
+// run checks one world after the other, several at a time, until ctx ends or a fault is found.
 func (s *search) run(ctx context.Context, seed uint64) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -153,7 +152,7 @@ func (s *search) run(ctx context.Context, seed uint64) {
 	all.Wait()
 }
 
-// look makes one world and checks it.
+// look plays one world and checks it.
 func (s *search) look(seed uint64) error {
 	w, err := newWorld(seed)
 	if err != nil {

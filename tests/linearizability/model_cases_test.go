@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The model itself, by histories with a plain verdict. Times are milliseconds; the watchdog's lease is 90.
+// Tests of the model itself, with histories that are clearly right or wrong. Times are in milliseconds; the
+// watchdog's lease is 90.
 
-// at is an operation between two times that was answered.
+// at is an answered operation between two times.
 func at(from, to int64, op operation) operation {
 	op.call, op.ret = moment{from * 1e6, from}, moment{to*1e6 + 500_000, to}
 	if op.conn == 0 {
@@ -22,17 +23,17 @@ func at(from, to int64, op operation) operation {
 	return op
 }
 
-// locked is a LOCK that was granted; px 0: with the watchdog.
+// locked is a granted LOCK; px 0 means with the watchdog.
 func locked(from, to int64, owner int, px, token int64) operation {
 	return at(from, to, operation{kind: acquire, owner: owner, leaseMS: px, waitMS: noWait, values: []int64{token}})
 }
 
-// refused is a LOCK without WAIT that was answered nil.
+// refused is a LOCK without WAIT and with the reply nil.
 func refused(from, to int64, owner int) operation {
 	return at(from, to, operation{kind: acquire, owner: owner, leaseMS: 50, waitMS: noWait, refused: true})
 }
 
-// gaveUp is a LOCK WAIT that was answered nil.
+// gaveUp is a LOCK WAIT with the reply nil.
 func gaveUp(from, to int64, owner int, wait int64) operation {
 	return at(from, to, operation{kind: acquire, owner: owner, leaseMS: 50, waitMS: wait, refused: true})
 }
@@ -47,7 +48,7 @@ func renewed(from, to int64, owner int, px, reply int64) operation {
 	return at(from, to, operation{kind: renew, owner: owner, leaseMS: px, values: []int64{reply}})
 }
 
-// looked is an HGETALL that showed a holder.
+// looked is an HGETALL that shows a holder.
 func looked(from, to int64, owner int, holds, token int64) operation {
 	return at(from, to, operation{kind: look, holders: []seenHolder{{owner: owner, holds: holds, exclusive: holds, token: token}}})
 }
@@ -57,13 +58,13 @@ func left(from, to, reply int64) operation {
 	return at(from, to, operation{kind: ttl, values: []int64{reply}})
 }
 
-// on is the same over another connection.
+// on is the same operation over another connection.
 func on(conn int, op operation) operation {
 	op.conn = conn
 	return op
 }
 
-// of is the same with other keys.
+// of is the same operation with other keys.
 func of(op operation, values []int64, keys ...int) operation {
 	op.keys = keys
 	if op.values != nil {
@@ -72,19 +73,19 @@ func of(op operation, values []int64, keys ...int) operation {
 	return op
 }
 
-// cut is the same with nothing answered.
+// cut is the same operation without a reply.
 func cut(op operation) operation {
 	op.unknown, op.values = true, nil
 	return op
 }
 
-// waits is the same with WAIT.
+// waits is the same operation with WAIT.
 func waits(op operation, ms int64) operation {
 	op.waitMS = ms
 	return op
 }
 
-// shared is the same with SHARED, once with ONCE.
+// shared is the same operation with SHARED, once the same with ONCE.
 func shared(op operation) operation {
 	op.shared = true
 	return op
@@ -150,7 +151,7 @@ func TestModel(t *testing.T) {
 		{"renewed by another client", false, []operation{locked(0, 0, 1, 50, 7), renewed(10, 10, 2, 50, 1)}},
 		{"the holder's renewal refused", false, []operation{locked(0, 0, 1, 50, 7), renewed(10, 10, 1, 50, 0)}},
 
-		// Connection 2 is there until 200 and gone from 210 on, connection 1 stays.
+		// Connection 2 lives until 200 and is gone from 210 on; connection 1 stays.
 		{"the watchdog keeps it", true, []operation{on(2, locked(0, 0, 1, 0, 7)), refused(199, 199, 2)}},
 		{"the watchdog does not", false, []operation{on(2, locked(0, 0, 1, 0, 7)), locked(199, 199, 2, 50, 8)}},
 		{"free a lease after the connection", true, []operation{on(2, locked(0, 0, 1, 0, 7)), locked(260, 260, 2, 50, 8)}},
@@ -203,7 +204,7 @@ func TestModel(t *testing.T) {
 		{"once, and counted", false, []operation{locked(0, 0, 1, 50, 7), once(locked(1, 1, 1, 50, 7)), unlocked(2, 2, 1, 0, 0)}},
 		{"once of each kind", true, []operation{once(locked(0, 0, 1, 50, 7)), once(shared(locked(1, 1, 1, 50, 7))), unlocked(2, 2, 1, 0, 0)}},
 
-		// Connection 3 is there until 400 and gone from 410 on.
+		// Connection 3 lives until 400 and is gone from 410 on.
 		{"attached keeps it", true, []operation{on(2, locked(0, 0, 1, 0, 7)), attachedBy(1, 1, 3, 1), refused(399, 399, 2), locked(500, 500, 2, 50, 8)}},
 		{"attached does not", false, []operation{on(2, locked(0, 0, 1, 0, 7)), attachedBy(1, 1, 3, 1), locked(310, 310, 2, 50, 8)}},
 		{"attached to another", true, []operation{on(2, locked(0, 0, 1, 0, 7)), attachedBy(1, 1, 3, 2), locked(310, 310, 2, 50, 8)}},
@@ -244,7 +245,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// A key that an MLOCK waits for is kept for it, but only while it waits.
+// TestModelExcusesWhatAnMLOCKWaitsFor: a key is kept for an MLOCK that waits for it, but only while it waits.
 func TestModelExcusesWhatAnMLOCKWaitsFor(t *testing.T) {
 	held := locked(0, 0, 1, 90, 7)
 	waiting := of(gaveUp(5, 45, 2, 40), nil, 0, 1)
@@ -272,8 +273,8 @@ func TestModelExcusesWhatAnMLOCKWaitsFor(t *testing.T) {
 	}
 }
 
-// An operation that waited until the clock showed some time cannot have ended before
-// the clock began to move there.
+// TestWindowOfAManualClock: if an operation waited until the clock showed some time, it cannot have ended
+// before the clock began to move there.
 func TestWindowOfAManualClock(t *testing.T) {
 	tl := newTimeline(true)
 	tl.steps = []moment{{100, 0}, {200, 3}, {300, 3}, {400, 9}}
@@ -284,8 +285,8 @@ func TestWindowOfAManualClock(t *testing.T) {
 	require.EqualValues(t, 7e6, tl.earliestNS(7))
 }
 
-// A waiter that was seen in a queue is passed by no later client, except by one that holds a part of the lock
-// already.
+// TestModelOfAQueue: no later client passes a waiter that was seen in a queue, except an owner that already
+// has a part of the lock.
 func TestModelOfAQueue(t *testing.T) {
 	reader := on(2, shared(locked(0, 0, 1, 90, 7)))
 	writer := on(3, waits(locked(1, 30, 2, 50, 9), 100))
@@ -320,7 +321,8 @@ func TestModelOfAQueue(t *testing.T) {
 	}
 }
 
-// A reader is refused beside another only while an exclusive waiter is in the queue.
+// TestModelExcusesWhoStandsBehindAWriter: a reader is refused beside another reader only while an exclusive
+// waiter is in the queue.
 func TestModelExcusesWhoStandsBehindAWriter(t *testing.T) {
 	held := shared(locked(0, 0, 1, 90, 7))
 	for name, c := range map[string]struct {

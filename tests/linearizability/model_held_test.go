@@ -2,9 +2,9 @@ package linearizability
 
 import "slices"
 
-// What the model does to locks that are held.
+// The operations of the model on held locks.
 
-// release is UNLOCK and MUNLOCK.
+// release models UNLOCK and MUNLOCK.
 func (m *model) release(after []state, s state, op *operation) []state {
 	for i, k := range op.keys {
 		h := s.find(k, op.owner)
@@ -13,7 +13,7 @@ func (m *model) release(after []state, s state, op *operation) []state {
 			switch isIt := op.token >= h.tokenLow && op.token <= h.tokenHigh; {
 			case !isIt:
 				mine = false
-			case op.unknown && h.tokenLow != h.tokenHigh: // it may be another
+			case op.unknown && h.tokenLow != h.tokenHigh: // it may be another token
 			case !op.unknown && op.values[i] == none && h.tokenLow != h.tokenHigh:
 				mine = false
 			default:
@@ -33,7 +33,7 @@ func (m *model) release(after []state, s state, op *operation) []state {
 	return append(after, s)
 }
 
-// giveBack ends one hold of a kind, and says whether it was the owner's last of either.
+// giveBack ends one hold of a kind, and reports whether it was the owner's last hold.
 func (s *state) giveBack(key int, h *holding, shared bool) (last bool) {
 	of := &h.exclusive
 	if shared {
@@ -48,7 +48,7 @@ func (s *state) giveBack(key int, h *holding, shared bool) (last bool) {
 	return last
 }
 
-// renew is RENEW.
+// renew models RENEW.
 func (m *model) renew(after []state, s state, op *operation, sp span) []state {
 	h := s.find(op.keys[0], op.owner)
 	mine := h != nil
@@ -76,7 +76,7 @@ func (m *model) renew(after []state, s state, op *operation, sp span) []state {
 	return append(after, s)
 }
 
-// look is HGETALL and LOCK.INFO.
+// look models HGETALL and LOCK.INFO.
 func (m *model) look(after []state, s state, op *operation) []state {
 	l := s.locks[op.keys[0]]
 	if op.unknown || len(l) != len(op.holders) {
@@ -93,7 +93,7 @@ func (m *model) look(after []state, s state, op *operation) []state {
 	return append(after, s)
 }
 
-// ttl is PTTL: it says how many whole milliseconds the last lease has left. A part of one is not shown.
+// ttl models PTTL: how many whole milliseconds the last lease has left. It rounds down.
 func (m *model) ttl(after []state, s state, op *operation, sp span) []state {
 	l := s.locks[op.keys[0]]
 	if op.unknown {
@@ -109,7 +109,7 @@ func (m *model) ttl(after []state, s state, op *operation, sp span) []state {
 	if left < 0 {
 		return after
 	}
-	var low, high int64 // of the last of them
+	var low, high int64 // of the last holder
 	for i := range l {
 		from, to := m.nowEnds(&s, &l[i], sp)
 		low, high = max(low, from), max(high, to)
@@ -128,7 +128,7 @@ func (m *model) ttl(after []state, s state, op *operation, sp span) []state {
 	return append(after, s)
 }
 
-// nowEnds is where a lease ends at the time of a query: it moves on with every renewal.
+// nowEnds returns the range in which a lease ends, at the time of a query. Each renewal moves it.
 func (m *model) nowEnds(s *state, h *holding, sp span) (low, high int64) {
 	low, high = h.endLow, h.endHigh
 	if h.watch == 0 {
@@ -144,8 +144,8 @@ func (m *model) nowEnds(s *state, h *holding, sp span) (low, high int64) {
 	return low, high
 }
 
-// attach is LOCK.ATTACH and LOCK.DETACH. The connection that was attached before has come to its end, or
-// comes to it now: what it did for the leases stays.
+// attach models LOCK.ATTACH and LOCK.DETACH. The connection that was attached before has ended, or ends now:
+// its renewals so far stay.
 func (m *model) attach(after []state, s state, op *operation, sp span) []state {
 	before := s.attachedBy[op.owner]
 	if op.kind == detach && before != op.conn {
@@ -166,8 +166,8 @@ func (m *model) attach(after []state, s state, op *operation, sp span) []state {
 	return append(after, s)
 }
 
-// takeBack is what the server does when a client goes that cannot have read its grant. Each lock is looked at
-// alone: one that was confirmed to its owner since stays.
+// takeBack models the server's reaction to the end of a client that cannot have read its grant. Each lock
+// counts alone: a grant that was confirmed to its owner since stays.
 func (m *model) takeBack(after []state, s state, op *operation) []state {
 	found := []state{s}
 	for k, l := range s.locks {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// The model's state as a value.
+// The model's state as an immutable value.
 
-// clone makes the locks of a state its own.
+// clone gives a state its own copy of the locks.
 func (s *state) clone() {
 	for k, l := range s.locks {
 		s.locks[k] = slices.Clone(l)
 	}
 }
 
-// find returns what an owner has of a lock, nil if that is nothing.
+// find returns an owner's holding of a lock, or nil.
 func (s *state) find(key, owner int) *holding {
 	for i := range s.locks[key] {
 		if h := &s.locks[key][i]; h.owner == owner {
@@ -25,7 +25,7 @@ func (s *state) find(key, owner int) *holding {
 	return nil
 }
 
-// insert makes an owner one of those who hold a lock.
+// insert adds an owner to the holders of a lock.
 func (s *state) insert(key, owner int) *holding {
 	l := s.locks[key]
 	i := 0
@@ -36,7 +36,7 @@ func (s *state) insert(key, owner int) *holding {
 	return &s.locks[key][i]
 }
 
-// drop ends what an owner has of a lock, in a new slice.
+// drop removes an owner from the holders of a lock, in a new slice.
 func (s *state) drop(key, owner int) {
 	s.locks[key] = slices.DeleteFunc(slices.Clone(s.locks[key]), func(h holding) bool { return h.owner == owner })
 }
@@ -75,7 +75,7 @@ func (h *holding) hash(mix func(int64)) {
 	mix(int64(h.watch)<<40 | int64(h.undo[0].conn)<<20 | int64(h.undo[1].conn))
 }
 
-// String is the state as a line of a report.
+// String returns the state as a line of a report.
 func (s state) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "from %d ms, last token %d", s.nowMS, s.last)

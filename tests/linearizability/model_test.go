@@ -6,55 +6,56 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A lock as a sequence of operations: each takes effect at one moment, between its call and its
-// return. The model does not know the moment itself, only that moments do not run backwards, so a
-// lease ends in a range of milliseconds, and around that range an operation may find the lock held or
-// free. Everywhere else it may not.
+// The model is a lock as a sequence of operations. Each takes effect at one moment, between its call and its
+// return. The model does not know the moment itself, only that moments do not run backwards. So a lease ends
+// in a range of milliseconds. Within that range an operation may find the lock held or free; outside of it
+// only one of them is possible.
 
-// state is all locks at one moment. States share the slices in it: who changes a lock clones it first.
+// state holds all locks at one moment. States share its slices: code that changes a lock clones it first.
 type state struct {
-	nowMS      int64               // no earlier than this: the latest earliest moment of all operations so far
-	last       int64               // the highest token given out so far is at least this
-	left       uint64              // operation.place of those who have left their queues
-	attachedBy [maxOwners + 1]int  // by owner: the attached connection; 0: none
-	locks      [maxKeys]lockHolder // who holds them
+	nowMS      int64               // a lower limit of the time: the latest earliest moment of all operations so far
+	last       int64               // a lower limit of the highest token so far
+	left       uint64              // operation.place of waiters that have left their queues
+	attachedBy [maxOwners + 1]int  // by owner: the attached connection, or 0
+	locks      [maxKeys]lockHolder // the holders of each lock
 }
 
-// lockHolder is who holds a lock, in the order of owners; empty: it is free.
+// lockHolder lists the holders of a lock, sorted by owner. It is empty if the lock is free.
 type lockHolder []holding
 
-// holding is what one owner has of a lock.
+// holding is the state of an owner that holds a lock.
 type holding struct {
 	owner             int
-	shared, exclusive int64 // holds
-	// The token lies in this range; it is one number unless no client got it.
+	shared, exclusive int64 // numbers of holds
+	// The range of the token; one number, unless no client got it.
 	tokenLow, tokenHigh int64
-	// The lease, as last set by a command, is so long, and ends in this range.
+	// The length of the lease, as last set by a command, and the range of its end.
 	leaseMS         int64
 	endLow, endHigh int64
-	watch           int     // the connection while which lives the lease is renewed; 0: none
-	undo            [2]undo // grants that their connections may be found not to have read
+	watch           int     // the connection that keeps the lease renewed while it lives, or 0
+	undo            [2]undo // grants that the server may take back, because their connections cannot have read them
 }
 
-// undo is one of those grants.
+// undo describes such a grant.
 type undo struct {
-	conn   int // 0: there is none
+	conn   int // 0 means no grant
 	shared bool
 }
 
-// life is what is known about a connection's end, in the server's milliseconds; ever: it did not end.
+// life is what is known about a connection's end, in the server's milliseconds; ever means that it did not
+// end.
 type life struct {
-	endingMS int64 // it was there until this
-	goneMS   int64 // it was gone from this on
+	endingMS int64 // it still lived at this time
+	goneMS   int64 // it was gone from this time on
 }
 
-// model is what the locks of one history are held against.
+// model is the model for the locks of one history.
 type model struct {
 	watchdogMS int64
-	// lateMS is how late the server's timers may be.
+	// lateMS is the largest delay of the server's timers.
 	lateMS int64
-	// roundMS is how much later a lease may end because its beginning is rounded up: 1 if operations
-	// begin between milliseconds, 0 if not.
+	// roundMS is how much later a lease may end because its start is rounded up: 1 if operations start
+	// between milliseconds, else 0.
 	roundMS int64
 	lives   []life // by the number of the connection
 }
@@ -62,14 +63,14 @@ type model struct {
 // span is the range of moments at which an operation can take effect.
 type span struct {
 	fromMS, toMS int64
-	// lateMS is how much earlier a lease may have ended that the operation still found running.
+	// lateMS is how long before the span a lease may have ended that the operation still found running.
 	lateMS int64
 }
 
 func (m *model) span(s *state, op *operation) (sp span, ok bool) {
 	sp = span{fromMS: op.call.ms, toMS: op.ret.ms}
 	if op.kind == acquire && op.refused && op.waitMS > 0 {
-		// A timer that fires in the millisecond in which a lease ends comes first.
+		// If a timer fires in the millisecond in which a lease ends, the timer comes first.
 		sp.fromMS += op.waitMS
 		sp.lateMS = m.lateMS + 1
 	}
@@ -77,8 +78,8 @@ func (m *model) span(s *state, op *operation) (sp span, ok bool) {
 	return sp, sp.fromMS <= sp.toMS
 }
 
-// ends returns the range in which a lease ends, renewals included: it is renewed while the connection lives
-// that acquired the lock, or the one attached for its owner.
+// ends returns the range in which a lease ends, including renewals. It is renewed while the connection that
+// acquired the lock lives, or the one attached for its owner.
 func (m *model) ends(s *state, h *holding) (low, high int64) {
 	low, high = h.endLow, h.endHigh
 	if h.watch == 0 {
@@ -93,10 +94,11 @@ func (m *model) ends(s *state, h *holding) (low, high int64) {
 	return low, high
 }
 
-// renewedMS is the earliest moment of the last renewal for a connection that was there until endingMS.
+// renewedMS returns the earliest moment of the last renewal for a connection that lived until endingMS.
 func (m *model) renewedMS(endingMS int64) int64 { return endingMS - m.watchdogMS/3 - 1 - m.lateMS }
 
-// step returns every state that an operation may lead to; none: it cannot have happened here.
+// step returns every possible state after an operation. If there is none, the operation cannot have happened
+// here.
 func (m *model) step(s state, op *operation) []state {
 	sp, ok := m.span(&s, op)
 	if !ok {
@@ -104,12 +106,12 @@ func (m *model) step(s state, op *operation) []state {
 	}
 	s.nowMS = sp.fromMS
 	s.clone()
-	for _, l := range s.locks { // every lease so far began before this operation can have ended
+	for _, l := range s.locks { // every lease so far began before the end of this operation
 		for i := range l {
 			l[i].endHigh = min(l[i].endHigh, sp.toMS+m.roundMS+l[i].leaseMS)
 		}
 	}
-	// What the operation finds: each lease that it looks at has ended, or has not.
+	// The possible situations: each lease that matters has ended, or has not.
 	found := []state{s}
 	for k, l := range s.locks {
 		for i := range l {
@@ -133,7 +135,7 @@ func (m *model) step(s state, op *operation) []state {
 	}
 	var after []state
 	if op.unknown {
-		after = append(after, s) // it never reached the server, or changed nothing
+		after = append(after, s) // it never reached the server, or had no effect
 	}
 	for _, f := range found {
 		f.clone()
@@ -145,7 +147,7 @@ func (m *model) step(s state, op *operation) []state {
 	return after
 }
 
-// asks says whether it matters to an operation that a lease has ended.
+// asks reports whether it matters to an operation that a lease has ended.
 func (op *operation) asks(key int, h *holding) bool {
 	switch op.kind {
 	case flush:
@@ -155,12 +157,12 @@ func (op *operation) asks(key int, h *holding) bool {
 	case attach, detach:
 		return h.owner == op.owner && h.watch != 0
 	case release, renew:
-		return slices.Contains(op.keys, key) && h.owner == op.owner // another owner gets nil in any case
+		return slices.Contains(op.keys, key) && h.owner == op.owner // for another owner the reply is nil in any case
 	}
 	return slices.Contains(op.keys, key)
 }
 
-// apply appends what an operation makes of what it found.
+// apply appends the possible states after an operation in a situation.
 func (m *model) apply(after []state, s state, op *operation, sp span) []state {
 	switch op.kind {
 	case acquire:
@@ -190,7 +192,7 @@ func (m *model) apply(after []state, s state, op *operation, sp span) []state {
 	return after
 }
 
-// acquire is LOCK and MLOCK: all the keys or none.
+// acquire models LOCK and MLOCK: all keys or none.
 func (m *model) acquire(after []state, s state, op *operation, sp span) []state {
 	free, kept := true, false
 	for _, k := range op.keys {
@@ -219,8 +221,8 @@ func (m *model) acquire(after []state, s state, op *operation, sp span) []state 
 	return append(after, s)
 }
 
-// admits says whether a lock is the owner's to take, if there is no waiter before it, and whether it holds it
-// already: then it passes all who stand there.
+// admits reports whether an owner may take a lock if no waiter is before it. mine says that it already holds
+// the lock: then it passes all waiters.
 func (l lockHolder) admits(op *operation) (mine, admits bool) {
 	exclusive := false
 	for _, h := range l {
@@ -232,7 +234,7 @@ func (l lockHolder) admits(op *operation) (mine, admits bool) {
 	return false, len(l) == 0 || op.shared && !exclusive
 }
 
-// take gives a lock to the owner that may take it; none is a token that no client got.
+// take gives a lock to an owner that may take it. The token none means that no client got it.
 func (m *model) take(s *state, key int, op *operation, token int64, sp span) bool {
 	h := s.find(key, op.owner)
 	if h == nil {
@@ -267,12 +269,12 @@ func (m *model) take(s *state, key int, op *operation, token int64, sp span) boo
 	return true
 }
 
-// begin sets a lease of so many milliseconds at a moment of a span.
+// begin sets a lease that starts in a span.
 func (m *model) begin(h *holding, leaseMS int64, sp span) {
 	h.leaseMS, h.endLow, h.endHigh = leaseMS, sp.fromMS+leaseMS, sp.toMS+m.roundMS+leaseMS
 }
 
-// give makes token a new one; false: it is not above every one before.
+// give makes token the holder's new token. It returns false if the token is not greater than all before.
 func (s *state) give(to *holding, token int64) bool {
 	if token <= s.last {
 		return false
@@ -289,7 +291,7 @@ func (s *state) give(to *holding, token int64) bool {
 	return true
 }
 
-// learn takes in what an operation says the token of a holder is; false: it cannot be.
+// learn uses the holder's token in a reply. It returns false if that token is not possible.
 func (s *state) learn(h *holding, token int64) bool {
 	if token < h.tokenLow || token > h.tokenHigh {
 		return false
@@ -299,8 +301,7 @@ func (s *state) learn(h *holding, token int64) bool {
 	return true
 }
 
-// porcupine is the model in the form in which the checker takes it. The inputs of a
-// history are its operations.
+// porcupine returns the model in the form for the checker. The inputs of a history are its operations.
 func (m *model) porcupine() porcupine.Model {
 	nm := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{state{}} },

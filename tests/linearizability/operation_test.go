@@ -8,7 +8,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// kind is what an operation does.
+// kind is the kind of an operation.
 type kind uint8
 
 const (
@@ -23,77 +23,78 @@ const (
 	ttl                  // PTTL
 	attach               // LOCK.ATTACH
 	detach               // LOCK.DETACH
-	takeBack             // the server finds that a client cannot have read a grant: no command, see record
+	takeBack             // the server finds that a client cannot have read a grant; no command: see record
 )
 
 const (
 	maxKeys   = 3
 	maxOwners = 8
-	// noWait is operation.waitMS of a LOCK without WAIT.
+	// noWait is the waitMS of a LOCK without WAIT.
 	noWait = -1
-	// ever is later than any time and above any token.
+	// ever is later than any time and greater than any token.
 	ever = int64(1) << 60
 )
 
 // moment is a reading of two clocks.
 type moment struct {
-	ns int64 // monotonic, orders the events of one history
+	ns int64 // monotonic: the order of the events of a history
 	ms int64 // the server's clock
 }
 
-// operation is one command, what came back, and when: an entry of a history.
+// operation is an entry of a history: a command, its reply, and their times.
 type operation struct {
 	kind    kind
 	keys    []int // numbers of locks
-	owner   int   // a number from 1 on
-	conn    int   // the connection that it came over, a number from 1 on
-	leaseMS int64 // 0: none was given, the server is the watchdog
-	waitMS  int64 // noWait: without WAIT; 0: without limit
-	token   int64 // 0: without TOKEN
+	owner   int   // a number, from 1
+	conn    int   // the number of its connection, from 1
+	leaseMS int64 // 0 means that none was given, so the server renews the lease
+	waitMS  int64 // noWait means without WAIT, 0 without a limit
+	token   int64 // 0 means without TOKEN
 	shared  bool  // SHARED
 	once    bool  // ONCE
 
 	call, ret moment
 
-	// What came back.
-	unknown  bool // nothing: the connection broke
+	// The reply.
+	unknown  bool // no reply: the connection broke
 	refused  bool // nil
 	deadlock bool // -DEADLOCK
-	// unblocked: -UNBLOCKED. It did nothing, but others may have been refused for its sake while it waited.
+	// unblocked means -UNBLOCKED. The operation had no effect, but others may have been refused because it
+	// waited.
 	unblocked bool
-	values    []int64      // one a key, tokens or integers; none is a nil of MUNLOCK's; PTTL's milliseconds
-	holders   []seenHolder // of HGETALL and LOCK.INFO, in the order of owners
-	waiting   []string     // of LOCK.INFO: the ids of the connections that wait
-	// excused has a bit for each key that an MLOCK may have been waiting for when this operation was
-	// refused. Such a key is kept for it even if it is free.
+	values    []int64      // one for each key, tokens or integers; none for a nil of MUNLOCK; the milliseconds of PTTL
+	holders   []seenHolder // for HGETALL and LOCK.INFO, sorted by owner
+	waiting   []string     // for LOCK.INFO: the ids of the connections that wait
+	// excused has a bit for each key that an MLOCK may have been waiting for when this operation was refused.
+	// Such a key is kept for the MLOCK even if it is free.
 	excused uint
-	undoes  int // of takeBack: the connection that loses its grant
-	// queuedNS is when it was first seen to stand in a queue; 0: it was not. Then place is a bit that stands
-	// for it, for the first 64 of a history; behind has those of all waiters that this operation may not
-	// pass.
+	undoes  int // for takeBack: the connection that loses its grant
+	// queuedNS is the time when the operation was first seen in a queue, or 0. If it was seen, place has a
+	// bit that represents it, for the first 64 of a history. behind has the bits of all waiters that this
+	// operation may not pass.
 	queuedNS      int64
 	place, behind uint64
 }
 
-// seenHolder is one of those who hold a lock, as a reply shows it.
+// seenHolder is a holder of a lock as a reply shows it.
 type seenHolder struct {
 	owner     int
-	holds     int64 // of both kinds
-	exclusive int64 // of these; some: at least one
+	holds     int64 // number of holds of both kinds
+	exclusive int64 // number of exclusive ones; some means at least one
 	token     int64
-	watched   bool // HGETALL alone tells it: the lease is one that the server renews
+	watched   bool // only in HGETALL: the server renews the lease
 }
 
-// some stands for a number that LOCK.INFO does not tell.
+// some represents a positive number that LOCK.INFO does not show.
 const some = int64(-1)
 
-// none stands for a nil among values.
+// none represents a nil among values.
 const none = int64(-1000)
 
 func keyName(key int) string     { return "lock:" + strconv.Itoa(key) }
 func ownerName(owner int) string { return "owner-" + strconv.Itoa(owner) }
 
-// words is the operation as a command.
+// words returns the operation as a command.
 func (op *operation) words() []string {
 	var w []string
 	several := len(op.keys) > 1
@@ -150,8 +151,8 @@ func (op *operation) words() []string {
 	return w
 }
 
-// earliestMS is the first millisecond at which the operation can have taken effect. Who waited and was
-// refused was refused when its time was up, not before.
+// earliestMS returns the first millisecond at which the operation can have taken effect. A waiter that was
+// refused was refused at the end of its time, not before.
 func (op *operation) earliestMS() int64 {
 	if op.refused && op.waitMS > 0 {
 		return op.call.ms + op.waitMS
@@ -159,7 +160,7 @@ func (op *operation) earliestMS() int64 {
 	return op.call.ms
 }
 
-// answer takes the reply in; the error says what is wrong with it whatever the history.
+// answer stores the reply. It returns an error if the reply is wrong in any history.
 func (op *operation) answer(v resp.Value) error {
 	wrong := fmt.Errorf("%s: unexpected reply %s", strings.Join(op.words(), " "), v)
 	switch {
@@ -207,7 +208,7 @@ func (op *operation) answer(v resp.Value) error {
 	return nil
 }
 
-// String is the operation as a line of a report.
+// String returns the operation as a line of a report.
 func (op *operation) String() string {
 	what := strings.Join(op.words(), " ")
 	if op.kind == takeBack {
@@ -234,7 +235,7 @@ func (op *operation) String() string {
 	return fmt.Sprintf("conn %d, %d..%d ms: %s -> %s", op.conn, op.call.ms, op.ret.ms, what, result)
 }
 
-// outcome names what happened, for the count that shows that a run met everything.
+// outcome returns a name for what happened. The count of the names shows whether a run had all outcomes.
 func (op *operation) outcome() string {
 	name := map[kind]string{acquire: "lock", release: "unlock", renew: "renew", remove: "del", force: "force",
 		flush: "flushall", look: "look", inform: "info", ttl: "pttl", attach: "attach", detach: "detach", takeBack: "take back"}[op.kind]

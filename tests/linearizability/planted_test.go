@@ -15,8 +15,8 @@ import (
 	"lockserver/internal/plant"
 )
 
-// hunt finds any of the faults in a second or two. The first violation ends it: what else such a server does
-// to the other worlds is of no interest.
+// hunt finds each of the faults in a second or two. The first violation ends the search, because later ones
+// of such a server show nothing new.
 var hunt = plant.Hunt{FindWithin: 120 * time.Second, CleanFor: 5 * time.Second, Parallel: true, Check: isSmall,
 	Search: func(ctx context.Context) (string, error) {
 		s := &search{found: func(v *violation, after time.Duration) { plant.Found(after, v) }}
@@ -24,11 +24,12 @@ var hunt = plant.Hunt{FindWithin: 120 * time.Second, CleanFor: 5 * time.Second, 
 		return s.summary(), s.err
 	}}
 
-// mostShown is how many operations of some 300 a report may have. Half of them have two or three, one in ten
-// more than ten: a long hold is shown whole. Of a lock that many shared there were once 28 that it took.
+// mostShown is the largest number of operations in a report, of some 300. Half of the reports have two or
+// three, and one in ten has more than ten, because a long hold is shown whole. A report about a lock with
+// many shared holders once needed 28.
 const mostShown = 50
 
-// isSmall looks whether a report shows what is wrong by a few operations.
+// isSmall checks that a report has only a few operations.
 func isSmall(t *testing.T, report string) {
 	said := regexp.MustCompile(`Shrunk to (\d+) of \d+ operations`).FindStringSubmatch(report)
 	require.NotNil(t, said, "%s", report)
@@ -40,8 +41,7 @@ func isSmall(t *testing.T, report string) {
 
 func TestMain(m *testing.M) { os.Exit(hunt.Main(m)) }
 
-// TestPlantedFaultsAreFound shows that a server that is no lock is found out: each fault of faults, in the
-// real sources, by the very check that TestHistories makes.
+// TestPlantedFaultsAreFound: the check of TestHistories finds each of faults in the real sources.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	hunt.Test(t, "../..", slices.Concat(faults, shareFaults))
 }

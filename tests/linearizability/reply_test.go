@@ -10,9 +10,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-// What HGETALL and LOCK.INFO say of a lock.
+// The replies of HGETALL and LOCK.INFO about a lock.
 
-// answerLook takes in what HGETALL says: who holds the lock, and with which tokens.
+// answerLook stores the reply of HGETALL: the holders and their tokens.
 func (op *operation) answerLook(v resp.Value, wrong error) error {
 	fields := fieldsOf(v)
 	mode, sharable := fields["$mode"]
@@ -21,7 +21,7 @@ func (op *operation) answerLook(v resp.Value, wrong error) error {
 		return nil
 	}
 	if (err == nil) == sharable {
-		return wrong // each layout has one of these fields
+		return wrong // each layout has exactly one of these fields
 	}
 	for field, value := range fields {
 		if strings.HasPrefix(field, "$") {
@@ -49,7 +49,7 @@ func (op *operation) answerLook(v resp.Value, wrong error) error {
 	return nil
 }
 
-// readShare reads the field of an owner in a lock that has had shared holders.
+// readShare parses an owner's field of a lock that has had shared holders.
 func (h *seenHolder) readShare(value string) error {
 	rest, watched := strings.CutSuffix(value, ":w")
 	h.watched = watched
@@ -61,7 +61,7 @@ func (h *seenHolder) readShare(value string) error {
 	return nil
 }
 
-// answerInform takes in what LOCK.INFO says: who holds the lock, and who waits for it.
+// answerInform stores the reply of LOCK.INFO: the holders and the waiters.
 func (op *operation) answerInform(v resp.Value, wrong error) error {
 	if v.IsNull() {
 		return nil
@@ -98,7 +98,7 @@ func (op *operation) sortHolders() {
 	slices.SortFunc(op.holders, func(a, b seenHolder) int { return cmp.Compare(a.owner, b.owner) })
 }
 
-// modeInRedis is what the field of the mode must say of the holders.
+// modeInRedis returns the value that the field of the mode must have for these holders.
 func (op *operation) modeInRedis() string {
 	if slices.ContainsFunc(op.holders, func(h seenHolder) bool { return h.exclusive != 0 }) {
 		return "write"
@@ -106,7 +106,7 @@ func (op *operation) modeInRedis() string {
 	return "read"
 }
 
-// whoHolds says in a word what was seen.
+// whoHolds describes the holders in a word.
 func (op *operation) whoHolds() string {
 	switch {
 	case len(op.holders) == 0:
@@ -119,7 +119,7 @@ func (op *operation) whoHolds() string {
 	return "token"
 }
 
-// shows says whether an owner was seen to hold the lock.
+// shows reports whether an owner was seen as a holder.
 func (op *operation) shows(owner int) bool {
 	return slices.ContainsFunc(op.holders, func(h seenHolder) bool { return h.owner == owner })
 }
@@ -136,7 +136,7 @@ func ownerOf(name string) (int, error) {
 	return strconv.Atoi(number)
 }
 
-// fieldsOf is a map that came as an array.
+// fieldsOf converts a map that came as an array.
 func fieldsOf(v resp.Value) map[string]resp.Value {
 	fields := make(map[string]resp.Value, len(v.Elems)/2)
 	for i := 0; i+1 < len(v.Elems); i += 2 {

@@ -10,14 +10,14 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestPartsOfAProperHistoryAreProper: whatever shrinking may leave out of a lock's history, a lock's
-// history is left. So what it shows of a refused one is the fault, and not a hole that it has made itself.
+// TestPartsOfAProperHistoryAreProper: if the history of a correct lock is shrunk, the model still allows it.
+// So a shrunk refused history shows the fault, and not a gap that shrinking has made.
 func TestPartsOfAProperHistoryAreProper(t *testing.T) {
 	t.Parallel()
 	const parts = 12
 	random := rand.New(rand.NewPCG(1, 2))
 	for seed := range uint64(testkit.Steps(4, 8)) {
-		w, err := newWorld(2 * seed) // a manual clock: exact, and quick
+		w, err := newWorld(2 * seed) // a manual clock: exact and fast
 		require.NoError(t, err)
 		require.NoError(t, check(w))
 		m, ops := w.model().porcupine(), w.operations()

@@ -12,32 +12,32 @@ import (
 	"lockserver/internal/shrink"
 )
 
-// A history that is no lock's has hundreds of operations, and it takes a few to see what is wrong. It
-// cannot be had again, as it came from clients that ran at the same time, so it is the history itself that
-// is shrunk: to the smallest part that the checker still refuses.
+// A refused history has hundreds of operations, and a few of them show what is wrong. It cannot be played
+// again, because it came from clients that ran at the same time. So the history itself is shrunk, to the
+// smallest part that the checker still refuses.
 //
-// Not any part will do: without its UNLOCK a proper history is none any more. What is left out is such that a
-// lock's history stays one, so that the fault is in what is left:
+// A part must be chosen with care: without its UNLOCK a correct history becomes a wrong one. These parts may
+// be left out, because a correct history stays correct without them, so that the fault is in the rest:
 //
-//   - a key, with all that was done to it;
-//   - what came after some moment; of what was under way the result is then unknown;
+//   - a key, with all operations on it;
+//   - everything after a moment; the result of operations that were running is then unknown;
 //   - an operation that changed nothing;
-//   - a hold: all that took it, renewed it and ended it, and those operations that may have seen it.
+//   - a hold: all operations that took, renewed and ended it, and those that may have seen it.
 //
-// Where it is not certain which hold an operation belongs to, all that it may belong to are one.
+// If it is not certain to which hold an operation belongs, all possible holds count as one.
 
-// shrinkLimits bound the search; shrinkPatience is how long the checker may take for one part.
+// shrinkLimits limits the search; shrinkPatience limits the checker's time for a part.
 var shrinkLimits = shrink.Limits{Tries: 2000, Time: 30 * time.Second}
 
 const shrinkPatience = 3 * time.Second
 
-// shrunk is the part of a history that is refused.
+// shrunk is a refused part of a history.
 type shrunk struct {
 	ops  []porcupine.Operation
-	text string // says what was left out
+	text string // describes what was left out
 }
 
-// shrinkHistory finds the smallest part of a refused history that is refused.
+// shrinkHistory finds the smallest refused part of a refused history.
 func shrinkHistory(m porcupine.Model, ops []porcupine.Operation) shrunk {
 	refused := func(part []porcupine.Operation) bool {
 		return porcupine.CheckOperationsTimeout(m, inPlace(part), shrinkPatience) == porcupine.Illegal
@@ -72,8 +72,8 @@ func shrinkHistory(m porcupine.Model, ops []porcupine.Operation) shrunk {
 	return shrunk{left, b.String()}
 }
 
-// onKeys is what a history did to some keys. Who was refused several keys at once may have been so for
-// another's sake.
+// onKeys returns the operations on some keys. An operation that was refused several keys at once may have
+// been refused because of another key.
 func onKeys(ops []porcupine.Operation, keys []int) []porcupine.Operation {
 	if len(keys) == maxKeys {
 		return ops
@@ -105,7 +105,7 @@ func onKeys(ops []porcupine.Operation, keys []int) []porcupine.Operation {
 	return part
 }
 
-// firstRefused is what there was of a refused history when it could first be refused.
+// firstRefused returns the refused history up to the first moment at which it is refused.
 func firstRefused(ops []porcupine.Operation, refused func([]porcupine.Operation) bool) []porcupine.Operation {
 	moments := make([]int64, len(ops))
 	for i, p := range ops {
@@ -113,13 +113,13 @@ func firstRefused(ops []porcupine.Operation, refused func([]porcupine.Operation)
 	}
 	slices.Sort(moments)
 	first := sort.Search(len(moments), func(i int) bool { return refused(until(ops, moments[i])) })
-	if first == len(moments) { // the checker had no time to refuse the whole
+	if first == len(moments) { // the checker had no time to refuse the whole history
 		return ops
 	}
 	return until(ops, moments[first])
 }
 
-// until is what there was of a history at a moment. An operation that was under way has happened or not.
+// until returns a history up to a moment. The outcome of an operation that was running is unknown.
 func until(ops []porcupine.Operation, moment int64) []porcupine.Operation {
 	var part []porcupine.Operation
 	for _, p := range ops {
@@ -137,7 +137,7 @@ func until(ops []porcupine.Operation, moment int64) []porcupine.Operation {
 	return part
 }
 
-// inPlace is a part without waiters behind one that was left out.
+// inPlace returns a part in which no operation is behind a waiter that was left out.
 func inPlace(part []porcupine.Operation) []porcupine.Operation {
 	there := uint64(0)
 	for _, p := range part {
@@ -154,27 +154,27 @@ func inPlace(part []porcupine.Operation) []porcupine.Operation {
 	return part
 }
 
-// holds is who belongs together in a history.
+// holds groups the operations that belong to the same hold.
 type holds struct {
 	ops    []porcupine.Operation
 	spans  [][]hold // by key
-	shares bool     // a lock was shared: see end
-	parent []int    // by operation: the forest of a union-find; a root stands for all that belong together
+	shares bool     // a lock had shared holders: see end
+	parent []int    // by operation: the forest of a union-find; the operations of a tree belong together
 }
 
-// hold is one operation that took a key, or may have.
+// hold is an operation that took a key, or may have.
 type hold struct {
-	at       int // the operation
+	at       int // index of the operation
 	owner    int
 	shared   bool
-	token    int64 // 0: no client got it
-	from, to int64 // it was held at some time between these, if at all
+	token    int64 // 0 means that no client got it
+	from, to int64 // it was held at most between these times
 }
 
-// unit is what is left out together or not at all.
+// unit is a set of operations that are left out together or not at all.
 type unit struct {
 	root  int
-	needs []int // roots of the holds that an operation may have seen
+	needs []int // roots of the holds that its operations may have seen
 }
 
 func newHolds(ops []porcupine.Operation) *holds {
@@ -229,9 +229,9 @@ func (h *holds) take(i int, op *operation) {
 	}
 }
 
-// end finds when the holds of a key were over: when another owner had it, with a higher token if that is
-// known. Where locks are shared, only another owner who had it alone shows that; and what one owner has at a
-// time, with whichever tokens, is one.
+// end finds the end of each hold of a key: the time when another owner had it, with a higher token if that is
+// known. If locks are shared, only another exclusive owner shows that. Then all holds of an owner up to that
+// time count as one, with any token.
 func (h *holds) end(key int) {
 	for i := range h.spans[key] {
 		l := &h.spans[key][i]
@@ -250,7 +250,7 @@ func (h *holds) end(key int) {
 	}
 }
 
-// over records that an owner holds nothing of a lock that is shared once UNLOCK has said so.
+// over records that UNLOCK has said that an owner holds nothing of a shared lock.
 func (h *holds) over(i int, op *operation) {
 	if !h.shares || op.kind != release || op.unknown {
 		return
@@ -265,7 +265,7 @@ func (h *holds) over(i int, op *operation) {
 	}
 }
 
-// use joins UNLOCK and RENEW with the holds that they may have been about.
+// use joins UNLOCK and RENEW with the holds to which they may belong.
 func (h *holds) use(i int, op *operation) {
 	if op.kind != release && op.kind != renew || !op.changes() {
 		return
@@ -283,8 +283,8 @@ func (h *holds) use(i int, op *operation) {
 	}
 }
 
-// about are the holds of an owner that an operation may have been about: none that was over before it,
-// because the owner had taken the key anew. certain: they are all the same one.
+// about returns the holds of an owner to which an operation may belong. A hold does not count if the owner
+// has taken the key again before the operation. certain says that all of them are the same hold.
 func (h *holds) about(key, owner int, p porcupine.Operation) (at []int, certain bool) {
 	latest := int64(0)
 	for _, l := range h.spans[key] {
@@ -304,7 +304,7 @@ func (h *holds) about(key, owner int, p porcupine.Operation) (at []int, certain 
 	return at, certain
 }
 
-// link joins what may be about the same hold.
+// link joins operations that may belong to the same hold.
 func (h *holds) link(i int, op *operation) {
 	p := h.ops[i]
 	for _, k := range op.keys {
@@ -312,9 +312,9 @@ func (h *holds) link(i int, op *operation) {
 			overlaps := l.from <= p.Return && l.to >= p.Call
 			switch {
 			case (op.kind == remove || op.kind == force) && op.changes() && overlaps:
-				h.join(i, l.at) // it ended one of these
+				h.join(i, l.at) // it ended one of these holds
 			case op.kind == acquire && op.changes() && l.token != 0 && slices.Contains(op.values, l.token):
-				h.join(i, l.at) // entered again
+				h.join(i, l.at) // it added a hold
 			}
 		}
 	}
@@ -328,8 +328,8 @@ func (h *holds) link(i int, op *operation) {
 	}
 }
 
-// enterAgain joins two holds of one owner if one may have entered the other again. That is so if no client
-// got a reply, or the token has changed with the kind of the hold.
+// enterAgain joins two holds of an owner if one may be a re-entry of the other. That is possible if no client
+// got a reply, or if the token has changed with the kind of the hold.
 func (h *holds) enterAgain(spans []hold) {
 	for _, l := range spans {
 		for _, other := range spans {
@@ -340,7 +340,7 @@ func (h *holds) enterAgain(spans []hold) {
 	}
 }
 
-// changes says whether an operation did something, or may have.
+// changes reports whether an operation had an effect, or may have had one.
 func (op *operation) changes() bool {
 	switch op.kind {
 	case acquire:
@@ -355,7 +355,7 @@ func (op *operation) changes() bool {
 	return false
 }
 
-// ofOwner says whether an operation is about an owner, and not about a lock.
+// ofOwner reports whether an operation is about an owner, and not about a lock.
 func (op *operation) ofOwner() bool { return op.kind == attach || op.kind == detach }
 
 func observers(ops []porcupine.Operation) (n int) {
@@ -367,8 +367,8 @@ func observers(ops []porcupine.Operation) (n int) {
 	return n
 }
 
-// units are the parts of the history that can be left out. FLUSHALL goes along with the holds that it may
-// have ended, and LOCK.ATTACH with those of its owner.
+// units returns the parts of the history that can be left out. FLUSHALL goes with the holds that it may have
+// ended, and LOCK.ATTACH with those of its owner.
 func (h *holds) units() []unit {
 	var list []unit
 	for i := range h.ops {
@@ -384,12 +384,13 @@ func (h *holds) units() []unit {
 	return list
 }
 
-// seen are the holds that may be why an operation was answered as it was.
+// seen returns the holds that may be the reason for an operation's reply.
 func (h *holds) seen(i int, op *operation) (roots []int) {
-	// An excuse (others stand in a queue) need not be one: who holds a lock enters it again past them.
+	// An excuse (other waiters in a queue) may not be the reason: the holder of a lock enters it again past
+	// them.
 	held := op.kind == acquire || len(op.holders) > 0 || op.kind == ttl && op.values[0] != -2
 	if !held {
-		return nil // without a hold it would be answered the same
+		return nil // without a hold the reply would be the same
 	}
 	for _, k := range op.keys {
 		for _, l := range h.spans[k] {
@@ -403,7 +404,8 @@ func (h *holds) seen(i int, op *operation) (roots []int) {
 	return roots
 }
 
-// assemble is the history of some units: without those operations that may have seen what has been left out.
+// assemble returns the history of some units, without the operations that may have seen units that were left
+// out.
 func (h *holds) assemble(part []unit) (ops []porcupine.Operation) {
 	kept := make(map[int]bool)
 	for _, u := range part {
@@ -421,7 +423,8 @@ func (h *holds) assemble(part []unit) (ops []porcupine.Operation) {
 	return ops
 }
 
-// touches says whether a FLUSHALL may have ended a hold that is kept, or a LOCK.ATTACH kept one alive.
+// touches reports whether a FLUSHALL may have ended a hold that is kept, or a LOCK.ATTACH may have kept it
+// alive.
 func (h *holds) touches(p porcupine.Operation, op *operation, kept map[int]bool) bool {
 	for _, spans := range h.spans {
 		for _, l := range spans {

@@ -10,22 +10,24 @@ import (
 	"lockserver/server"
 )
 
-// timeline is the time of one world: the server goes by it and the history is written down in it.
+// timeline is the time of one world. The server uses it as its clock, and the history is recorded in it.
 type timeline struct {
 	began  time.Time
 	baseMS int64
-	manual *server.ManualClock // nil: the machine's clock
-	// steps are the moves of a manual clock: when each began, and what the clock showed after it.
+	manual *server.ManualClock // nil means the machine's clock
+	// steps are the moves of a manual clock: the start of each move, and the time that the clock showed after
+	// it.
 	steps []moment
-	// hold is held, for reading, by code that needs a frozen manual clock.
+	// hold is locked for reading by code that needs the manual clock to stand still.
 	hold sync.RWMutex
-	// ending counts the connections that are coming to their end.
+	// ending counts the connections that are ending.
 	ending atomic.Int32
-	// stallNS is the longest that the process was found not to run.
+	// stallNS is the longest time for which the process did not run.
 	stallNS atomic.Int64
 }
 
-// newTimeline begins a time. It starts at a whole millisecond, so that all that it tells are the server's.
+// newTimeline starts a timeline. It starts at a whole millisecond, so that its milliseconds are those of the
+// server.
 func newTimeline(manual bool) *timeline {
 	began := time.Now()
 	tl := &timeline{began: began, baseMS: began.UnixMilli()}
@@ -35,7 +37,7 @@ func newTimeline(manual bool) *timeline {
 	return tl
 }
 
-// clock is what the server gets.
+// clock returns the clock for the server.
 func (tl *timeline) clock() server.Clock {
 	if tl.manual != nil {
 		return tl.manual
@@ -43,11 +45,11 @@ func (tl *timeline) clock() server.Clock {
 	return tl
 }
 
-// NowUS implements server.Clock. It is the machine's time when the world began, and from there on steady, so
-// that a clock that is being set does not look like a lock that fails.
+// NowUS implements server.Clock. It starts at the machine's time and then advances steadily, so that a change
+// of the machine's clock does not look like a fault of the lock.
 func (tl *timeline) NowUS() int64 { return tl.baseMS*1000 + time.Since(tl.began).Microseconds() }
 
-// now reads both clocks; milliseconds count from the beginning.
+// now reads both clocks; milliseconds count from the start.
 func (tl *timeline) now() moment {
 	passed := time.Since(tl.began)
 	if tl.manual == nil {
@@ -71,15 +73,16 @@ func (tl *timeline) sleep(ms int64, stop <-chan struct{}) {
 	}
 }
 
-// quiet waits until no connection is coming to its end on a manual clock. It is unknown which of many
-// operations the last one of a killed connection came before; where there are few, the checker is quick.
+// quiet waits until no connection is ending, on a manual clock. It is unknown which of many operations ran
+// before the last one of a killed connection. With few of them the checker is fast.
 func (tl *timeline) quiet() {
 	for tl.manual != nil && tl.ending.Load() > 0 {
 		time.Sleep(100 * time.Microsecond)
 	}
 }
 
-// earliestNS returns a time before which the server's clock did not show ms, once the world is over.
+// earliestNS returns a time before which the server's clock did not show ms. It is for use after the world is
+// over.
 func (tl *timeline) earliestNS(ms int64) int64 {
 	if tl.manual == nil {
 		return ms * int64(time.Millisecond)
@@ -91,8 +94,8 @@ func (tl *timeline) earliestNS(ms int64) int64 {
 	return tl.steps[i].ns
 }
 
-// run makes time pass on a manual clock until stop is closed. It also measures by how much this process is
-// kept from running: what then looks like a late timer is one.
+// run advances a manual clock until stop is closed. It also measures for how long this process did not run,
+// because then timers are late without a fault.
 func (tl *timeline) run(random *rand.Rand, stop <-chan struct{}) {
 	for {
 		pause := time.Duration(20+random.IntN(200)) * time.Microsecond

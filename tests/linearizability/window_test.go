@@ -8,11 +8,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// operations is the history as the checker takes it, complete with what follows from the whole of it.
+// operations returns the history for the checker, with everything that follows from the whole history.
 //
-// The checker tries orders, and there are the more of them the longer operations overlap; those that wait
-// overlap with everything. So each gets the narrowest window in which it can have taken effect, by what the
-// model demands anyway. That is not before its time was up, and in the order of tokens.
+// The checker tries orders, and there are more of them the longer operations overlap. Operations that wait
+// overlap with all others. So each gets the narrowest window in which it can have taken effect, by rules of
+// the model: not before the end of its wait, and in the order of tokens.
 func (w *world) operations() []porcupine.Operation {
 	list := make([]porcupine.Operation, 0, len(w.history))
 	for _, op := range w.history {
@@ -33,15 +33,15 @@ func (w *world) operations() []porcupine.Operation {
 	return list
 }
 
-// narrow uses that tokens rise: a token is first given after every lower one, and clients learn it after
-// that. The operation that gave it is known if only one acquired with it, and no other of the same owner was
+// narrow uses that tokens rise: a token is given after every lower one, and clients get it later. The
+// operation that got it is known if only one acquired with it, and no other operation of the same owner was
 // cut off before its reply.
 func narrow(list []porcupine.Operation) {
 	type given struct {
 		token     int64
-		call, ret int64 // the earliest of those that got it
+		call, ret int64 // the earliest of the operations with this token
 		acquirers int
-		acquirer  int // where the last of them is in list
+		acquirer  int // the index of the last of them in list
 		byUnknown bool
 	}
 	byToken, cutOff := map[int64]*given{}, map[int]bool{}
@@ -89,7 +89,7 @@ func narrow(list []porcupine.Operation) {
 	}
 }
 
-// tokens are those in the reply of an operation.
+// tokens returns the tokens in the reply of an operation.
 func (op *operation) tokens() []int64 {
 	if op.kind == acquire && !op.unknown {
 		return op.values
@@ -101,8 +101,8 @@ func (op *operation) tokens() []int64 {
 	return all
 }
 
-// excuse records the keys that an MLOCK may have been waiting for when op was refused, or an exclusive waiter
-// if op would have shared them.
+// excuse records the keys for which an MLOCK may have been waiting when op was refused. For a shared op it
+// records an exclusive waiter.
 func (w *world) excuse(op *operation) {
 	from := op.earliestMS()
 	for _, other := range w.history {
@@ -129,7 +129,7 @@ func (w *world) place(seen *operation) {
 			c := w.conns[op.conn-1]
 			if c.id == id && op.kind == acquire && op.call.ns <= seen.ret.ns && op.ret.ns >= seen.call.ns {
 				if waiter != nil {
-					waiter = nil // it was one of two
+					waiter = nil // there were two such operations
 					break
 				}
 				waiter = op
@@ -144,8 +144,8 @@ func (w *world) place(seen *operation) {
 	}
 }
 
-// queue records that later waiters may not pass those that were seen in the queue. Only an owner with a part
-// of the lock may.
+// queue records that later waiters may not pass those that were seen in the queue. Only an owner that has a
+// part of the lock may.
 func (w *world) queue() {
 	place := uint64(1)
 	for _, before := range w.history {

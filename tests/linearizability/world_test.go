@@ -11,23 +11,23 @@ import (
 	"lockserver/server"
 )
 
-// pace is how long things take in a world, in the server's milliseconds.
+// pace holds the times of a world, in the server's milliseconds.
 type pace struct {
-	clients, operations     int // operations a client
+	clients, operations     int // operations of each client
 	longLeaseMS, longWaitMS int64
 	watchdogMS              int64
-	lateMS                  int64 // how late the server's timers may be
-	disturbAfterUS          int   // at most this long between two disturbances
+	lateMS                  int64 // the largest delay of the server's timers
+	disturbAfterUS          int   // the longest time between two disturbances
 }
 
 var (
-	// realPace leaves time for a machine that does not let the test run for a while.
+	// realPace allows for a machine that does not run the test for a while.
 	realPace = pace{clients: 7, operations: 70, longLeaseMS: 90, longWaitMS: 120, watchdogMS: 600, lateMS: 150, disturbAfterUS: 120_000}
-	// manualPace is exact.
+	// manualPace has no such allowance.
 	manualPace = pace{clients: 6, operations: 50, longLeaseMS: 60, longWaitMS: 60, watchdogMS: 90, disturbAfterUS: 8_000}
 )
 
-// How clients reach the server.
+// The ways in which clients connect to the server.
 const (
 	pipes      = "pipes"
 	goroutines = "TCP, a goroutine a connection"
@@ -35,32 +35,32 @@ const (
 	manyLoops  = "TCP, three event loops"
 )
 
-// mostLoops is how many event loops a server has that has many.
+// mostLoops is the number of event loops of a server that has many.
 const mostLoops = 3
 
-// transports are all of them, and twice what the server program has.
+// transports lists all of them; those of the server program come twice.
 var transports = [...]string{pipes, goroutines, oneLoop, manyLoops, oneLoop, pipes, oneLoop, manyLoops}
 
-// world is one server with random clients: where one history comes from.
+// world is a server with random clients. It produces one history.
 type world struct {
 	seed  uint64
 	pace  pace
 	time  *timeline
 	srv   *server.Server
 	dial  func() (net.Conn, error)
-	where string // the kind of world, for reports
-	// manyWait lets MLOCK wait. It keeps free keys for itself meanwhile, which excuses others' being refused,
-	// so half of the worlds do without and are stricter.
+	where string // a description of the world, for reports
+	// manyWait lets MLOCK wait. A waiting MLOCK keeps free keys for itself, so the model must allow more
+	// refusals. Half of the worlds do without it and are stricter.
 	manyWait bool
-	// shares makes half of the worlds use SHARED, ONCE, and connections with attached owners.
+	// shares is set in half of the worlds. These use SHARED, ONCE, and connections with attached owners.
 	shares bool
 
-	stop  chan struct{} // closed when all clients are to end
+	stop  chan struct{} // closed when all clients must end
 	group sync.WaitGroup
 
 	adminMu sync.Mutex
 	admin   *connection
-	// bystanders are connections that do nothing, one on each event loop, admin among them.
+	// bystanders are connections without activity, one on each event loop. admin is one of them.
 	bystanders []*connection
 
 	mu      sync.Mutex
@@ -68,11 +68,11 @@ type world struct {
 	history []*operation
 	counts  map[string]int
 	err     error
-	checked time.Duration // how long the checker took
+	checked time.Duration // the time that the checker took
 }
 
-// newWorld starts a world's server. The seed decides everything about it. An even one has a manual clock,
-// and what it is beyond that, divided by two, says how clients reach it and whether MLOCK waits.
+// newWorld starts a world's server. The seed determines everything about it. An even seed has a manual clock.
+// The rest, seed/2, determines how clients connect and whether MLOCK waits.
 func newWorld(seed uint64) (*world, error) {
 	manual, transport := seed%2 == 0, transports[seed/2%uint64(len(transports))]
 	w := &world{seed: seed, pace: realPace, time: newTimeline(manual), stop: make(chan struct{}), counts: make(map[string]int)}
@@ -109,7 +109,7 @@ func newWorld(seed uint64) (*world, error) {
 	return w, nil
 }
 
-// live lets a world happen from beginning to end.
+// live plays a world from start to end.
 func (w *world) live() {
 	defer func() { _ = w.srv.Close() }()
 	for range mostLoops { // connections go to the loops in turn
@@ -143,7 +143,7 @@ func (w *world) live() {
 	ticking.Wait()
 }
 
-// lastWord takes every lock when no client has used it for longer than any lease: they must all be free.
+// lastWord takes every lock after no client has used it for longer than any lease: they must all be free.
 func (w *world) lastWord() {
 	w.time.sleep(max(w.pace.longLeaseMS, w.pace.watchdogMS)+1, nil)
 	conn, err := w.open()
@@ -183,7 +183,7 @@ func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
 	}
 }
 
-// record writes an operation down.
+// record adds operations to the history.
 func (w *world) record(ops ...*operation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,8 +193,8 @@ func (w *world) record(ops ...*operation) {
 	}
 }
 
-// recordUnknown writes down an operation that was cut off: it happened before its
-// connection was gone, or not at all.
+// recordUnknown records an operation that was cut off: it happened before its connection was gone, or not at
+// all.
 func (w *world) recordUnknown(op *operation, c *connection) {
 	c.mu.Lock()
 	ending, gone := c.ending, c.gone
@@ -212,7 +212,7 @@ func (w *world) recordUnknown(op *operation, c *connection) {
 	}
 }
 
-// fail records what went wrong outside the history.
+// fail records an error outside of the history.
 func (w *world) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,7 +227,7 @@ func (w *world) failed() bool {
 	return w.err != nil
 }
 
-// model is what the history is held against.
+// model returns the model for the history.
 func (w *world) model() *model {
 	m := &model{watchdogMS: w.pace.watchdogMS, lateMS: w.pace.lateMS, roundMS: 1, lives: []life{{ever, ever}}}
 	for _, c := range w.conns {
@@ -236,5 +236,5 @@ func (w *world) model() *model {
 	return m
 }
 
-// String says how to have the world again.
+// String says how to play the world again.
 func (w *world) String() string { return fmt.Sprintf("seed %d (%s)", w.seed, w.where) }

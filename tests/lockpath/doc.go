@@ -1,6 +1,6 @@
-// Command lockpath shows which files of this module LOCK, UNLOCK, SET, GET and XADD pass, and how often a
+// Command lockpath finds which files of this module run for LOCK, UNLOCK, SET, GET and XADD, and how often a
 // command calls the server around the data (commands.Services). `make lock-path` builds it with coverage, so
-// that it can ask after each command what ran, and compares the answer with passed.txt and with the bounds in
+// that it can see after each command what ran, and compares the result with passed.txt and with the bounds in
 // main.go.
 //
 // It must not know what a command does. To look at another command, add it to looks.

@@ -20,18 +20,18 @@ import (
 	"lockserver/server"
 )
 
-// look is a command that is looked at. Its key is new in each round, with before sent first.
+// look is an examined command. Its key is new in each round, and before is sent first.
 type look struct {
 	name         string
 	before, sent string
-	files, calls int            // at most so many
-	passed       map[string]int // in how many rounds a file ran
+	files, calls int            // upper limits
+	passed       map[string]int // the number of rounds in which a file ran
 	called       map[string]bool
 }
 
-// rounds is how often each command is sent. What the event loop does after a reply may run in the next round.
-// So a file is written into the list if it ran in most of them. A file is new if it ran in all of them and is
-// not in the list. It is passed no more if it ran in none.
+// rounds is how often each command is sent. The work of the event loop after a reply may run in the next
+// round. So a file is in the list if it ran in most rounds. A file is new if it ran in all rounds and is not
+// in the list. A listed file is no longer passed if it ran in no round.
 const rounds = 5
 
 // most returns the files that ran in most rounds.
@@ -66,7 +66,8 @@ func main() {
 	}
 }
 
-// run looks at all commands and compares, or writes the list. It is called in the root of the module.
+// run examines all commands, and compares the result with the list or writes the list. It must run in the
+// root of the module.
 func run(list string, write bool) error {
 	was, err := os.ReadFile(list)
 	if err != nil && !write {
@@ -104,7 +105,7 @@ func run(list string, write bool) error {
 	return nil
 }
 
-// differences are the files that are new in the list of a command, and those that it passes no more.
+// differences returns the files that are new for a command, and those that no longer run for it.
 func (l *look) differences(list string) (d []string) {
 	listed := map[string]bool{}
 	for line := range strings.Lines(list) {
@@ -124,10 +125,10 @@ func (l *look) differences(list string) (d []string) {
 	return d
 }
 
-// subject is the server that is looked at.
+// subject is the examined server.
 type subject struct {
 	module   string
-	services map[place]string // where the methods begin that implement commands.Services
+	services map[place]string // the first lines of the methods that implement commands.Services
 	srv      *server.Server
 	conn     net.Conn
 	replies  *bufio.Reader
@@ -135,8 +136,8 @@ type subject struct {
 	dir      string
 }
 
-// start starts a server in this process, with an event loop and a clock that stands still: nothing happens by
-// itself meanwhile.
+// start starts a server in this process, with an event loop and a clock that stands still, so that nothing
+// happens by itself.
 func start(module string) (*subject, error) {
 	services, err := findServices(".")
 	if err != nil {
@@ -164,8 +165,8 @@ func (s *subject) close() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// send sends a command on a key, its second word, and waits for the first line of its reply, and for the rest
-// of a bulk string.
+// send sends a command on a key, its second word. It reads the first line of the reply, and the rest of a
+// bulk string.
 func (s *subject) send(words, key string) error {
 	fields := strings.Fields(words)
 	fields[1] = key
@@ -187,8 +188,8 @@ func (s *subject) send(words, key string) error {
 	return err
 }
 
-// watch finds out what a command passes and calls. The first round is not looked at: what happens only once
-// has happened then.
+// watch finds which files a command passes and what it calls. The first round does not count, because some
+// things happen only once.
 func (s *subject) watch(l *look) error {
 	l.passed, l.called = map[string]int{}, map[string]bool{}
 	for round := range rounds + 1 {
@@ -215,7 +216,7 @@ func (s *subject) watch(l *look) error {
 	return nil
 }
 
-// read adds what the counters say. dir does not exist so far.
+// read adds the numbers of the counters. dir must not exist yet.
 func (s *subject) read(l *look, dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

@@ -16,7 +16,7 @@ type place struct {
 	line int
 }
 
-// block reads a line of a coverage profile: where the block begins, and how often it ran.
+// block parses a line of a coverage profile: the start of the block, and how often it ran.
 func block(line string) (at place, n int, ok bool) {
 	at.file, line, ok = strings.Cut(strings.TrimSpace(line), ":")
 	fields := strings.Fields(line)
@@ -29,8 +29,8 @@ func block(line string) (at place, n int, ok bool) {
 	return at, n, err == nil
 }
 
-// findServices returns where the methods of package server begin that implement commands.Services. root is
-// that of the module.
+// findServices returns the first lines of the methods of package server that implement commands.Services.
+// root is the root of the module.
 func findServices(root string) (map[place]string, error) {
 	files := token.NewFileSet()
 	ctx, err := parser.ParseFile(files, filepath.Join(root, "commands", "ctx.go"), nil, 0)
@@ -69,7 +69,8 @@ func findServices(root string) (map[place]string, error) {
 	return found, nil
 }
 
-// implements reports whether a function is a method of one of the types that are commands.Services together.
+// implements reports whether a function is a method of one of the types that together implement
+// commands.Services.
 func implements(f *ast.FuncDecl) bool {
 	if f.Recv == nil {
 		return false

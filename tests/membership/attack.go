@@ -15,35 +15,36 @@ import (
 	"lockserver/server/raft"
 )
 
-// Servers are the members of a group, and servers that may become members. Each has a number, which is not
-// used again.
+// Servers are the members of a group, and servers that may become members. Each has a number, which is never
+// reused.
 type Servers interface {
-	// All are the numbers of the servers, in a fixed order.
+	// All returns the numbers of the servers, in a fixed order.
 	All() []int
-	// Peer is the id of a server, and its addresses.
+	// Peer returns the id of a server, and its addresses.
 	Peer(server int) raft.Peer
 	// Runs reports whether a server runs.
 	Runs(server int) bool
-	// Start starts a server that does not run, with the data that it has.
+	// Start starts a stopped server with its data.
 	Start(server int)
-	// Kill ends a server at once. It may have ended already.
+	// Kill ends a server at once. The server may have ended already.
 	Kill(server int)
-	// Cut cuts a server off from all others, or connects it again. Ask reaches it anyway.
+	// Cut separates a server from all others, or connects it again. Ask reaches it in both cases.
 	Cut(server int, on bool)
-	// Add makes a server with an empty disk and starts it; false: there is no place for one more.
+	// Add creates a server with an empty disk and starts it, or returns false if there is no place for
+	// another.
 	Add() (server int, ok bool)
 	// Forget ends a server and removes it with its data.
 	Forget(server int)
-	// Ask sends a server a command. Without a reply within the limit the result is an error.
+	// Ask sends a command to a server. Without a reply within the limit the result is an error.
 	Ask(server int, limit time.Duration, words ...string) resp.Value
 }
 
 const (
-	// most is how many members the attack adds up to.
+	// most is the largest number of members that the attack makes.
 	most = 5
-	// steps is how many steps are between two times at which everything is restored.
+	// steps is the number of steps between two restorations.
 	steps = 15
-	// patience is how long a group has for what it does by itself, on a busy machine.
+	// patience is the longest time for an event that comes by itself, on a busy machine.
 	patience = time.Minute
 )
 
@@ -52,19 +53,19 @@ type Attack struct {
 	Servers
 	t       testing.TB
 	random  *rand.Rand
-	written map[string]string // what was acknowledged
+	written map[string]string // acknowledged writes
 	token   int64
-	did     []string // since everything was restored
+	did     []string // steps since the last restoration
 
 	writes, added, removed, refused int
-	compared                        int // changes of a group that served before
+	compared                        int // changes of a group that was serving before
 }
 
-// Run attacks a group that has a leader, for two rounds or for so many minutes as MINUTES in the environment
-// says. SEED chooses what happens. These have to be true:
-//   - nothing that was acknowledged is lost, and no token falls;
-//   - a group that serves still does after a change, whatever the reply was, without repairs;
-//   - an address where nothing listens is refused, and is no member;
+// Run attacks a group that has a leader, for two rounds, or for the number of minutes in the environment
+// variable MINUTES. SEED determines the random steps. These conditions must hold:
+//   - nothing acknowledged is lost, and no token falls;
+//   - a group that serves still serves after a change, whatever the reply was, without repairs;
+//   - an address without a listener is refused, and is no member;
 //   - when all members are back, they have the same data.
 func Run(t testing.TB, servers Servers) {
 	t.Helper()
@@ -85,7 +86,7 @@ func Run(t testing.TB, servers Servers) {
 		rounds, a.writes, a.added, a.removed, a.refused, a.compared)
 }
 
-// leader is a server that says it leads; false: none does.
+// leader returns a server that says it leads, or false.
 func (a *Attack) leader() (server int, ok bool) {
 	for _, s := range a.All() {
 		if a.Runs(s) && strings.Contains(a.Ask(s, 2*time.Second, "RAFT", "INFO").Str, "raft_role:leader") {
@@ -98,7 +99,7 @@ func (a *Attack) leader() (server int, ok bool) {
 // nothingLeads is the reply if no server was asked.
 const nothingLeads = "nothing leads"
 
-// answer has the server that leads run a command once. The result is an error if it has to be given up.
+// answer runs a command once on the leader. The result is an error if there is no reply in time.
 func (a *Attack) answer(words ...string) resp.Value {
 	s, ok := a.leader()
 	if !ok {
@@ -107,7 +108,7 @@ func (a *Attack) answer(words ...string) resp.Value {
 	return a.Ask(s, 3*time.Second, words...)
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func (a *Attack) eventually(what string, so func() bool) {
 	a.t.Helper()
 	for begun := time.Now(); !so(); time.Sleep(10 * time.Millisecond) {
@@ -117,12 +118,12 @@ func (a *Attack) eventually(what string, so func() bool) {
 	}
 }
 
-// write writes what has to stay, if it is acknowledged. A lock's token has to rise.
+// write writes a value, which must stay if it is acknowledged. A lock's token must rise.
 func (a *Attack) write() {
 	a.writes++
 	key, value := "key"+strconv.Itoa(a.writes%50), strconv.Itoa(a.writes)
 	before, was := a.written[key]
-	delete(a.written, key) // without a reply it is one of the two
+	delete(a.written, key) // without a reply the value is the old or the new one
 	v := a.answer("SET", key, value)
 	if v.Kind != '-' {
 		a.written[key] = value
@@ -138,12 +139,12 @@ func (a *Attack) write() {
 	}
 }
 
-// say keeps what was done, and the reply.
+// say records a step and its reply.
 func (a *Attack) say(what string, server int, v resp.Value) {
 	a.did = append(a.did, fmt.Sprintf("%s %s: %.120s", what, a.Peer(server).ID, v.String()))
 }
 
-// step does one thing.
+// step does one random step.
 func (a *Attack) step() {
 	all := a.All()
 	s := all[a.random.IntN(len(all))]
@@ -175,9 +176,9 @@ func (a *Attack) step() {
 	}
 }
 
-// change asks for a change of the members. Whatever the reply is: a group that served before still does,
-// without repairs. A learner that is there already may be made a voter meanwhile, although it was just
-// killed: then that is not asked.
+// change asks for a change of the members. Whatever the reply is, a group that served before must still
+// serve, without repairs. A learner that was added before may become a voter at this time, although it was
+// just killed: then the group need not serve.
 func (a *Attack) change(what string, s int, words ...string) (v resp.Value) {
 	a.t.Helper()
 	served := a.answer("SET", "served", "1").Kind == '+' && a.learners() == 0
@@ -216,7 +217,7 @@ func (a *Attack) addServer() {
 	}
 }
 
-// addNothing tries to add an address where nothing listens.
+// addNothing tries to add an address without a listener.
 func (a *Attack) addNothing() {
 	dead := "x" + strconv.Itoa(a.random.IntN(100))
 	v := a.answer("RAFT", "ADD", dead, "127.0.0.77:1", "127.0.0.77:2")
@@ -231,7 +232,7 @@ func (a *Attack) serves() {
 	a.eventually("the group serves", func() bool { return a.answer("SET", "serves", "1").Kind == '+' })
 }
 
-// listed is a field of each member, by the leader; nothing if no leader replies.
+// listed returns a field of each member from the leader, or nothing if no leader replies.
 func (a *Attack) listed(field string) (values []string) {
 	for _, row := range a.answer("RAFT", "MEMBERS").Elems {
 		for i := 0; i+1 < len(row.Elems); i += 2 {
@@ -243,7 +244,7 @@ func (a *Attack) listed(field string) (values []string) {
 	return values
 }
 
-// learners counts the members without a vote.
+// learners returns the number of members without a vote.
 func (a *Attack) learners() (n int) {
 	for _, voter := range a.listed("voter") {
 		if voter == "0" {
@@ -253,7 +254,7 @@ func (a *Attack) learners() (n int) {
 	return n
 }
 
-// restore connects and starts all, forgets those that are no members, and looks at what there is.
+// restore connects and starts all servers, forgets those that are no members, and checks the data.
 func (a *Attack) restore() {
 	a.t.Helper()
 	for _, s := range a.All() {

@@ -1,9 +1,8 @@
-// Package metrics asks whether what others use to look at a Redis finds the same here. redis_exporter is
-// compared at the oracle and at a lockserver. Prometheus scrapes /metrics by the configuration that
-// docs/METRICS.md shows. The dashboard and the rules in docs/grafana are tried, too. It also measures a
-// scrape.
+// Package metrics tests that tools for a Redis find the same here. redis_exporter is compared with the oracle
+// and a lockserver. Prometheus scrapes /metrics by the configuration that docs/METRICS.md shows. The
+// dashboard and the rules in docs/grafana are tried, too. It also measures a scrape.
 //
-// It owns the list of what only redis_exporter tells of itself, and of names with which promtool finds fault.
-// It must not import the server: everything runs as a process of its own. All tests have the build tag
-// oracle; `make metrics` runs them. To add a rule, write when it fires into testdata/alerts_test.yml.
+// It owns the list of redis_exporter's metrics about itself, and the list of names that promtool criticizes.
+// It must not import the server: everything runs as a separate process. All tests have the build tag oracle;
+// `make metrics` runs them. To add a rule, write into testdata/alerts_test.yml when it fires.
 package metrics

@@ -14,11 +14,11 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// exportersOwn is what redis_exporter tells of itself, and what it finds only if flags ask for it.
+// exportersOwn lists redis_exporter's metrics about itself, and those that need flags.
 var exportersOwn = []string{"redis_exporter_", "redis_target_scrape_request_errors_total", "redis_last_key_groups_scrape_duration_milliseconds",
 	"redis_key_", "redis_stream_", "redis_total_system_memory_bytes"}
 
-// busy gives a server something to tell: every kind of figure that the exporter knows.
+// busy gives a server data for every kind of metric that the exporter knows.
 func busy(c *testkit.Client) {
 	c.Do("CONFIG", "SET", "latency-monitor-threshold", "1", "slowlog-log-slower-than", "0")
 	c.Do("SET", "name", "value", "EX", "1000")
@@ -40,8 +40,8 @@ func busy(c *testkit.Client) {
 	c.Do("SUBSCRIBE", "news")
 }
 
-// TestNothingIsMissing: what the exporter finds at a Redis it finds here, under the same name, with the same
-// labels and of the same type, and so does who asks without it.
+// TestNothingIsMissing: each metric that the exporter finds at a Redis exists here, with the same name,
+// labels and type. The server's own page has it, too.
 func TestNothingIsMissing(t *testing.T) {
 	redis := testkit.StartRedis(t, "--appendonly", "yes")
 	ours := lockserver(t, "--appendonly", "yes")
@@ -62,13 +62,13 @@ func TestNothingIsMissing(t *testing.T) {
 	}
 }
 
-// exportersNames are those with which promtool finds fault: redis_exporter has chosen them.
+// exportersNames lists names that promtool criticizes. redis_exporter has chosen them.
 var exportersNames = []string{"redis_aof_current_rewrite_duration_sec", "redis_aof_last_rewrite_duration_sec", "redis_dump_payload_sanitizations",
 	"redis_expired_time_cap_reached_total", "redis_io_threaded_reads_processed", "redis_io_threaded_writes_processed",
 	"redis_migrate_cached_sockets_total", "redis_rdb_current_bgsave_duration_sec", "redis_rdb_last_bgsave_duration_sec",
 	"redis_total_error_replies", "redis_total_reads_processed", "redis_total_writes_processed", "redis_unexpected_error_replies"}
 
-// TestPromtoolIsContent with a scrape, but for names that are not ours.
+// TestPromtoolIsContent: promtool accepts a scrape, except for names that are not ours.
 func TestPromtoolIsContent(t *testing.T) {
 	s := lockserver(t, "--appendonly", "yes")
 	s.Do("LOCK", "k", "a")
@@ -76,7 +76,7 @@ func TestPromtoolIsContent(t *testing.T) {
 	busy(s.Client)
 	check := exec.Command("promtool", "check", "metrics")
 	check.Stdin = strings.NewReader(s.scrape(t))
-	output, _ := check.CombinedOutput() // it fails for these names
+	output, _ := check.CombinedOutput() // its exit code is not 0, because of these names
 	var faulty []string
 	for line := range strings.Lines(string(output)) {
 		name, _, _ := strings.Cut(line, " ")

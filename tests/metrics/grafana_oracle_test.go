@@ -22,10 +22,10 @@ const (
 	alertsFile    = "../../docs/grafana/alerts.yml"
 )
 
-// roundTrips is a metric that the only member of a group does not have.
+// roundTrips is a metric that does not exist in a group of one member.
 const roundTrips = "lockserver_raft_member_round_trip_seconds"
 
-// TestAlerts: each rule can be read, and fires when testdata/alerts_test.yml says that it does.
+// TestAlerts: each rule is valid, and fires when testdata/alerts_test.yml says so.
 func TestAlerts(t *testing.T) {
 	for _, args := range [][]string{{"check", "rules", alertsFile}, {"test", "rules", "testdata/alerts_test.yml"}} {
 		output, err := exec.Command("promtool", args...).CombinedOutput()
@@ -40,7 +40,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// expressions are those of the dashboard, with what Grafana puts in for its variables.
+// expressions returns those of the dashboard, with its variables replaced as by Grafana.
 func expressions(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile(dashboardFile)
@@ -75,8 +75,8 @@ func member(t *testing.T) *server {
 	return lockserver(t, "--port", port, "--raft-id", "a", "--raft-listen", at, "--raft-members", "a="+at+"/"+clients)
 }
 
-// TestPrometheusScrapes by the configuration that docs/METRICS.md shows: every expression of the dashboard
-// then has something to draw, and every metric of it and of the rules is there.
+// TestPrometheusScrapes by the configuration that docs/METRICS.md shows. Then every expression of the
+// dashboard has data, and every metric of it and of the rules exists.
 func TestPrometheusScrapes(t *testing.T) {
 	_, port, err := net.SplitHostPort(freeAddress(t))
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestPrometheusScrapes(t *testing.T) {
 	waiting := expressions(t)
 	for deadline := time.Now().Add(patience); len(waiting) > 0; {
 		require.True(t, time.Now().Before(deadline), "nothing to draw: %q", waiting)
-		s.Do("PING") // so that there is something to count
+		s.Do("PING") // so that there is a command to count
 		var answer struct {
 			Status string
 			Data   struct{ Result []any }
@@ -120,7 +120,7 @@ func TestPrometheusScrapes(t *testing.T) {
 			there[name] = true
 		}
 	}
-	there["lockserver_tls_certificate_end_seconds"] = true // none of them has a certificate
+	there["lockserver_tls_certificate_end_seconds"] = true // no server here has a certificate
 	there[roundTrips+"_bucket"] = true
 	for _, file := range []string{dashboardFile, alertsFile} {
 		data, err := os.ReadFile(file)

@@ -19,18 +19,18 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// patience is how long something may take that happens by itself.
+// patience is the longest time for an event that comes by itself.
 const patience = time.Minute
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
 
-// freeAddress is an address that no program listens on.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	return net.JoinHostPort("127.0.0.1", testkit.FreePort(t))
 }
 
-// run starts a program for the length of a test, and waits until a page of it answers.
+// run starts a program until the end of the test, and waits until one of its pages answers.
 func run(t *testing.T, page, program string, args ...string) *testkit.Process {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -49,10 +49,10 @@ func run(t *testing.T, page, program string, args ...string) *testkit.Process {
 type server struct {
 	*testkit.Client
 	process       *testkit.Process
-	socket, admin string // where it listens
+	socket, admin string // its addresses
 }
 
-// lockserver starts one.
+// lockserver starts a lockserver.
 func lockserver(t *testing.T, args ...string) *server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ls") // t.TempDir may be too long for a socket's name
@@ -98,7 +98,7 @@ var (
 	label    = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)="(?:[^"\\]|\\.)*",?`)
 )
 
-// scraped are the metrics of a page: of each series its name with the names of its labels, and the type.
+// scraped returns the metrics of a page: for each series its name with the names of its labels, and its type.
 func scraped(t *testing.T, text string) map[string]string {
 	t.Helper()
 	types, found := map[string]string{}, map[string]string{}

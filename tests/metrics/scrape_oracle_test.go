@@ -19,14 +19,14 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// scrapeLimit is what a scrape may take with a million locks and a thousand sales.
+// scrapeLimit is the longest time of a scrape with a million locks and a thousand sales.
 const scrapeLimit = 20 * time.Millisecond
 
-// waitLimit is what a command may wait for because of it. Others make it wait as well, so it counts in the
-// best of the scrapes: one that holds the executor does so each time.
+// waitLimit is the longest time that a command may wait because of a scrape. Other programs delay it, too, so
+// the best scrape counts: if a scrape holds the executor, each scrape does.
 const waitLimit = 2 * time.Millisecond
 
-// cpuTime is what the threads of a process have run for.
+// cpuTime returns the processor time of a process.
 func cpuTime(t *testing.T, p *testkit.Process) time.Duration {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.Pid()))
@@ -43,8 +43,8 @@ func cpuTime(t *testing.T, p *testkit.Process) time.Duration {
 	return sum
 }
 
-// TestTimeOfAScrape: where others use the machine, the clock tells of them as well, and what the server ran
-// for tells more of the scrape. On an idle one it is the other way round. So the lesser counts.
+// TestTimeOfAScrape: on a busy machine the wall time includes other programs, and the processor time is the
+// better measure. On an idle machine it is the other way round. So the smaller one counts.
 func TestTimeOfAScrape(t *testing.T) {
 	const locks, sales, perBatch, scrapes = 1_000_000, 1_000, 10_000, 25
 	s := lockserver(t)
@@ -70,7 +70,7 @@ func TestTimeOfAScrape(t *testing.T) {
 		text = s.scrape(t)
 		byClock[i] = time.Since(begun)
 		took[i] = min(byClock[i], cpuTime(t, s.process)-ran)
-		for n := beside.sent.Load(); n == beside.sent.Load(); { // the last of them has begun to wait, too
+		for n := beside.sent.Load(); n == beside.sent.Load(); { // the last of them has started to wait, too
 			time.Sleep(10 * time.Microsecond)
 		}
 		waited[i] = time.Duration(beside.longest.Load())
@@ -85,20 +85,20 @@ func TestTimeOfAScrape(t *testing.T) {
 	t.Logf("a scrape with %d locks and %d sales: median %v, %v to %v; by the clock alone median %v; "+
 		"the longest PING meanwhile, of %d: %v at best, median %v; %d lines, %d bytes",
 		locks, sales, median, took[0], took[scrapes-1], byClock[scrapes/2], beside.sent.Load(), wait, waited[scrapes/2], strings.Count(text, "\n"), len(text))
-	if testkit.Long() { // in the fast tier, steps run together
+	if testkit.Long() { // the fast tier runs steps at the same time
 		require.LessOrEqual(t, median, scrapeLimit)
 		require.LessOrEqual(t, wait, waitLimit)
 	}
 }
 
-// pings are commands that another client sends, one after the other.
+// pings sends commands of another client, one after the other.
 type pings struct {
-	longest atomic.Int64 // in nanoseconds, since it was set to 0
+	longest atomic.Int64 // in nanoseconds, since the last reset
 	sent    atomic.Int64
 	end     func()
 }
 
-// startPings sends them until end is called.
+// startPings sends commands until end is called.
 func startPings(t *testing.T, s *server) *pings {
 	c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("unix", s.socket) })
 	p, stop, ended := &pings{}, make(chan struct{}), make(chan struct{})
@@ -108,7 +108,7 @@ func startPings(t *testing.T, s *server) *pings {
 			select {
 			case <-stop:
 				return
-			case <-time.After(50 * time.Microsecond): // it must not take the processor from the scrape
+			case <-time.After(50 * time.Microsecond): // a pause, so that it does not take the processor from the scrape
 			}
 			begun := time.Now()
 			c.Do("PING")

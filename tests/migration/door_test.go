@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// door is the stable address that clients know: a proxy in front of the leader.
+// door is the stable address of the clients: a proxy in front of the leader.
 type door struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -19,7 +19,7 @@ type door struct {
 	open     []net.Conn
 }
 
-// openDoor opens a door that leads to an address.
+// openDoor starts a door that leads to an address.
 func openDoor(t *testing.T, to string) *door {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,7 +63,7 @@ func (d *door) carry(from net.Conn) {
 	}
 }
 
-// turn makes the door lead to another address, and ends the connections that there are.
+// turn makes the door lead to another address, and ends the existing connections.
 func (d *door) turn(to string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

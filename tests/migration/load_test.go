@@ -14,20 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// load is what go-redis does meanwhile: a goroutine each kind of value. A write that failed is no fault, for
-// it was not acknowledged; it may have been done.
+// load is the work of go-redis: a goroutine for each kind of value. A failed write is no fault, because it
+// was not acknowledged; it may still have had an effect.
 type load struct {
 	t       *testing.T
 	client  *redis.Client
 	ended   atomic.Bool
 	working sync.WaitGroup
-	acked   sync.Map // kind to *[]int64: what was acknowledged
+	acked   sync.Map // *[]int64 by kind: the acknowledged numbers
 	failed  atomic.Int64
-	inside  atomic.Int32 // who is between lock and unlock
+	inside  atomic.Int32 // number of goroutines between lock and unlock
 	faults  chan string
 }
 
-// startLoad starts it at an address.
+// startLoad starts the load at an address.
 func startLoad(t *testing.T, addr string) *load {
 	l := &load{t: t, client: redis.NewClient(&redis.Options{Addr: addr, Password: password}), faults: make(chan string, 100)}
 	c := l.client
@@ -52,7 +52,7 @@ func startLoad(t *testing.T, addr string) *load {
 	return l
 }
 
-// work repeats a write, with a number that grows, until the load ends.
+// work repeats a write with a rising number until the load ends.
 func (l *load) work(kind string, write func(ctx context.Context, i int64) error) {
 	known, _ := l.acked.LoadOrStore(kind, &sync.Map{})
 	l.working.Go(func() {
@@ -67,18 +67,18 @@ func (l *load) work(kind string, write func(ctx context.Context, i int64) error)
 	})
 }
 
-// unlock deletes a lock that is still ours.
+// unlock deletes a lock that we still hold.
 var unlock = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 
-// lockLease is longer than any move takes.
+// lockLease is longer than any move.
 const lockLease = time.Hour
 
-// locked is a section under a lock of SET NX.
+// locked runs a section under a lock of SET NX.
 func (l *load) locked(ctx context.Context, _ int64) error {
 	me := strconv.FormatInt(time.Now().UnixNano(), 36)
 	got, err := l.client.SetNX(ctx, "go:lock", me, lockLease).Result()
 	if err != nil || !got {
-		_ = l.release(ctx, me) // a retry may have met the write of the first attempt with a lost reply
+		_ = l.release(ctx, me) // a retry may have found the write of the first attempt, if its reply was lost
 		return err
 	}
 	if l.inside.Add(1) > 1 {
@@ -89,7 +89,7 @@ func (l *load) locked(ctx context.Context, _ int64) error {
 	return l.release(ctx, me)
 }
 
-// release unlocks, as often as it takes to be answered.
+// release unlocks, and repeats that until it gets an answer.
 func (l *load) release(ctx context.Context, me string) error {
 	for {
 		if err := unlock.Run(ctx, l.client, []string{"go:lock"}, me).Err(); err == nil || l.ended.Load() {
@@ -103,7 +103,7 @@ func (l *load) stop() {
 	l.working.Wait()
 }
 
-// numbers are those of what was acknowledged, of a kind.
+// numbers returns the acknowledged numbers of a kind.
 func (l *load) numbers(kind string) map[string]bool {
 	all := make(map[string]bool)
 	known, _ := l.acked.Load(kind)
@@ -124,7 +124,7 @@ func (l *load) goesOn() {
 	})
 }
 
-// check ends the load and looks for all that was acknowledged.
+// check ends the load and checks that every acknowledged write is there.
 func (l *load) check() {
 	l.t.Helper()
 	l.stop()

@@ -16,14 +16,14 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// redisson is the program in redisson/, which does what a line says and answers by one.
+// redisson is the program in redisson/. It reads a command from each line and replies with a line.
 type redisson struct {
 	t   *testing.T
 	in  io.Writer
 	out chan string
 }
 
-// startRedisson starts it at an address.
+// startRedisson starts the program at an address.
 func startRedisson(t *testing.T, addr string) *redisson {
 	t.Helper()
 	dir := filepath.Join("redisson", "target")
@@ -43,10 +43,10 @@ func startRedisson(t *testing.T, addr string) *redisson {
 	return r
 }
 
-// javaPatience is how long the program waits for each thing that happens by itself (Move.PATIENCE_MS).
+// javaPatience is how long the program waits for each event that comes by itself (Move.PATIENCE_MS).
 const javaPatience = 3 * time.Minute
 
-// do has it do something, and returns what it adds to its ok.
+// do sends a command to the program, and returns the text after ok.
 func (r *redisson) do(what string) string {
 	r.t.Helper()
 	_, err := io.WriteString(r.in, what+"\n")
@@ -62,7 +62,7 @@ func (r *redisson) do(what string) string {
 	}
 }
 
-// moving is a Redis, the lockserver that is to take its place, and the clients that are moved.
+// moving holds a Redis, the lockserver that takes its place, and the clients that move.
 type moving struct {
 	t        *testing.T
 	door     *door
@@ -84,7 +84,7 @@ func TestMovingSimply(t *testing.T) {
 	move(t, testkit.Installed(t), (*moving).promote)
 }
 
-// move goes there and back.
+// move moves the clients there and back.
 func move(t *testing.T, p testkit.Program, change func(m *moving, from, to *server)) {
 	redis := startRedis(t, p)
 	m := &moving{t: t, door: openDoor(t, redis.addr())}
@@ -106,7 +106,7 @@ func move(t *testing.T, p testkit.Program, change func(m *moving, from, to *serv
 	m.load.check()
 }
 
-// step moves the clients once, and looks at everything.
+// step moves the clients once, and checks everything.
 func (m *moving) step(way string, from, to *server, change func(m *moving, from, to *server)) {
 	m.t.Helper()
 	snapshots, begun := to.info("sync_full"), time.Now()
@@ -120,7 +120,7 @@ func (m *moving) step(way string, from, to *server, change func(m *moving, from,
 	require.Equal(m.t, "1", to.Do("FCALL", "f", "0").String())
 }
 
-// failOver has the servers change places.
+// failOver makes the servers change places by FAILOVER.
 func (m *moving) failOver(from, to *server) {
 	from.ok("FAILOVER", "TO", "127.0.0.1", to.port, "TIMEOUT", milliseconds(patience))
 	eventually(m.t, "they have changed places", func() bool { return to.info("role") == "master" && from.info("role") == "slave" })
@@ -129,7 +129,7 @@ func (m *moving) failOver(from, to *server) {
 
 // promote does the same by hand.
 func (m *moving) promote(from, to *server) {
-	from.ok("CLIENT", "PAUSE", milliseconds(2*patience), "WRITE") // it is ended below
+	from.ok("CLIENT", "PAUSE", milliseconds(2*patience), "WRITE") // ended below
 	eventually(m.t, "the replica has everything", func() bool { return to.offset() == from.offset() })
 	to.ok("REPLICAOF", "NO", "ONE")
 	from.ok("REPLICAOF", "127.0.0.1", to.port)

@@ -19,13 +19,13 @@ func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
 
 const password = "secret"
 
-// patience is how long something may take that happens by itself.
+// patience is the longest time for an event that comes by itself.
 const patience = 90 * time.Second
 
-// milliseconds is a duration as a command has it.
+// milliseconds returns a duration as an argument of a command.
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
@@ -35,7 +35,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// server is a server of either kind, and a connection of the person who moves.
+// server is a server of either kind, and the operator's connection to it.
 type server struct {
 	*testkit.Client
 	t    *testing.T
@@ -44,7 +44,8 @@ type server struct {
 
 func (s *server) addr() string { return "127.0.0.1:" + s.port }
 
-// both servers have one password, and know the other's: each is going to be a replica.
+// directives returns the options of a server. Both servers have the same password, and know the other's,
+// because each of them becomes a replica.
 func directives(port string) []string {
 	return []string{"--port", port, "--bind", "127.0.0.1", "--requirepass", password, "--masterauth", password,
 		"--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0"}
@@ -74,13 +75,13 @@ func reach(t *testing.T, port string) *server {
 	return s
 }
 
-// ok runs a command with the reply OK.
+// ok runs a command that must reply OK.
 func (s *server) ok(words ...string) {
 	s.t.Helper()
 	require.Equal(s.t, "+OK", s.Do(words...).String(), "%v", words)
 }
 
-// info is a field of INFO; empty: it is not there.
+// info returns a field of INFO, or "".
 func (s *server) info(field string) string {
 	s.t.Helper()
 	for line := range strings.Lines(s.Do("INFO", "everything").Str) {
@@ -98,7 +99,7 @@ func (s *server) offset() int64 {
 	return at
 }
 
-// follow makes the server a replica of another, and waits until it is in step.
+// follow makes the server a replica of another, and waits until it has all data.
 func (s *server) follow(master *server) {
 	s.t.Helper()
 	eventually(s.t, "it has loaded what it has, and follows", func() bool {
@@ -107,7 +108,8 @@ func (s *server) follow(master *server) {
 	inStep(s.t, master, s)
 }
 
-// inStep waits until the replica's link is up and it has what its master had a moment ago.
+// inStep waits until the replica's link is up and it has the data that its master had at the time of the
+// call.
 func inStep(t *testing.T, master, replica *server) {
 	t.Helper()
 	at := master.offset()
@@ -116,10 +118,10 @@ func inStep(t *testing.T, master, replica *server) {
 	})
 }
 
-// compare holds writes for a moment, and compares the two servers.
+// compare delays writes for a moment, and compares the two servers.
 func compare(t *testing.T, master, replica *server) {
 	t.Helper()
-	master.ok("CLIENT", "PAUSE", milliseconds(2*patience), "WRITE") // it is ended below
+	master.ok("CLIENT", "PAUSE", milliseconds(2*patience), "WRITE") // ended below
 	same := func() bool {
 		return master.offset() == replica.offset() &&
 			master.Do("DEBUG", "DIGEST").String() == replica.Do("DEBUG", "DIGEST").String()

@@ -11,14 +11,14 @@ import (
 	"lockserver/internal/resp"
 )
 
-// client is one goroutine that acquires and releases, each time as a new owner.
+// client is a goroutine that acquires and releases, each time as a new owner.
 type client struct {
 	world    *world
 	random   *rand.Rand
 	prefix   string
 	conn     *conn
-	attaches bool  // it has a second connection, attached to its prefix
-	second   *conn // that one; nil: it is broken
+	attaches bool  // it has a second connection, which attaches its prefix
+	second   *conn // that connection; nil while it is broken
 	pushes   *outcomes
 }
 
@@ -26,14 +26,15 @@ type client struct {
 type request struct {
 	number  int
 	owner   string
-	permits int64 // 1 for a reader; or the locks, a bit each, in a world with several
-	waitMS  int64 // 0: it does not wait
+	permits int64 // 1 for a reader; in a world with several locks the set of locks, a bit for each
+	waitMS  int64 // 0 means that it does not wait
 	notify  bool
-	brokeAt int64 // when its connection broke while it was queued, and it has not asked again; 0: it did not
-	call    int64 // when it was asked first
-	// doubts are the times at which the server may have granted it, and given it back later by itself.
+	brokeAt int64 // the time at which its connection broke while it was queued, until it asks again; otherwise 0
+	call    int64 // the time of the first call
+	// doubts holds the times at which the server may have granted the request, and given it back by itself
+	// later.
 	doubts []string
-	// abandoned: the client was granted it, and does nothing about that ever.
+	// abandoned means that the request was granted, and the client does nothing about it.
 	abandoned bool
 }
 
@@ -81,10 +82,10 @@ func (c *client) sleepUS(most int) {
 	time.Sleep(time.Duration(c.random.IntN(most)) * time.Microsecond)
 }
 
-// connect makes connections where there are none; false: the world has failed.
+// connect opens the missing connections. It returns false if the world has failed.
 func (c *client) connect() bool {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		c.world.mu.RLock() // not while the server is started again
+		c.world.mu.RLock() // waits while the server restarts
 		err := c.open()
 		c.world.mu.RUnlock()
 		if err == nil {
@@ -122,7 +123,8 @@ func (c *client) open() (err error) {
 	return nil
 }
 
-// call sends a command until a connection has lived to answer it. broken: an earlier one may have been done.
+// call sends a command, again and again until a connection lives long enough for the reply. broken says that
+// an earlier attempt may have had an effect.
 func (c *client) call(words ...string) (v resp.Value, broken, ok bool) {
 	for {
 		v, err := c.once(words...)
@@ -135,7 +137,7 @@ func (c *client) call(words ...string) (v resp.Value, broken, ok bool) {
 	}
 }
 
-// once sends a command once. An error says that the connection broke.
+// once sends a command once. An error means that the connection broke.
 func (c *client) once(words ...string) (resp.Value, error) {
 	if !c.connect() {
 		return resp.Value{}, errSilent
@@ -177,7 +179,7 @@ func (c *client) look() {
 	}
 }
 
-// used is how many permits are in use by LOCK.INFO or SEM.INFO of a key that is there.
+// used returns the number of permits in use, from LOCK.INFO or SEM.INFO of an existing key.
 func (w *world) used(info resp.Value) (permits int64) {
 	permits = 1
 	if w.shared {
@@ -196,7 +198,7 @@ func (w *world) used(info resp.Value) (permits int64) {
 	return permits
 }
 
-// words is the command of a request.
+// words returns the command of a request.
 func (c *client) words(r *request) []string {
 	words := []string{"LOCK", key, r.owner}
 	switch {
@@ -217,13 +219,13 @@ func (c *client) words(r *request) []string {
 	return words
 }
 
-// manyWords begin a command for several locks.
+// manyWords returns the first words of a command for several locks.
 func manyWords(command string, r *request) []string {
 	keys := keysOf(r.permits)
 	return append([]string{command, strconv.Itoa(len(keys))}, keys...)
 }
 
-// key is the key, or the first of several.
+// key returns the key, or the first of several keys.
 func (c *client) key(r *request) string {
 	if c.world.several {
 		return keysOf(r.permits)[0]
@@ -231,7 +233,7 @@ func (c *client) key(r *request) string {
 	return key
 }
 
-// tokens are those of a reply or a push: an integer, or an array.
+// tokens returns the tokens in a reply or a push: an integer, or an array.
 func tokens(v resp.Value) (list []int64) {
 	if v.Kind == resp.Integer {
 		return []int64{v.Int}
@@ -242,11 +244,11 @@ func tokens(v resp.Value) (list []int64) {
 	return list
 }
 
-// maybe records that the server may have granted a request since it was asked. It may give it back by itself
-// until the request is over.
+// maybe records that the server may have granted a request since it was asked. The server may give it back by
+// itself until the request is over.
 func (c *client) maybe(r *request, why string) { r.doubts = append(r.doubts, why) }
 
-// writeDoubts writes the doubts of a request down, which is over.
+// writeDoubts adds the doubts of a request that is over to the history.
 func (c *client) writeDoubts(r *request) {
 	now := c.world.now()
 	for _, why := range r.doubts {
@@ -255,7 +257,7 @@ func (c *client) writeDoubts(r *request) {
 	}
 }
 
-// had writes down that a request was granted.
+// had adds to the history that a request was granted.
 func (c *client) had(r *request, tokens []int64, how string) bool {
 	c.world.add(&operation{kind: take, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now(), token: slices.Min(tokens),
 		last: slices.Max(tokens), why: how})
@@ -306,8 +308,8 @@ func (c *client) acquire(r *request) bool {
 	return false
 }
 
-// awaitOutcome waits for the outcome of a request in the queue. over: it is; otherwise it is to be asked
-// again.
+// awaitOutcome waits for the outcome of a queued request. over says that there is one; otherwise the caller
+// asks again.
 func (c *client) awaitOutcome(r *request) (over, held bool) {
 	leave := time.After(time.Duration(c.random.IntN(80_000)) * time.Microsecond)
 	if c.random.IntN(3) > 0 {
@@ -336,7 +338,7 @@ func (c *client) awaitOutcome(r *request) (over, held bool) {
 			}
 			return true, c.cancel(r)
 		case <-look.C:
-			if _, err := conn.call("PING"); err != nil { // broken: the next one asks again
+			if _, err := conn.call("PING"); err != nil { // the connection is broken: the caller asks again
 				c.conn = nil
 				_ = conn.nc.Close()
 				c.maybe(r, "broken while it waited")
@@ -349,11 +351,11 @@ func (c *client) awaitOutcome(r *request) (over, held bool) {
 	}
 }
 
-// confirm answers a grant, in time or not.
+// confirm confirms a grant, in time or too late.
 func (c *client) confirm(r *request, tokens []int64) (over, held bool) {
 	late := false
 	switch c.random.IntN(6) {
-	case 0: // about when the time is over
+	case 0: // at about the end of the time
 		late = true
 		time.Sleep(time.Duration(confirmMS-2)*time.Millisecond + time.Duration(c.random.IntN(4000))*time.Microsecond)
 	case 1:
@@ -381,11 +383,11 @@ func (c *client) confirm(r *request, tokens []int64) (over, held bool) {
 	return true, c.giveUp(r)
 }
 
-// refused takes the reason of a refusal.
+// refused handles the reason of a refusal.
 func (c *client) refused(r *request, reason string) (over, held bool) {
 	c.world.count(reason)
 	switch {
-	case len(r.doubts) > 0: // it may be the outcome of an earlier wait, and the request is queued again
+	case len(r.doubts) > 0: // it may be the outcome of an earlier wait, while the request is queued again
 		return true, c.giveUp(r)
 	case reason == "timeout":
 		c.world.add(&operation{kind: none, owner: r.number, permits: r.permits, call: r.call, ret: c.world.now()})
@@ -398,8 +400,8 @@ func (c *client) refused(r *request, reason string) (over, held bool) {
 	return true, false
 }
 
-// confirmTwice sometimes confirms a grant over the attached connection, too, at the same time. The result
-// waits for the answer.
+// confirmTwice sometimes confirms a grant over the attached connection, too, at the same time. The returned
+// function waits for the reply.
 func (c *client) confirmTwice(r *request, words []string) (wait func()) {
 	second := c.second
 	if second == nil || c.random.IntN(2) == 0 {
@@ -418,7 +420,7 @@ func (c *client) confirmTwice(r *request, words []string) (wait func()) {
 	return func() { <-done }
 }
 
-// cancel leaves the queue while the request may be granted.
+// cancel leaves the queue at a time when the request may be granted.
 func (c *client) cancel(r *request) bool {
 	v, broken, ok := c.call("LOCK.CANCEL", c.key(r), r.owner)
 	if !ok {
@@ -437,8 +439,8 @@ func (c *client) cancel(r *request) bool {
 	return false
 }
 
-// askedAgain counts in which order the grant and a reconnection came. A place that is no longer kept says
-// nothing about that.
+// askedAgain counts in which order the grant and a reconnection came. If the place was no longer kept, that
+// is unknown.
 func (c *client) askedAgain(r *request, order string) {
 	if r.brokeAt != 0 && c.world.now()-r.brokeAt < int64(confirmMS*3/4)*int64(time.Millisecond) {
 		c.world.count(order)
@@ -446,7 +448,7 @@ func (c *client) askedAgain(r *request, order string) {
 	r.brokeAt = 0
 }
 
-// giveUp leaves the queue, and releases what may have been granted. It returns false.
+// giveUp leaves the queue, and releases a possible grant. It returns false.
 func (c *client) giveUp(r *request) bool {
 	c.world.count("given up")
 	if _, _, ok := c.call("LOCK.CANCEL", c.key(r), r.owner); !ok {
@@ -457,7 +459,7 @@ func (c *client) giveUp(r *request) bool {
 	return false
 }
 
-// release gives back what a request has, and reports whether the server has said that it had it.
+// release releases the permits of a request, and reports whether the server said that it held them.
 func (c *client) release(r *request) bool {
 	words := []string{"UNLOCK", key, r.owner}
 	switch {
@@ -489,7 +491,8 @@ func (c *client) release(r *request) bool {
 	return false
 }
 
-// releasedAll is 1 if all of several locks were released, and 0 if none was. Anything else is wrong.
+// releasedAll returns 1 if all of several locks were released, and 0 if no lock was. Any other reply is an
+// error.
 func (c *client) releasedAll(words []string, v resp.Value) int64 {
 	released := 0
 	for _, elem := range v.Elems {

@@ -12,28 +12,28 @@ import (
 	"lockserver/internal/resp"
 )
 
-// patience is how long an answer may take on a busy machine.
+// patience is the longest time for a reply on a busy machine.
 const patience = 30 * time.Second
 
 var errSilent = errors.New("no answer came")
 
-// conn is a connection that tells pushes and replies apart.
+// conn is a connection that separates pushes from replies.
 type conn struct {
 	nc      net.Conn
 	replies chan resp.Value             // closed with the connection
-	hear    func(c *conn, v resp.Value) // gets the pushes; nil: nothing does
-	second  bool                        // it is attached to its client's prefix
+	hear    func(c *conn, v resp.Value) // gets the pushes; nil drops them
+	second  bool                        // it has attached its client's prefix
 	ended   chan struct{}               // closed with the connection
-	mu      sync.Mutex                  // a call at a time
+	mu      sync.Mutex                  // held during a call
 }
 
-// outcomes are the pushes that a client has got by any of its connections, by owner.
+// outcomes holds the pushes that a client has got on any of its connections, by owner.
 type outcomes struct {
 	world  *world
-	prefix string // of its owners
+	prefix string // prefix of its owners
 	mu     sync.Mutex
 	of     map[string]chan resp.Value
-	// first says which connection has heard an outcome first.
+	// first says which connection got an outcome first.
 	first map[string]*conn
 }
 
@@ -41,7 +41,7 @@ func newOutcomes(w *world, prefix string) *outcomes {
 	return &outcomes{world: w, prefix: prefix, of: make(map[string]chan resp.Value), first: make(map[string]*conn)}
 }
 
-// take keeps a push, if it is an outcome. One of another client's owner is wrong.
+// take stores a push if it is an outcome. An outcome for an owner of another client is an error.
 func (o *outcomes) take(c *conn, v resp.Value) {
 	if len(v.Elems) == 4 && strings.HasPrefix(v.Elems[0].Str, "lock-") {
 		if !strings.HasPrefix(v.Elems[3].Str, o.prefix) {
@@ -53,7 +53,7 @@ func (o *outcomes) take(c *conn, v resp.Value) {
 	}
 }
 
-// heard counts which of two connections has heard an outcome first.
+// heard counts which of two connections got an outcome first.
 func (o *outcomes) heard(c *conn, v resp.Value) {
 	o.mu.Lock()
 	first, text := o.first[v.String()], v.String()
@@ -70,7 +70,7 @@ func (o *outcomes) heard(c *conn, v resp.Value) {
 	}
 }
 
-// await returns where the outcomes of an owner come.
+// await returns the channel for the outcomes of an owner.
 func (o *outcomes) await(owner string) chan resp.Value {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,12 +80,12 @@ func (o *outcomes) await(owner string) chan resp.Value {
 	return o.of[owner]
 }
 
-// open connects with version 3 of the protocol. second: the caller attaches the connection to a prefix.
+// open connects with RESP3. second says that the caller attaches the connection to a prefix.
 func open(dial func() (net.Conn, error), pushes *outcomes, second bool) (*conn, error) {
 	return openHearing(dial, pushes.take, second)
 }
 
-// openHearing is open with a function that gets the pushes; nil: nothing does.
+// openHearing is open with a function that gets the pushes; nil drops them.
 func openHearing(dial func() (net.Conn, error), hear func(c *conn, v resp.Value), second bool) (*conn, error) {
 	nc, err := dial()
 	if err != nil {
@@ -115,8 +115,8 @@ func (c *conn) read() {
 	}
 }
 
-// call sends a command and returns its reply. An error says that the connection broke; errSilent that it did
-// not, and there is no answer.
+// call sends a command and returns its reply. The error is errSilent if the connection lives and there is no
+// reply; any other error means that the connection broke.
 func (c *conn) call(words ...string) (resp.Value, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

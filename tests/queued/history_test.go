@@ -19,7 +19,7 @@ import (
 
 var seedFlag = flag.Uint64("seed", 1, "the seed of the first world; 0: a random one")
 
-// Orders in which two things happened that race. Over all histories each is to be seen.
+// The orders of two events that race. All histories together must have each of them.
 const (
 	confirmBeforeTimeout = "race: confirmed before the time was over"
 	timeoutBeforeConfirm = "race: the time was over before the confirmation"
@@ -31,7 +31,7 @@ const (
 	attachedHeardFirst   = "race: the attached connection heard before the one that asked"
 )
 
-// wanted are what all histories together are to have.
+// wanted returns the counts that all histories together must have.
 func wanted() []string {
 	list := []string{"take", "back", "used", "unknown", "confirmed", "granted at once", "confirmed by two connections",
 		confirmBeforeTimeout, timeoutBeforeConfirm, reconnectBeforeGrant, grantBeforeReconnect, cancelBeforeGrant, grantBeforeCancel,
@@ -42,7 +42,7 @@ func wanted() []string {
 	return list
 }
 
-// search makes worlds and checks them.
+// search plays worlds and checks them.
 type search struct {
 	mu        sync.Mutex
 	worlds    int
@@ -50,12 +50,12 @@ type search struct {
 	counts    map[string]int
 	err       error
 	found     func(err error)
-	// wants are counts that are to be positive: the search goes on until they are.
+	// wants lists counts that must be positive: the search goes on until they are.
 	wants []string
 }
 
-// run makes worlds from a seed on, four at a time, until ctx ends or one is wrong. Then it goes on for a
-// while if one of the wants was not seen.
+// run plays worlds with seeds from the given one on, four at a time, until ctx ends or a world is wrong.
+// After ctx it goes on for a while if one of the wants is missing.
 func (s *search) run(ctx context.Context, seed uint64) {
 	s.counts = make(map[string]int)
 	next := make(chan uint64)
@@ -75,7 +75,7 @@ func (s *search) run(ctx context.Context, seed uint64) {
 	group.Wait()
 }
 
-// misses reports whether one of the wants was not seen so far.
+// misses reports whether one of the wants is missing.
 func (s *search) misses() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,8 @@ func (s *search) String() string {
 	return fmt.Sprintf("%d histories, %d undecided; %v", s.worlds, s.undecided, s.counts)
 }
 
-// TestQueuedHistories: whatever clients do and whatever breaks, the history is one of a semaphore or a lock.
+// TestQueuedHistories: whatever clients do and whatever breaks, the model of a semaphore or a lock allows the
+// history.
 func TestQueuedHistories(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(testkit.Steps(1, 120))*time.Second)
@@ -168,5 +169,5 @@ var faults = []plant.Fault{
 	return`)),
 }
 
-// TestPlantedFaults: each fault is found by the search that TestQueuedHistories makes.
+// TestPlantedFaults: the search of TestQueuedHistories finds each fault.
 func TestPlantedFaults(t *testing.T) { hunt.Test(t, "../..", faults) }

@@ -12,8 +12,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestKilledServer: the server is killed under its clients, and started again on its log. What it has
-// acknowledged stays, what it has not is there or not, and queues are gone. The histories are right.
+// TestKilledServer: the server is killed under its clients, and started again with its log. Acknowledged
+// changes stay, other changes may stay, and queues are lost. The model allows the histories.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	seed := testkit.SeedOr(*seedFlag)
@@ -21,9 +21,9 @@ func TestKilledServer(t *testing.T) {
 	steps := testkit.Steps(2, 30)
 	for i := 0; i < steps || decided == 0 && i < steps+20; i++ {
 		w := newWorld(seed + uint64(i))
-		w.requests = 8 // what may have happened or not makes a history hard to decide
+		w.requests = 8 // operations with unknown outcome make a history hard to check
 		if i >= steps {
-			w.requests = 3 // a busy machine makes more of that
+			w.requests = 3 // there are more of them on a busy machine
 		}
 		p := testkit.StartLockserver(t, "", "--save", "", "--appendonly", "yes", "--appendfsync", "always",
 			"--lock-watchdog-timeout", strconv.Itoa(3*confirmMS))

@@ -8,31 +8,31 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// kind is what an operation does.
+// kind is the kind of an operation.
 type kind uint8
 
 const (
 	take  kind = iota // LOCK or SEM.ACQUIRE that was granted, or may have been
-	back              // UNLOCK or SEM.RELEASE, or what the server gives back by itself
+	back              // UNLOCK or SEM.RELEASE, or a grant that the server gives back by itself
 	none              // an acquisition that was refused
 	used              // SEM.INFO or LOCK.INFO
-	check             // LOCK.CONFIRM of a grant: it says whether the owner holds it
+	check             // LOCK.CONFIRM of a grant: it replies whether the owner holds it
 )
 
-// mostTakes is how many acquisitions a history may have.
+// mostTakes is the largest number of acquisitions in a history.
 const mostTakes = 256
 
-// operation is an entry of a history. Each acquisition has an owner of its own, which is a number.
+// operation is an entry of a history. Each acquisition has its own owner, which is a number.
 type operation struct {
 	kind      kind
 	owner     int
 	permits   int64 // as request.permits
 	call, ret int64 // nanoseconds
-	unknown   bool  // it happened or not
-	token     int64 // of take, if it is known; the least one of several locks
-	last      int64 // of take: the greatest token
-	reply     int64 // of back: what it was answered, 1 for given back; of used: how many; of check: 1 or 0
-	excused   bool  // of none: another one may have stood before it in the queue
+	unknown   bool  // unknown whether it happened
+	token     int64 // for take, if it is known; the lowest of several locks
+	last      int64 // for take: the highest token
+	reply     int64 // for back: the reply, 1 for given back; for used: the number; for check: 1 or 0
+	excused   bool  // for none: another request may have been before it in the queue
 	why       string
 }
 
@@ -48,21 +48,21 @@ func (op *operation) String() string {
 	return fmt.Sprint(text, " -> ", op.reply, " ", op.why)
 }
 
-// state is who holds permits, or which locks.
+// state is the state of the permits or locks.
 type state struct {
 	held  [mostTakes / 64]uint64
-	sum   int64 // the permits in use, or the locks that are held, a bit each
-	token int64 // the highest that was given so far
+	sum   int64 // the number of permits in use, or the set of held locks
+	token int64 // the highest token so far
 }
 
 func (s *state) holds(owner int) bool { return s.held[owner/64]&(1<<(owner%64)) != 0 }
 
-// model is a semaphore with so many permits; a lock has one. Or it is several locks that are acquired
-// together.
+// model is a semaphore with the given number of permits; a lock has one permit. Or it is several locks that
+// are acquired together.
 type model struct {
 	several bool
 	limit   int64
-	permits [mostTakes]int64 // of each owner's request
+	permits [mostTakes]int64 // by owner: the permits of its request
 }
 
 func (m *model) flip(s *state, owner int) {
@@ -77,7 +77,7 @@ func (m *model) flip(s *state, owner int) {
 	}
 }
 
-// free reports whether an owner can get what it asks for.
+// free reports whether an owner can get what its request asks for.
 func (m *model) free(s *state, owner int) bool {
 	if m.several {
 		return s.sum&m.permits[owner] == 0
@@ -85,7 +85,7 @@ func (m *model) free(s *state, owner int) bool {
 	return s.sum+m.permits[owner] <= m.limit
 }
 
-// used is how many permits, or locks, are in use.
+// used returns the number of permits, or locks, in use.
 func (m *model) used(s *state) int64 {
 	if m.several {
 		return int64(bits.OnesCount64(uint64(s.sum)))
@@ -93,16 +93,16 @@ func (m *model) used(s *state) int64 {
 	return s.sum
 }
 
-// step returns the states that an operation may lead to.
+// step returns the possible states after an operation.
 func (m *model) step(s state, op *operation) (after []any) {
-	if op.unknown { // it did nothing
+	if op.unknown { // it may have had no effect
 		after = append(after, s)
 	}
 	free := m.free(&s, op.owner)
 	switch op.kind {
 	case take:
 		switch {
-		case s.holds(op.owner): // it was asked again
+		case s.holds(op.owner): // it is a repetition
 			if !op.unknown {
 				after = append(after, s)
 			}
@@ -157,7 +157,7 @@ func hash(s state) uint64 {
 	return (h ^ uint64(s.token)) * 1099511628211
 }
 
-// explain shows how far the longest order gets, and what could not come next.
+// explain describes the longest possible order, and the operations that could not come next.
 func explain(m porcupine.Model, ops []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	var longest []porcupine.Operation
 	for _, partial := range info.PartialLinearizationsOperations()[0] {

@@ -10,15 +10,15 @@ import (
 	"lockserver/internal/resp"
 )
 
-// stoppedVariable makes a process of this test's binary the client that is stopped. It has the address of the
-// server.
+// stoppedVariable is an environment variable with the address of the server. It makes a process of this
+// test's binary the client that is stopped.
 const stoppedVariable = "LOCKSERVER_STOPPED_CLIENT"
 
-// The names of the stopped client's owners begin so.
+// stoppedPrefix is the prefix of the owners of the stopped client.
 const stoppedPrefix = "stopped-client:"
 
-// stoppedClient is that process. It has a lock with a lease of its own, and one that the server renews. It
-// waits for a third, and confirms when that is granted. It prints all that it hears.
+// stoppedClient runs that process. It has a lock with a lease, and a lock that the server renews. It waits
+// for a third lock, and confirms the grant. It prints everything that it receives.
 func stoppedClient(addr string) int {
 	pushes := make(chan resp.Value, 64)
 	dial := func() (net.Conn, error) { return net.Dial("tcp", addr) }

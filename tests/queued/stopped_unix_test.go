@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// holderOf returns the owner of a lock; empty: it is free. Two owners fail the test.
+// holderOf returns the owner of a lock, or "" if the lock is free. Two owners fail the test.
 func holderOf(t *testing.T, c *testkit.Client, key string) (owner string) {
 	t.Helper()
 	for i, field := range c.Do("HKEYS", key).Elems {
@@ -26,9 +26,9 @@ func holderOf(t *testing.T, c *testkit.Client, key string) (owner string) {
 	return owner
 }
 
-// TestStoppedClient: a process with locks and a wait is stopped (SIGSTOP). Its lease ends, and what it is
-// granted passes on, to one holder at a time. When it goes on it hears of that, and what it does is refused.
-// The long form stops it for a minute.
+// TestStoppedClient: a process with locks and a wait is stopped (SIGSTOP). Its lease ends, and its grant
+// passes on, to one holder at a time. When it continues it gets messages about that, and its commands are
+// refused. The long form stops it for a minute.
 func TestStoppedClient(t *testing.T) {
 	t.Parallel()
 	server := testkit.StartLockserver(t, "", "--save", "", "--lock-watchdog-timeout", "3000")
@@ -46,7 +46,7 @@ func TestStoppedClient(t *testing.T) {
 	require.True(t, op.Do("LOCK", "renewed", "next").IsNull())
 	require.EqualValues(t, 1, op.Do("UNLOCK", "wanted", "holder").Int)
 	require.Equal(t, stoppedPrefix+"3", holderOf(t, op, "wanted"))
-	for range 2 { // the lease, and the time to confirm
+	for range 2 { // first the lease, then the time to confirm
 		push := next.Receive()
 		require.Equal(t, "lock-granted", push.Elems[0].Str, push.String())
 		key := push.Elems[1].Str
@@ -57,7 +57,7 @@ func TestStoppedClient(t *testing.T) {
 		for _, key := range []string{"fixed", "wanted"} {
 			require.Equal(t, "next", holderOf(t, op, key))
 		}
-		require.Equal(t, stoppedPrefix+"2", holderOf(t, op, "renewed")) // its connection lives
+		require.Equal(t, stoppedPrefix+"2", holderOf(t, op, "renewed")) // the connection still lives
 	}
 
 	require.NoError(t, child.Continue())

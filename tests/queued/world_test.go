@@ -16,35 +16,36 @@ import (
 )
 
 const (
-	key     = "key" // of the only lock, or of the semaphore
+	key     = "key" // the only lock, or the semaphore
 	clients = 5
-	locks   = 3 // of worlds with several: "key1" and so on
+	locks   = 3 // number of locks in worlds with several: "key1" and so on
 	// confirmMS is how long a grant waits for its confirmation: a third of lock-watchdog-timeout.
 	confirmMS = 40
-	limit     = 3 // of the semaphore
-	// writer is how many permits a writer has, and so the limit of a lock with readers: they have one each.
+	limit     = 3 // limit of the semaphore
+	// writer is the number of permits of a writer, and so the limit of a lock with readers. A reader has one
+	// permit.
 	writer = 1000
 )
 
-// world is one server with random clients, and the history of its keys.
+// world is a server with random clients, and the history of its keys.
 type world struct {
 	seed      uint64
-	requests  int  // of a client
-	semaphore bool // it has a semaphore
-	shared    bool // it has one lock for readers and writers
-	several   bool // it has several locks, which are acquired together (MLOCK); otherwise it has one lock alone
-	// abandons: clients leave grants as they are. After a restart such a grant is an ordinary lock with a
+	requests  int  // requests of each client
+	semaphore bool // its key is a semaphore
+	shared    bool // its key is a lock for readers and writers
+	several   bool // it has several locks, which are acquired together (MLOCK); otherwise its key is an exclusive lock
+	// abandons means that clients ignore some grants. After a restart such a grant is an ordinary lock with a
 	// lease.
 	abandons bool
 	dial     func() (net.Conn, error)
-	mu       sync.RWMutex // held to write while the server is started again
+	mu       sync.RWMutex // held for writing while the server restarts
 	owners   atomic.Int64
 	began    time.Time
 	record   sync.Mutex
 	history  []*operation
-	spans    []span // in which requests may have been in the queue
+	spans    []span // the times in which requests may have been in the queue
 	permits  [mostTakes]int64
-	ends     []func() // of requests that were abandoned
+	ends     []func() // for abandoned requests
 	counts   map[string]int
 	err      error
 }
@@ -57,13 +58,13 @@ type span struct {
 
 func newWorld(seed uint64) *world {
 	w := &world{seed: seed, requests: 16, semaphore: seed%4 == 0, several: seed%4 == 2, shared: seed%4 == 3, began: time.Now(), counts: make(map[string]int)}
-	if w.shared { // readers that hold a lock together can be put in many orders
+	if w.shared { // readers with overlapping holds allow many orders
 		w.requests = 10
 	}
 	return w
 }
 
-// form is how owners ask in this world.
+// form describes how owners ask in this world.
 func (w *world) form() string {
 	switch {
 	case w.semaphore:
@@ -76,7 +77,7 @@ func (w *world) form() string {
 	return "LOCK"
 }
 
-// keys are all keys of the world.
+// keys returns all keys of the world.
 func (w *world) keys() []string {
 	if w.several {
 		return keysOf(1<<locks - 1)
@@ -84,7 +85,7 @@ func (w *world) keys() []string {
 	return []string{key}
 }
 
-// keysOf are the keys of several locks, which are a bit each.
+// keysOf returns the keys of a set of locks, which has a bit for each.
 func keysOf(set int64) (keys []string) {
 	for i := range locks {
 		if set&(1<<i) != 0 {
@@ -94,12 +95,12 @@ func keysOf(set int64) (keys []string) {
 	return keys
 }
 
-// directives are those of a server for a world.
+// directives returns the directives of a world's server.
 func directives() map[string]string {
 	return map[string]string{"port": "0", "save": "", "lock-watchdog-timeout": strconv.Itoa(3 * confirmMS)}
 }
 
-// live lets a world happen in a server of this process.
+// live plays the world with a server in this process.
 func (w *world) live() {
 	srv, err := server.New(server.Options{Directives: directives()})
 	if err == nil {
@@ -149,7 +150,7 @@ func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
 			return
 		case <-time.After(time.Duration(1+random.IntN(16_000)) * time.Microsecond):
 		}
-		// The admin's is the first, and ids rise: one of the latest is a client's.
+		// The admin has the first connection, and ids rise: one of the latest ids belongs to a client.
 		id, err := admin.call("CLIENT", "ID")
 		if err != nil {
 			w.fail(err)
@@ -160,14 +161,14 @@ func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
 	}
 }
 
-// opened is about how many connections there have been.
+// opened returns about how many connections were opened.
 func (w *world) opened() int64 {
 	w.record.Lock()
 	defer w.record.Unlock()
 	return int64(w.counts["connection"])
 }
 
-// lastWord looks at the key when all owners have released: nothing may be left.
+// lastWord checks the key after all owners have released: it must be free.
 func (w *world) lastWord() {
 	c := &client{world: w, random: rand.New(rand.NewPCG(w.seed, 3)), prefix: "last-word:", pushes: newOutcomes(w, "last-word:")}
 	if w.failed() || !c.connect() {
@@ -175,7 +176,7 @@ func (w *world) lastWord() {
 	}
 	for end := time.Now().Add(patience / 2); len(w.ends) > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if v, err := c.conn.call(append([]string{"EXISTS"}, w.keys()...)...); err == nil && v.Int == 0 {
-			break // what was abandoned is given back
+			break // the server has given back the abandoned grants
 		}
 	}
 	for _, end := range w.ends {
@@ -202,7 +203,7 @@ func (w *world) add(ops ...*operation) {
 	}
 }
 
-// abandon has the doubts of a request written down at the end of the history.
+// abandon makes the doubts of a request part of the end of the history.
 func (w *world) abandon(c *client, r *request) {
 	w.count("abandoned")
 	w.record.Lock()
@@ -231,10 +232,10 @@ func (w *world) failed() bool {
 	return w.err != nil
 }
 
-// errUndecided says that the checker came to no result in time.
+// errUndecided means that the checker had no result in time.
 var errUndecided = errors.New("undecided")
 
-// check holds the history against the model.
+// check checks the history with the model.
 func (w *world) check() error {
 	if w.err != nil {
 		return fmt.Errorf("seed %d: %w", w.seed, w.err)

@@ -18,7 +18,7 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "seed of what is random; 0: that of testkit.Seed")
 
-// childVariable holds a child in JSON in the environment of a process of this test that is to be a server.
+// childVariable is an environment variable with a child in JSON. It makes a process of this test a server.
 const childVariable = "LOCKSERVER_RESTARTS_CHILD"
 
 func TestMain(m *testing.M) {
@@ -28,13 +28,13 @@ func TestMain(m *testing.M) {
 	os.Exit(testkit.Main(m.Run))
 }
 
-// child is a server with a clock of its own.
+// child is a server with its own clock.
 type child struct {
 	Dir string
-	// StartMS is what the clock shows at the start, in milliseconds since 1970; Speed is how fast it goes.
+	// StartMS is the time of the clock at the start, in milliseconds since 1970; Speed is its speed.
 	StartMS int64
 	Speed   int64
-	// AppendOnly: it has a log, in which everything is that was answered.
+	// AppendOnly means that it has a log with everything that it has acknowledged.
 	AppendOnly bool
 }
 
@@ -49,7 +49,7 @@ func (c *bentClock) NowUS() int64 {
 	return c.StartMS*1000 + c.Speed*time.Since(c.began).Microseconds()
 }
 
-// beServer is the child's whole life; it ends by being killed, by SHUTDOWN, or when its parent goes.
+// beServer runs a child. It ends when it is killed, by SHUTDOWN, or when its parent ends.
 func beServer(text string) int {
 	var c child
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -76,7 +76,7 @@ func beServer(text string) int {
 	return 0
 }
 
-// startChild runs a server with a clock of its own.
+// startChild runs a server with its own clock.
 func startChild(t *testing.T, c child) *testkit.Process {
 	t.Helper()
 	text, err := json.Marshal(c)

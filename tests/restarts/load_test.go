@@ -13,14 +13,14 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// patience is how long something may take on a busy machine.
+// patience is the longest time that a test waits for an event, on a busy machine.
 const patience = time.Minute
 
-// clients is how many use a server at a time.
+// clients is the number of clients that use a server at the same time.
 const clients = 6
 
-// tokens lets clients take locks, kills the server in the middle, and returns every token that a client got,
-// each client's by itself in the order in which it got them.
+// tokens runs clients that take locks, and kills the server meanwhile. It returns the tokens of each client,
+// in the order in which it got them.
 func tokens(t *testing.T, p *testkit.Process, duration time.Duration) [][]int64 {
 	t.Helper()
 	answered := make([][]int64, clients)
@@ -37,12 +37,12 @@ func tokens(t *testing.T, p *testkit.Process, duration time.Duration) [][]int64 
 	return answered
 }
 
-// lockAll takes locks until the server is gone. Some stay locked, so that they are in
-// the snapshot, if there is one. It counts the grants.
+// lockAll takes locks until the server has died, and counts the grants. Some locks are not released, so that
+// they are in the snapshot, if there is one.
 func lockAll(c *testkit.Client, client int, granted *atomic.Int64) (answered []int64) {
 	owner := "client-" + strconv.Itoa(client)
 	for n := 0; ; n++ {
-		key := "lock:" + strconv.Itoa((client+n)%4) // shared with others
+		key := "lock:" + strconv.Itoa((client+n)%4) // clients share the keys
 		if n%10 == 0 {
 			key = owner + ":" + strconv.Itoa(n)
 		}
@@ -50,7 +50,7 @@ func lockAll(c *testkit.Client, client int, granted *atomic.Int64) (answered []i
 		if err != nil {
 			return answered
 		}
-		if v.IsNull() { // held by a client before the kill
+		if v.IsNull() { // another client held it at the time of the kill
 			if _, err = c.Call("LOCK.FORCE", key); err != nil {
 				return answered
 			}
@@ -67,8 +67,8 @@ func lockAll(c *testkit.Client, client int, granted *atomic.Int64) (answered []i
 	}
 }
 
-// checkRising fails unless all tokens of a run are different, rise for each client, and are
-// above last; it returns the highest.
+// checkRising fails unless all tokens of a run are different, rise for each client, and are greater than
+// last. It returns the highest.
 func checkRising(t *testing.T, run int, answered [][]int64, last int64) (highest int64) {
 	t.Helper()
 	var all []int64

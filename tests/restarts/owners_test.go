@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// leaseOfWatchdog is how long a lock lasts after its client is gone.
+// leaseOfWatchdog is how long a lock lasts after its client has gone.
 const leaseOfWatchdog = 30 * time.Second
 
 // shutdown saves the data and ends the server.
@@ -31,7 +31,7 @@ type heldLock struct {
 	token   int64
 }
 
-// acquire takes the kinds of locks that there are for alice, and one that bob shares with her.
+// acquire takes each kind of lock for alice, and one that bob shares with her.
 func acquire(t *testing.T, p *testkit.Process) (locks []heldLock) {
 	t.Helper()
 	c := p.Client(t)
@@ -51,7 +51,7 @@ func acquire(t *testing.T, p *testkit.Process) (locks []heldLock) {
 	return locks
 }
 
-// attach is a connection with the owner alice attached, and her number of locks.
+// attach returns a connection with the owner alice attached. She must have the given number of locks.
 func attach(t *testing.T, p *testkit.Process, holds int64) *testkit.Client {
 	t.Helper()
 	c := p.Client(t)
@@ -60,9 +60,9 @@ func attach(t *testing.T, p *testkit.Process, holds int64) *testkit.Client {
 	return c
 }
 
-// An owner with a connection that attaches again within the lease has lost nothing over a restart, whatever
-// ended the server. The lease begins anew then, which the next restart shows; who does not attach again loses
-// what the server was to renew.
+// TestAnOwnerWhoAttachesAgainHasLostNothing: an owner with a connection that attaches again within the lease
+// keeps its locks over a restart, whatever ended the server. The lease then restarts, which the next restart
+// shows. An owner that does not attach again loses the locks that the server renews.
 func TestAnOwnerWhoAttachesAgainHasLostNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
@@ -100,7 +100,7 @@ func TestAnOwnerWhoAttachesAgainHasLostNothing(t *testing.T) {
 		t.Run(tt.name+", too late", func(t *testing.T) {
 			p, again := begin(t)
 			acquire(t, p)
-			attach(t, again(2*leaseOfWatchdog), 1) // that of a fixed lease
+			attach(t, again(2*leaseOfWatchdog), 1) // only the lock with a fixed lease is left
 		})
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// An owner that held permits when the server was killed holds them after the start, with the same token and a
-// lease that ends at the same moment. The limit is what it was, and what is available is counted exactly. It
-// all comes out of the log, or out of a snapshot.
+// TestSemaphoresOutliveKills: owners that held permits at the kill still hold them after the start, with the
+// same tokens and the same ends of their leases. The limit is the same, and the available permits are counted
+// exactly. The data comes from the log, or from a snapshot.
 func TestSemaphoresOutliveKills(t *testing.T) {
 	for _, appendOnly := range []bool{true, false} {
 		t.Run(fmt.Sprint("log ", appendOnly), func(t *testing.T) { killSemaphores(t, appendOnly) })
@@ -73,7 +73,7 @@ func killSemaphores(t *testing.T, appendOnly bool) {
 		require.True(t, conn.Do("SEM.ACQUIRE", "s", "large", "PERMITS", strconv.FormatInt(limit-used()+1, 10), "PX", "1000").IsNull())
 		p.Kill()
 	}
-	c.StartMS += 20 * 60_000 // the leases of owners 0 to 10 have ended meanwhile
+	c.StartMS += 20 * 60_000 // the leases of owners 0 to 10 have ended
 	for n := range 11 {
 		permits["owner-"+strconv.Itoa(n)] = 0
 	}

@@ -11,11 +11,11 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// sharers is how many owners come and go.
+// sharers is the number of owners.
 const sharers = 12
 
-// An owner that shared a lock when the server was killed shares it after the start, with the same token, the
-// same holds and a lease that ends at the same moment. An owner that had gone does not.
+// TestSharedHoldersOutliveKills: owners that shared a lock at the kill still share it after the start. They
+// have the same tokens, the same holds and the same ends of their leases. Owners that had released it do not.
 func TestSharedHoldersOutliveKills(t *testing.T) {
 	seed := testkit.SeedOr(*seedFlag)
 	t.Logf("seed %d", seed)
@@ -57,7 +57,7 @@ func TestSharedHoldersOutliveKills(t *testing.T) {
 		require.True(t, conn.Do("LOCK", "k", "writer", "PX", "1000").IsNull())
 		p.Kill()
 	}
-	c.StartMS += 13 * 60_000 // those of owners 0 to 3 have ended meanwhile
+	c.StartMS += 13 * 60_000 // the leases of owners 0 to 3 have ended
 	conn := startChild(t, c).Client(t)
 	for n := range sharers {
 		owner := "owner-" + strconv.Itoa(n)
@@ -66,7 +66,7 @@ func TestSharedHoldersOutliveKills(t *testing.T) {
 	}
 }
 
-// leaseOf is an owner's lease in milliseconds: ten minutes and some more for each.
+// leaseOf returns an owner's lease in milliseconds: ten minutes, and a different addition for each.
 func leaseOf(owner string) string {
 	n, _ := strconv.Atoi(owner[len("owner-"):])
 	return strconv.Itoa((10 + n) * 60_000)

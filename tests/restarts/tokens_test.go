@@ -17,10 +17,10 @@ import (
 // kills is how often each test kills its server.
 var kills = testkit.Steps(4, 10)
 
-// runFor is how long a server is used before it is killed, give or take.
+// runFor is about how long a server runs before it is killed.
 const runFor = 120 * time.Millisecond
 
-// checkReserved fails unless the token file promises at least the highest token that a client got.
+// checkReserved fails unless the number in the token file is at least the highest token that a client got.
 func checkReserved(t *testing.T, dir string, highest int64) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "lockserver.token"))
@@ -30,10 +30,10 @@ func checkReserved(t *testing.T, dir string, highest int64) {
 	require.GreaterOrEqual(t, limit, highest)
 }
 
-// The clock is set back before every start. In half of the runs it is minutes to a year back. In the others
-// it is half an hour back, but it goes so fast that it overtakes the tokens at once. Their reservation is
-// then moved on every few milliseconds, so that the kill meets that, too. Sometimes there is a snapshot, with
-// locks in it that seem to be held for years, and sometimes it is gone.
+// TestTokensRiseOverKillsAndClocksSetBack sets the clock back before every start. In half of the runs it is
+// minutes to a year back. In the others it is half an hour back, but so fast that it overtakes the tokens at
+// once. Then their reservation is renewed every few milliseconds, so that a kill can hit that, too. Sometimes
+// there is a snapshot with locks that have leases of years, and sometimes the snapshot is removed.
 func TestTokensRiseOverKillsAndClocksSetBack(t *testing.T) {
 	seed := testkit.SeedOr(*seedFlag)
 	t.Logf("seed %d", seed)
@@ -64,7 +64,7 @@ func TestTokensRiseOverKillsAndClocksSetBack(t *testing.T) {
 	}
 }
 
-// The program as people run it, on the machine's clock.
+// TestTokensRiseOverKillsOfTheProgram kills the server program, on the machine's clock.
 func TestTokensRiseOverKillsOfTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	last := int64(0)
@@ -75,7 +75,8 @@ func TestTokensRiseOverKillsOfTheProgram(t *testing.T) {
 	}
 }
 
-// That the tests above can fail: without the file, a clock that is set back brings tokens back.
+// TestWithoutTheFileTokensWouldFall shows that the tests above can fail: without the file, old tokens come
+// again after the clock was set back.
 func TestWithoutTheFileTokensWouldFall(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -87,7 +88,7 @@ func TestWithoutTheFileTokensWouldFall(t *testing.T) {
 	require.Less(t, firstToken(t, child{Dir: dir, StartMS: now.Add(-time.Hour).UnixMilli(), Speed: 1}), before)
 }
 
-// firstToken is the first token of a server, which is then killed.
+// firstToken returns the first token of a server, which is then killed.
 func firstToken(t *testing.T, c child) int64 {
 	t.Helper()
 	p := startChild(t, c)
@@ -97,7 +98,8 @@ func firstToken(t *testing.T, c child) int64 {
 	return token
 }
 
-// A file that cannot be believed keeps the server from starting: going on could give a token twice.
+// TestDamagedFileStopsTheStart: with a damaged file the server does not start, because it could give a token
+// twice.
 func TestDamagedFileStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	last := checkRising(t, 0, tokens(t, testkit.StartLockserver(t, dir), runFor), 0)

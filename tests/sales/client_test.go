@@ -15,10 +15,10 @@ import (
 type link struct {
 	conn net.Conn
 	in   *bufio.Reader
-	id   string // the server's number for it
+	id   string // the id that the server gave it
 }
 
-// dial makes a connection, over the port or through the process.
+// dial connects, over the port or within the process.
 func (w *world) dial() (*link, error) {
 	conn, err := net.Conn(nil), error(nil)
 	if w.seed%2 == 0 {
@@ -37,7 +37,7 @@ func (w *world) dial() (*link, error) {
 
 func (l *link) hangUp() { _ = l.conn.Close() }
 
-// send sends commands at once.
+// send sends commands in one write.
 func (l *link) send(commands ...[]string) error {
 	var out []byte
 	for _, args := range commands {
@@ -51,7 +51,7 @@ func (l *link) send(commands ...[]string) error {
 	return err
 }
 
-// receive reads so many replies and returns the last one.
+// receive reads n replies and returns the last one.
 func (l *link) receive(n int) (v resp.Value, err error) {
 	if err := l.conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
 		return v, err
@@ -71,7 +71,7 @@ func (l *link) call(args ...string) (resp.Value, error) {
 	return l.receive(1)
 }
 
-// client is one random user of the sale; what it is called in the sale changes from call to call.
+// client is a random user of the sale. Its user name changes from call to call.
 type client struct {
 	world  *world
 	number int
@@ -79,7 +79,7 @@ type client struct {
 	link   *link
 }
 
-// live makes calls, and comes back whenever its connection is gone.
+// live makes n calls, and reconnects whenever its connection is gone.
 func (c *client) live(n int) {
 	defer func() {
 		if c.link != nil {
@@ -94,20 +94,20 @@ func (c *client) live(n int) {
 					c.world.fail(err)
 					return
 				}
-				c.link.hangUp() // killed before it had begun
+				c.link.hangUp() // killed before the client had begun
 				c.link = nil
 				continue
 			}
 			c.world.enter(c.number, c.link.id)
 		}
 		c.do(c.next())
-		if c.random.IntN(2) == 0 { // so that others come in between
+		if c.random.IntN(2) == 0 { // so that other clients come in between
 			time.Sleep(time.Duration(c.random.IntN(300)) * time.Microsecond)
 		}
 	}
 }
 
-// next is what the client does next.
+// next returns the client's next operation.
 func (c *client) next() *operation {
 	r, w := c.random, c.world
 	op := &operation{kind: sell, client: c.number, qty: 1, inMulti: r.IntN(8) == 0, user: fmt.Sprint("u", r.IntN(users))}
@@ -123,7 +123,7 @@ func (c *client) next() *operation {
 		recent := w.known[max(0, len(w.known)-12):]
 		other := recent[r.IntN(len(recent))]
 		op.order = other.order
-		if r.IntN(12) > 0 { // or else another user's
+		if r.IntN(12) > 0 { // otherwise an order of another user
 			op.user = other.user
 		}
 	}
@@ -146,7 +146,7 @@ func (c *client) next() *operation {
 	return op
 }
 
-// do makes one call and writes it down.
+// do makes one call and records it.
 func (c *client) do(op *operation) {
 	w := c.world
 	commands := [][]string{op.args()}
@@ -156,7 +156,7 @@ func (c *client) do(op *operation) {
 	op.call = w.stamps.Add(1)
 	err := c.link.send(commands...)
 	if err == nil && c.random.IntN(200) == 0 {
-		err = net.ErrClosed // does not wait for the reply
+		err = net.ErrClosed // the client does not wait for the reply
 	}
 	var v resp.Value
 	if err == nil {
@@ -164,7 +164,7 @@ func (c *client) do(op *operation) {
 	}
 	if err != nil {
 		c.link.hangUp()
-		w.awaitGone(c.link.id) // until then it may happen
+		w.awaitGone(c.link.id) // until then the call may still have its effect
 		c.link = nil
 		op.ret = w.stamps.Add(1)
 		if w.mayHaveHappened(op) {
@@ -181,8 +181,9 @@ func (c *client) do(op *operation) {
 	w.record(op)
 }
 
-// mayHaveHappened looks what became of a call with a lost reply, once it can happen no more. One that has
-// changed nothing need not be known to the checker, which takes long over many of unknown outcome.
+// mayHaveHappened checks whether a call with a lost reply had an effect, at a time when it can no longer get
+// one. A call without effect is not recorded, because the checker takes long for many calls of unknown
+// outcome.
 func (w *world) mayHaveHappened(op *operation) bool {
 	switch {
 	case op.kind == look:
@@ -204,15 +205,15 @@ func (w *world) mayHaveHappened(op *operation) bool {
 	return !v.IsNull()
 }
 
-// ask makes a call that is no part of the history.
+// ask makes a call that is not part of the history.
 func (w *world) ask(args ...string) (resp.Value, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
 	return w.admin.call(args...)
 }
 
-// awaitGone waits until the server knows a connection no longer: what was sent on it
-// has happened, or never will.
+// awaitGone waits until the server no longer lists a connection: its commands have run by then, or never
+// will.
 func (w *world) awaitGone(id string) {
 	for late := time.Now().Add(soon); ; time.Sleep(100 * time.Microsecond) {
 		v, err := w.ask("CLIENT", "LIST", "ID", id)
@@ -226,7 +227,7 @@ func (w *world) awaitGone(id string) {
 	}
 }
 
-// record writes an operation down.
+// record adds an operation to the history.
 func (w *world) record(op *operation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -243,7 +244,7 @@ func (w *world) record(op *operation) {
 	}
 }
 
-// fail records what went wrong with the world itself.
+// fail records an error of the world itself.
 func (w *world) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -252,14 +253,14 @@ func (w *world) fail(err error) {
 	}
 }
 
-// enter records the connection that a client has now.
+// enter records the present connection of a client.
 func (w *world) enter(number int, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.links[number] = id
 }
 
-// pass lets time pass, a millisecond a time, until stop is closed.
+// pass advances the clock by single milliseconds until stop is closed.
 func (w *world) pass(random *rand.Rand, stop <-chan struct{}) {
 	for {
 		select {
@@ -274,7 +275,7 @@ func (w *world) pass(random *rand.Rand, stop <-chan struct{}) {
 	}
 }
 
-// disturb kills a few connections, and has a snapshot taken if it should, until stop is closed.
+// disturb kills a few connections, and takes a snapshot if half is set, until stop is closed.
 func (w *world) disturb(random *rand.Rand, half bool, stop <-chan struct{}) {
 	const most = 2
 	for n := range most {

@@ -2,7 +2,7 @@ package sales
 
 import "lockserver/internal/plant"
 
-// faults are all that are tried. Each breaks one promise of a sale.
+// faults are all planted faults. Each breaks one promise of a sale.
 var faults = []plant.Fault{
 	plant.New("a retry is a new order", plant.Insert("sale-again", `o.state = ""`)),
 	plant.New("an order that was taken back is said to be sold", plant.And("sale-taken-back", "false")),

@@ -7,7 +7,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// kind is what an operation does.
+// kind is the kind of an operation.
 type kind int
 
 const (
@@ -18,10 +18,10 @@ const (
 	restock
 	look  // SECKILL.INFO
 	tick  // the clock moves by a millisecond
-	audit // all keys, read while no client is active
+	audit // a reading of all keys while no client is active
 )
 
-// operation is one entry of a history.
+// operation is an entry of a history.
 type operation struct {
 	kind        kind
 	user, order string
@@ -30,11 +30,12 @@ type operation struct {
 	ms          int64 // of an extension
 	client      int
 	inMulti     bool
-	// unknown: the connection broke before the reply. It happened at some time after its call, or never.
+	// unknown means that the connection broke before the reply. The operation took effect at some time after
+	// its call, or never.
 	unknown bool
 	reply   string // as resp.Value.String writes it
-	// anyReply and only belong to histories that are shrunk: the reply mentions something that is left out;
-	// of an audit, the orders that it is about (nil: all, and the sums).
+	// anyReply and only are for shrunk histories. anyReply means that the reply depends on something that was
+	// left out. only lists the orders that an audit checks; nil means all orders and the sums.
 	anyReply  bool
 	only      map[string]bool
 	call, ret int64
@@ -43,7 +44,7 @@ type operation struct {
 // voucher is the name of the sale.
 const voucher = "v"
 
-// args is the operation as a command.
+// args returns the operation as a command.
 func (op *operation) args() []string {
 	switch op.kind {
 	case sell:

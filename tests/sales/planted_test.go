@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/plant"
 )
 
-// hunt finds any of the faults in a second or two.
+// hunt finds each of the faults in a second or two.
 var hunt = plant.Hunt{FindWithin: 60 * time.Second, CleanFor: 2 * time.Second, Check: isSmall,
 	Search: func(ctx context.Context) (string, error) {
 		began := time.Now()
@@ -26,14 +26,14 @@ var hunt = plant.Hunt{FindWithin: 60 * time.Second, CleanFor: 2 * time.Second, C
 		return s.summary(), s.err
 	}}
 
-// How many operations of some 120 a report may have. Most have two or three. If the stock matters there
-// are more, for every order is about it.
+// The largest numbers of operations in a report, of some 120. Most reports have two or three. If the stock
+// matters there are more, because every order changes it.
 const (
 	mostShown          = 10
 	mostShownWithStock = 60
 )
 
-// isSmall looks whether a report of a history shows what is wrong by a few operations.
+// isSmall checks that a report of a history has only a few operations.
 func isSmall(t *testing.T, report string) {
 	said := regexp.MustCompile(`Shrunk to (\d+) of \d+ operations`).FindStringSubmatch(report)
 	if !strings.Contains(report, "not a sale's history") {
@@ -51,6 +51,5 @@ func isSmall(t *testing.T, report string) {
 
 func TestMain(m *testing.M) { os.Exit(hunt.Main(m)) }
 
-// TestPlantedFaultsAreFound shows that a server that sells what it must not is found out: each fault of
-// faults, in the real sources, by the very check that TestHistories makes.
+// TestPlantedFaultsAreFound: the check of TestHistories finds each of faults in the real sources.
 func TestPlantedFaultsAreFound(t *testing.T) { hunt.Test(t, "../..", faults) }

@@ -11,8 +11,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestPartsOfAProperHistoryAreProper: whatever shrinking may leave out of a sale's history, a sale's
-// history is left. So what it shows of a refused one is the fault, and not a hole that it has made itself.
+// TestPartsOfAProperHistoryAreProper: if the history of a correct sale is shrunk, the model still allows it.
+// So a shrunk refused history shows the fault, and not a gap that shrinking has made.
 func TestPartsOfAProperHistoryAreProper(t *testing.T) {
 	t.Parallel()
 	const parts = 12
@@ -23,7 +23,7 @@ func TestPartsOfAProperHistoryAreProper(t *testing.T) {
 		w, err := newWorld(seed)
 		require.NoError(t, err)
 		t.Cleanup(w.close)
-		err = w.phase(false) // there are orders from before
+		err = w.phase(false) // now there are orders from before
 		begin := w.quiet
 		if err == nil {
 			err = w.phase(false)

@@ -21,35 +21,35 @@ const (
 	baseMS  = 1_750_000_000_000
 	stream  = "orders"
 	clients = 6
-	calls   = 20 // of a client in a phase
+	calls   = 20 // calls of a client in a phase
 	phases  = 5
 	users   = 9
-	// patience is how long the checker may look for an order; it needs milliseconds.
+	// patience is how long the checker may search for an order. It usually needs milliseconds.
 	patience = 20 * time.Second
-	// soon is how long it may take until a connection that was cut is gone.
+	// soon is the longest time until a cut connection is gone.
 	soon = time.Minute
 )
 
-// errUndecided says that the checker neither found an order nor showed that there is none.
+// errUndecided means that the checker neither found an order nor showed that none exists.
 var errUndecided = errors.New("the checker came to no result")
 
-// violation is what no sale could have done.
+// violation is an error that no correct sale could have.
 type violation struct{ text string }
 
 func (v *violation) Error() string { return v.text }
 
-// world is one server with one sale and random clients.
+// world is a server with one sale and random clients.
 type world struct {
 	seed   uint64
 	random *rand.Rand
 	terms  terms
 	dir    string
-	log    bool // it keeps an append-only log, and loses nothing
+	log    bool // it has an append-only log, and loses nothing
 	clock  *server.ManualClock
 	srv    *server.Server
 	admin  *link
 	stamps atomic.Int64
-	asking sync.Mutex // held to use admin while there are clients
+	asking sync.Mutex // held while admin is used and clients are active
 
 	mu      sync.Mutex
 	history []*operation
@@ -57,12 +57,12 @@ type world struct {
 	serial  int
 	err     error
 	counts  map[string]int
-	links   [clients]string // the connections of the clients, as the server numbers them
+	links   [clients]string // the ids of the clients' connections
 
-	quiet state // the last state without active clients
+	quiet state // the state at the last time without active clients
 }
 
-// newWorld starts a world's server and opens its sale. The seed decides everything but the scheduling.
+// newWorld starts a world's server and opens its sale. The seed determines everything except the scheduling.
 func newWorld(seed uint64) (*world, error) {
 	dir, err := os.MkdirTemp("", "sales")
 	if err != nil {
@@ -97,12 +97,12 @@ func newWorld(seed uint64) (*world, error) {
 		return nil, err
 	}
 	w.quiet = state{nowMS: baseMS, stock: stock, total: stock}.done()
-	return w, w.save("SAVE") // there must be something to start from
+	return w, w.save("SAVE") // the first start needs a snapshot
 }
 
 func (w *world) String() string { return fmt.Sprintf("seed %d", w.seed) }
 
-// start starts the server on what is in its directory.
+// start starts the server with the files in its directory.
 func (w *world) start() error {
 	c := config.Default()
 	c.Port, c.Save, c.Dir = 0, nil, w.dir
@@ -124,13 +124,13 @@ func (w *world) close() {
 	_ = os.RemoveAll(w.dir)
 }
 
-// live lets a world happen; the error is a violation if it is one of the server's.
+// live plays a world. The error is a violation if the server is wrong.
 func (w *world) live() error {
 	for range phases {
 		kept, half := w.quiet, false
 		ending := w.random.IntN(6)
 		switch ending {
-		case 0, 1: // what comes from here on will be lost
+		case 0, 1: // changes from here on will be lost
 			if err := w.save("SAVE"); err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func (w *world) live() error {
 		case ending < 2:
 			err = w.restart(&kept)
 		case ending == 2:
-			err = w.restart(nil) // from somewhere in the middle: it is unknown what is lost
+			err = w.restart(nil) // at a random moment: it is unknown what is lost
 		case ending == 3:
 			if err = w.save("SAVE"); err == nil {
 				kept = w.quiet
@@ -170,7 +170,8 @@ func (w *world) save(command string) error {
 	return err
 }
 
-// phase is a time in which all clients are active, and its check. half: a snapshot is taken in its middle.
+// phase is a time in which all clients are active, and a check after it. With half, a snapshot is taken in
+// its middle.
 func (w *world) phase(half bool) error {
 	w.history = nil
 	begin := w.quiet
@@ -202,7 +203,7 @@ func (w *world) phase(half bool) error {
 	return w.check(begin)
 }
 
-// look reads the keys while no client is active, and what the model goes on with.
+// look reads the keys while no client is active. The model continues from them.
 func (w *world) look() error {
 	b, err := readBooks(w.admin.call)
 	if err == nil {
@@ -215,7 +216,8 @@ func (w *world) look() error {
 	return nil
 }
 
-// awaitQuiet waits until the connections of all clients are gone: what they sent has happened, or never will.
+// awaitQuiet waits until the connections of all clients are gone: their commands have run by then, or never
+// will.
 func (w *world) awaitQuiet() error {
 	for late := time.Now().Add(soon); ; time.Sleep(100 * time.Microsecond) {
 		v, err := w.admin.call("CLIENT", "LIST")
@@ -230,8 +232,8 @@ func (w *world) awaitQuiet() error {
 	}
 }
 
-// restart ends the server without saving and starts it again, some time later. What it holds then must
-// be what was kept, if that is known.
+// restart ends the server without saving and starts it again some time later. Its state must then be kept, if
+// that is known.
 func (w *world) restart(kept *state) error {
 	for w.busySaving() {
 		time.Sleep(time.Millisecond)
@@ -263,7 +265,7 @@ func (w *world) busySaving() bool {
 	return err == nil && strings.Contains(v.Str, "rdb_bgsave_in_progress:1")
 }
 
-// check holds the history against the model.
+// check checks the history with the model.
 func (w *world) check(begin state) error {
 	tr := &trial{terms: w.terms, begin: begin, end: w.quiet, ops: w.history}
 	switch tr.check(patience) {
@@ -275,7 +277,7 @@ func (w *world) check(begin state) error {
 	return &violation{fmt.Sprintf("%s: not a sale's history.\n%s", w, tr.explain())}
 }
 
-// explain shows the few operations that it takes, and how far the longest order of them gets.
+// explain shows the few operations that the fault needs, and the longest possible order of them.
 func (tr *trial) explain() string {
 	small, text := tr.shrink()
 	_, info := porcupine.CheckOperationsVerbose(small.terms.porcupine(small.begin), small.operations(), patience)

@@ -18,23 +18,24 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// patience is how long anything may take on a busy machine.
+// patience is the longest time that a test waits for an event, on a busy machine.
 const patience = 90 * time.Second
 
-// agent is the program of a client.
+// agent is a process that controls a client.
 type agent struct {
 	name string
 	t    testing.TB
 	p    *testkit.Process
 
 	mu      sync.Mutex
-	rest    []byte // of a line
+	rest    []byte // the last, incomplete line
 	next    int
 	answers map[int]chan Answer
 	events  []Event
 }
 
-// commands returns how an agent is started: AGENT_GO and so on name the program and its arguments.
+// command returns the command line of an agent: AGENT_GO and similar variables have the program and its
+// arguments.
 func command(t testing.TB, client string) []string {
 	t.Helper()
 	words := strings.Fields(os.Getenv("AGENT_" + strings.ToUpper(client)))
@@ -42,7 +43,7 @@ func command(t testing.TB, client string) []string {
 	return words
 }
 
-// chosen are the clients that take part: all, or those that CLIENTS names.
+// chosen returns the clients that take part: all, or those in CLIENTS.
 func chosen() []string {
 	if names := os.Getenv("CLIENTS"); names != "" {
 		return strings.Split(names, ",")
@@ -59,7 +60,7 @@ func newAgent(t testing.TB, client string) *agent {
 	return a
 }
 
-// Write takes what the agent has printed.
+// Write receives the output of the agent.
 func (a *agent) Write(text []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -74,7 +75,7 @@ func (a *agent) Write(text []byte) (int, error) {
 	}
 }
 
-// take reads a line; the caller holds mu.
+// take handles a line; the caller holds mu.
 func (a *agent) take(line []byte) {
 	var said struct {
 		ID *int `json:"id"`
@@ -99,7 +100,7 @@ func (a *agent) take(line []byte) {
 	}
 }
 
-// send sends a request. The answer comes by the channel.
+// send sends a request. The answer comes on the channel.
 func (a *agent) send(q Request) <-chan Answer {
 	a.t.Helper()
 	came := make(chan Answer, 1)
@@ -115,7 +116,7 @@ func (a *agent) send(q Request) <-chan Answer {
 	return came
 }
 
-// answered waits for an answer. That none comes is the fault "a call is not bounded".
+// answered waits for an answer. If none comes, the fault is "a call is not bounded".
 func (a *agent) answered(came <-chan Answer, what string) Answer {
 	a.t.Helper()
 	select {
@@ -136,7 +137,7 @@ func (a *agent) ask(q Request) Answer {
 	return a.answered(a.send(q), q.Do+" "+q.As)
 }
 
-// must is ask for what must succeed.
+// must is ask for a request that must succeed.
 func (a *agent) must(q Request) Answer {
 	a.t.Helper()
 	answer := a.ask(q)
@@ -144,7 +145,7 @@ func (a *agent) must(q Request) Answer {
 	return answer
 }
 
-// fails is ask for what must fail in one of these ways.
+// fails is ask for a request that must fail with one of the given errors.
 func (a *agent) fails(q Request, ways ...string) Answer {
 	a.t.Helper()
 	answer := a.ask(q)
@@ -152,14 +153,14 @@ func (a *agent) fails(q Request, ways ...string) Answer {
 	return answer
 }
 
-// hold acquires a lock that the runner calls by its key.
+// hold acquires a lock. Its name in later requests is its key.
 func (a *agent) hold(key string, leaseMS int) Answer {
 	a.t.Helper()
 	return a.must(Request{Do: "acquire", As: key, Key: key, WaitMS: -1, LeaseMS: leaseMS})
 }
 
-// guarded has a command done under a lock. A guarded command is sent once, so what has no answer is
-// asked again.
+// guarded runs a command under a lock. A guarded command is sent once, so it is sent again if there is no
+// answer.
 func (a *agent) guarded(as string) {
 	a.t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -201,7 +202,7 @@ func (a *agent) stop() {
 
 func (a *agent) goOn() { require.NoError(a.t, a.p.Signal(syscall.SIGCONT)) }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {

@@ -6,75 +6,75 @@ import (
 	"slices"
 )
 
-// Request is a line that an agent reads. The fields that a request does not need are left out.
+// Request is a line that an agent reads. Fields without use in a request are left out.
 type Request struct {
 	ID int `json:"id"`
-	// Do is one of: connect, acquire, release, guard, check, cancel, work, rest, stalled, close.
+	// Do is the kind: connect, acquire, release, guard, check, cancel, work, rest, stalled or close.
 	Do string `json:"do"`
 
-	// Of connect: server, sentinel or cluster, the addresses as host:port, the name of the master, and
-	// how long a call waits for answers of the server.
+	// For connect: Kind is server, sentinel or cluster. There are the addresses as host:port, the name of the
+	// master, and how long a call waits for replies of the server.
 	Kind      string   `json:"kind,omitempty"`
 	Addrs     []string `json:"addrs,omitempty"`
 	Master    string   `json:"master,omitempty"`
 	TimeoutMS int      `json:"timeout_ms,omitempty"`
 
-	// As is the runner's name of a lock, by which later requests mean it.
+	// As is the runner's name for a lock in later requests.
 	As string `json:"as,omitempty"`
-	// Key is the key of the lock. WaitMS is how long acquire waits for other holders: -1 has no end.
-	// LeaseMS is the length of a fixed lease; 0: the server renews it. DeadlineMS is a limit of the
-	// caller's; 0: none. Locks with the same Task have the same owner.
+	// Key is the key of the lock. WaitMS is how long acquire waits for other holders; -1 means no limit.
+	// LeaseMS is the length of a fixed lease; 0 means that the server renews it. DeadlineMS is a limit of the
+	// caller's; 0 means none. Locks with the same Task have the same owner.
 	Key        string `json:"key,omitempty"`
 	WaitMS     int    `json:"wait_ms,omitempty"`
 	LeaseMS    int    `json:"lease_ms,omitempty"`
 	DeadlineMS int    `json:"deadline_ms,omitempty"`
 	Task       string `json:"task,omitempty"`
 
-	// Words is the command of guard.
+	// Words is the command for guard.
 	Words []string `json:"words,omitempty"`
 
-	// Of work: so many flows of the program take locks at random keys of Keys until rest. Quiet:
+	// For work: Workers threads of the program take locks at random keys of Keys until rest. Quiet means
 	// without events.
 	Workers int      `json:"workers,omitempty"`
 	Keys    []string `json:"keys,omitempty"`
 	Quiet   bool     `json:"quiet,omitempty"`
 }
 
-// Answer is the line that an agent writes for a request.
+// Answer is the line that an agent writes in answer to a request.
 type Answer struct {
 	ID int   `json:"id"`
 	At int64 `json:"at"` // microseconds
 	// Error is empty, or one of: not_acquired, deadline, cancelled, deadlock, no_connection, closed,
-	// released, lost, other. Text is the error's own text. Reason is that of a loss.
+	// released, lost, other. Text is the error's own text. Reason is the reason of a loss.
 	Error  string `json:"error"`
 	Text   string `json:"text"`
 	Reason string `json:"reason"`
 	Token  int64  `json:"token"`
-	// Sections is how many sections the workers have completed, NoAnswer how many of their calls got no
-	// answer.
+	// Sections is the number of sections that the workers have completed. NoAnswer is the number of their
+	// calls without an answer.
 	Sections int `json:"sections"`
 	NoAnswer int `json:"no_answer"`
-	// Stalled is the longest time by which the agent's own timer was late, in microseconds.
+	// Stalled is the longest delay of the agent's own timer, in microseconds.
 	Stalled int64 `json:"stalled"`
 }
 
 // Kinds of events.
 const (
-	In     = "in"      // a lock was acquired: written when the call has returned
+	In     = "in"      // a lock was acquired; written after the call has returned
 	Out    = "out"     // its holder is about to release it
-	Lost   = "lost"    // the client says that it is lost
-	Failed = "failure" // the agent has found something that must not be
+	Lost   = "lost"    // the client reports that it is lost
+	Failed = "failure" // the agent has found a fault
 )
 
-// Event is a line that an agent writes by itself.
+// Event is a line that an agent writes without a request.
 type Event struct {
 	Event  string `json:"event"`
 	At     int64  `json:"at"` // microseconds
 	Key    string `json:"key"`
 	Token  int64  `json:"token"`
-	Reason string `json:"reason"` // of a loss, or the text of a failure
+	Reason string `json:"reason"` // the reason of a loss, or the text of a failure
 
-	// Client is the name of the agent, which the runner knows.
+	// Client is the name of the agent. The runner sets it.
 	Client string `json:"-"`
 }
 
@@ -84,25 +84,25 @@ type Pause struct {
 	From, To int64
 }
 
-// History is what all agents have written in a scenario.
+// History holds the events that all agents have written in a scenario.
 type History struct {
 	Events []Event
 	Pauses []Pause
-	// Taken reports whether a lock at this key was taken away by an operator. Its holder hears of it,
-	// but the next one may hear of it first.
+	// Taken reports whether an operator took away a lock at this key. The next holder may then get its lock
+	// before the old holder learns of the loss.
 	Taken func(key string) bool
-	// MayLose reports whether the scenario allows this loss; nil: it allows none.
+	// MayLose reports whether the scenario allows this loss; nil allows no loss.
 	MayLose func(e Event) bool
 }
 
-// span is the time in which a client held a lock, by its own account.
+// span is the time in which a client held a lock, according to the client.
 type span struct {
 	in    Event
-	end   int64  // when the holder released it or has heard of the loss
-	ended string // Out, Lost, or empty: it is still held
+	end   int64  // the time when the holder released it or learned of the loss
+	ended string // Out, Lost, or empty while it is held
 }
 
-// Check returns what must not be, in words.
+// Check returns the faults in the history.
 func (h *History) Check() (faults []string) {
 	events := slices.Clone(h.Events)
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
@@ -147,7 +147,7 @@ func (h *History) Check() (faults []string) {
 	return faults
 }
 
-// checkKey looks at the holders of a key, in the order of their beginning.
+// checkKey checks the holders of a key, in the order of their acquisitions.
 func (h *History) checkKey(key string, list []*span) (faults []string) {
 	for i, s := range list[1:] {
 		before := list[i]
@@ -164,14 +164,14 @@ func (h *History) checkKey(key string, list []*span) (faults []string) {
 	return faults
 }
 
-// stopped reports whether the holder's program was stopped at a time. It cannot hear of a loss then.
+// stopped reports whether the holder's program was stopped at a time. Then it cannot learn of a loss.
 func (h *History) stopped(holder *span, at int64) bool {
 	return slices.ContainsFunc(h.Pauses, func(p Pause) bool {
 		return p.Client == holder.in.Client && p.From <= at && at <= p.To && (holder.ended == "" || holder.end >= p.To)
 	})
 }
 
-// Sections returns how many locks a client was granted.
+// Sections returns the number of locks that a client got.
 func (h *History) Sections(client string) (n int) {
 	for _, e := range h.Events {
 		if e.Event == In && e.Client == client {

@@ -11,17 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// moment is when a connection breaks.
+// moment is the moment at which a connection breaks.
 type moment int
 
 const (
 	never moment = iota
 	atOnce
-	asking    // after a part of what the client sends next
-	answering // after a part of what the server sends next
+	asking    // after a part of the client's next data
+	answering // after a part of the server's next data
 )
 
-// proxy is a client's way to a server. A test breaks its connections.
+// proxy is the way of a client to a server. A test breaks its connections.
 type proxy struct {
 	listener net.Listener
 	target   string
@@ -71,7 +71,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// carry copies one direction of a connection until it ends, or is to break at this moment.
+// carry copies one direction of a connection until the connection ends, or must break at this moment.
 func (p *proxy) carry(l *link, from, to net.Conn, at moment) {
 	piece := make([]byte, 16<<10)
 	for {
@@ -84,7 +84,7 @@ func (p *proxy) carry(l *link, from, to net.Conn, at moment) {
 		breaks := l.breaks == at
 		p.mu.Unlock()
 		if breaks {
-			n = rand.IntN(n + 1) // a first part still arrives, maybe all of it
+			n = rand.IntN(n + 1) // a first part still arrives, perhaps everything
 		}
 		if _, err = to.Write(piece[:n]); err != nil || breaks {
 			p.end(l, breaks)
@@ -93,7 +93,7 @@ func (p *proxy) carry(l *link, from, to net.Conn, at moment) {
 	}
 }
 
-// end ends a connection, as broken or because one side has ended it.
+// end ends a connection. broken says whether the test broke it, or one side has closed it.
 func (p *proxy) end(l *link, broken bool) {
 	p.mu.Lock()
 	known := false
@@ -110,13 +110,13 @@ func (p *proxy) end(l *link, broken bool) {
 	p.mu.Unlock()
 	for _, c := range []net.Conn{l.client, l.server} {
 		if tcp, ok := c.(*net.TCPConn); ok && broken && rand.IntN(2) == 0 {
-			_ = tcp.SetLinger(0) // it is reset
+			_ = tcp.SetLinger(0) // sends a reset
 		}
 		_ = c.Close()
 	}
 }
 
-// breakOne breaks a connection by chance, at a moment by chance.
+// breakOne breaks a random connection at a random moment.
 func (p *proxy) breakOne() {
 	p.mu.Lock()
 	if len(p.links) == 0 {
@@ -132,7 +132,7 @@ func (p *proxy) breakOne() {
 	}
 }
 
-// count is how many connections were broken.
+// count returns how many connections were broken.
 func (p *proxy) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ var Clients = []string{"go", "java", "node", "python"}
 // titles are the names of the columns.
 var titles = map[string]string{"go": "Go", "java": "Java", "node": "Node", "python": "Python"}
 
-// Names are the scenarios, in the order of the rows. Their text is in clients/SCENARIOS.md.
+// Names lists the scenarios in the order of the rows. clients/SCENARIOS.md describes them.
 var Names = []string{
 	"broken_connections", "kill_and_restart", "kill_without_data", "server_gone", "server_stopped", "client_stopped",
 	"failover_in_a_group", "failover_under_sentinels", "reasons", "five_errors", "close_releases",
@@ -20,9 +20,9 @@ var Names = []string{
 
 // Report is the result of a run.
 type Report struct {
-	Date string `json:"date"` // of the run
+	Date string `json:"date"` // the date of the run
 	Long bool   `json:"long"` // real pauses of 40 s, 1,000 broken connections for each client
-	// Results says what each client did, by scenario and client, in a few words.
+	// Results describes in a few words what each client did, by scenario and client.
 	Results map[string]map[string]string `json:"results"`
 }
 
@@ -32,20 +32,20 @@ const (
 	tableEnd   = "<!-- scenarios:end -->\n"
 )
 
-// ReadReport reads what WriteReport has written.
+// ReadReport parses the result of Report.JSON.
 func ReadReport(text []byte) (Report, error) {
 	var r Report
 	err := json.Unmarshal(text, &r)
 	return r, err
 }
 
-// JSON is the report as a file.
+// JSON returns the report as the content of a file.
 func (r Report) JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	return append(text, '\n'), err
 }
 
-// Table is the report as a table of a page.
+// Table returns the report as a table for a page.
 func (r Report) Table() string {
 	var b strings.Builder
 	form := "in the short form"
@@ -72,8 +72,8 @@ func (r Report) Table() string {
 	return b.String()
 }
 
-// Into returns a page with the table of the report in place of the one that it has. It fails if the page
-// has no place for one.
+// Into returns a page in which the table of the report replaces the old one. It fails if the page has no
+// place for the table.
 func (r Report) Into(page string) (string, error) {
 	before, rest, ok := strings.Cut(page, tableBegin)
 	if !ok {

@@ -18,7 +18,7 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// plays are the scenarios, by name.
+// plays holds the scenarios by name.
 var plays = map[string]func(w *world){
 	"broken_connections":       brokenConnections,
 	"kill_and_restart":         killAndRestart,
@@ -33,7 +33,7 @@ var plays = map[string]func(w *world){
 	"close_releases":           closeReleases,
 }
 
-// TestScenarios plays all of them, and with WRITE=1 writes the table.
+// TestScenarios plays all scenarios. With WRITE=1 it writes the table.
 func TestScenarios(t *testing.T) {
 	require.ElementsMatch(t, Names, slices.Collect(maps.Keys(plays)))
 	r := Report{Date: time.Now().UTC().Format(time.DateOnly), Long: testkit.Long(), Results: make(map[string]map[string]string)}
@@ -64,8 +64,8 @@ func TestScenarios(t *testing.T) {
 	require.NoError(t, os.WriteFile(page, []byte(after), 0o644))
 }
 
-// pauseOf is how long something is stopped: 40 s in the long form, otherwise no longer than the scenario
-// needs.
+// pauseOf returns for how long a process is stopped: 40 s in the long form, otherwise no longer than the
+// scenario needs.
 func pauseOf() time.Duration {
 	if testkit.Long() {
 		return 40 * time.Second
@@ -73,7 +73,7 @@ func pauseOf() time.Duration {
 	return 0
 }
 
-// watchdog is the lease of locks that the server renews: its own default in the long form.
+// watchdog returns the lease of locks that the server renews: its default in the long form.
 func watchdog(short time.Duration) time.Duration {
 	if testkit.Long() {
 		return 30 * time.Second
@@ -81,7 +81,7 @@ func watchdog(short time.Duration) time.Duration {
 	return short
 }
 
-// impatience is how long calls wait for answers where none are to come.
+// impatience is how long calls wait for replies where none will come.
 const impatience = 3 * time.Second
 
 func ms(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
@@ -99,7 +99,7 @@ func brokenConnections(w *world) {
 		losses := 0
 		for step := 1; way.count() < breaks; step++ {
 			way.breakOne()
-			time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond) // so that they break at any moment
+			time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond) // so that they break at a random moment
 			if step%10 == 0 {
 				a.goesOn("after a broken connection")
 			}
@@ -116,7 +116,7 @@ func brokenConnections(w *world) {
 	w.noLocks(w.ops[w.agents[0].name])
 }
 
-// takeAway has an operator take a lock away.
+// takeAway takes a lock away as an operator.
 func (w *world) takeAway(a *agent, number int) {
 	key, op := "victim-"+a.name, w.ops[a.name]
 	token := a.hold(key, 0).Token
@@ -126,7 +126,7 @@ func (w *world) takeAway(a *agent, number int) {
 	}{{"forced", []string{"LOCK.FORCE", key}}, {"deleted", []string{"DEL", key}}, {"overwritten", []string{"SET", key, "no lock"}}}[number%3]
 	op.Do(way.words...)
 	reported := a.lost(key, token)
-	// A client that was cut off at that moment hears of it when it asks.
+	// A client that was disconnected at that moment learns of the loss when it asks.
 	require.Contains(w, []string{way.reason, "stale"}, reported.Reason, a.name)
 	a.fails(Request{Do: "release", As: key}, "lost")
 	op.Do("DEL", key)
@@ -202,15 +202,14 @@ func killWithoutData(w *world) {
 	})
 }
 
-// kept is a lock that a server renews, and the earliest moment at which it can end if the server dies
-// now.
+// kept is a lock that a server renews, with the earliest time at which it can end if the server dies now.
 type kept struct {
 	key   string
 	token int64
 	end   int64 // microseconds
 }
 
-// keep has each agent take a lock, and returns when its lease ends if nothing renews it.
+// keep makes each agent take a lock, and returns the time when each lease ends without renewal.
 func (w *world) keep() map[string]kept {
 	w.Helper()
 	tokens := make(map[string]int64)
@@ -227,8 +226,8 @@ func (w *world) keep() map[string]kept {
 	return all
 }
 
-// reportedInTime waits for the loss, and requires that it was reported before the lease can have ended. A
-// program that the system did not run for a while is late by that.
+// reportedInTime waits for the report of the loss, and requires that it came before the lease can have ended.
+// If the system did not run the program for a while, its report may be late by that time.
 func (w *world) reportedInTime(a *agent, k kept) (before time.Duration) {
 	w.Helper()
 	reported := a.lost(k.key, k.token)
@@ -238,7 +237,7 @@ func (w *world) reportedInTime(a *agent, k kept) (before time.Duration) {
 	return time.Duration(k.end-reported.At) * time.Microsecond
 }
 
-// unreachable has the calls of an agent fail, because no server answers.
+// unreachable requires that the agent's calls fail, because no server answers.
 func (w *world) unreachable(a *agent, k kept) (longest time.Duration) {
 	w.Helper()
 	for _, q := range []Request{
@@ -295,7 +294,7 @@ func serverStopped(w *world) {
 		longest[a.name] = text
 		w.mu.Unlock()
 	})
-	time.Sleep(pauseOf() - time.Since(began)) // the pause itself is the scenario
+	time.Sleep(pauseOf() - time.Since(began)) // the pause is part of the scenario
 	paused := time.Since(began)
 	require.NoError(w, w.srv.Continue())
 	w.noLocks(w.ops[w.agents[0].name])
@@ -314,7 +313,7 @@ func serverStopped(w *world) {
 }
 
 func clientStopped(w *world) {
-	// A client that goes on has a sixth of the lease for its first answer: enough on a busy machine, too.
+	// A client that continues has a sixth of the lease for its first reply: enough even on a busy machine.
 	lease := watchdog(4 * time.Second)
 	w.serve("--lock-watchdog-timeout", ms(lease))
 	w.h.MayLose = func(e Event) bool { return strings.HasPrefix(e.Key, "fixed-") }
@@ -328,8 +327,8 @@ func clientStopped(w *world) {
 		a.hold("renewed-"+a.name, 0)
 	}
 	for _, a := range w.agents {
-		// The lease may end before the program is stopped, on a busy machine: then the program
-		// hears of it as of any other loss.
+		// On a busy machine the lease may end before the program is stopped. Then the program learns of it as
+		// of any other loss.
 		tokens[a.name] = a.hold("fixed-"+a.name, fixed).Token
 	}
 	began := time.Now()
@@ -346,7 +345,7 @@ func clientStopped(w *world) {
 		a.mu.Unlock()
 		w.ops[a.name].Do("SET", "guarded:"+key, "rival")
 	})
-	for _, a := range w.agents { // for twice the lease: the connections live, so the server renews
+	for _, a := range w.agents { // twice the lease: the connections live, so the server renews
 		eventually(w, "time has passed", func() bool { return time.Since(began) > max(2*lease, pauseOf()) })
 		require.Positive(w, w.ops[a.name].Do("PTTL", "renewed-"+a.name).Int)
 	}
@@ -370,7 +369,7 @@ func clientStopped(w *world) {
 	})
 }
 
-// throughFailovers has workers go on while the leader is killed, stopped and replaced.
+// throughFailovers runs workers while the leader is killed, stopped and replaced.
 func (w *world) throughFailovers(steps []func(), names []string, mend func()) {
 	w.Helper()
 	w.working(2, "door")
@@ -396,14 +395,14 @@ func (w *world) throughFailovers(steps []func(), names []string, mend func()) {
 	})
 }
 
-// servers are those with one leader.
+// servers are servers with one leader.
 type servers interface {
 	AwaitLeader() *fleet.Process
 	Successor(of *fleet.Process) *fleet.Process
 	Replace(leader *fleet.Process)
 }
 
-// failovers are the steps kill, pause and plan, as far as they are named.
+// failovers returns those of the steps kill, pause and plan that are named.
 func failovers(s servers, names ...string) (steps []func(), mend func()) {
 	leader, back := s.AwaitLeader(), func() {}
 	begin := map[string]func(){
@@ -430,8 +429,8 @@ func addresses(of []*fleet.Process) (all []string) {
 	return all
 }
 
-// join connects all agents to servers with one leader, and has each take a lock. A call waits for an
-// answer no longer than the lease: one that a stopped leader has read gets none.
+// join connects all agents to servers with one leader, and makes each take a lock. A call waits for a reply
+// at most as long as the lease: a call that a stopped leader has read gets no reply.
 func (w *world) join(q Request) {
 	w.Helper()
 	q.TimeoutMS = 10_000
@@ -442,9 +441,9 @@ func (w *world) join(q Request) {
 	})
 }
 
-// failoverLease is the server's lease in the short form. A lock that was granted just before its leader died
-// is confirmed by the next leader, in a quarter of the lease. Later the client reports it as lost. On a
-// machine at load 23 the next leader was found after more than 5 s.
+// failoverLease is the server's lease in the short form. The next leader confirms a lock that was granted
+// just before its leader died. It must do so within a quarter of the lease, because later the client reports
+// it as lost. On a machine at load 23 the next leader was found after more than 5 s.
 const failoverLease = time.Minute
 
 func failoverInAGroup(w *world) {

@@ -20,11 +20,11 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// world is the servers and agents of a scenario.
+// world holds the servers and agents of a scenario.
 type world struct {
 	testing.TB
 	agents []*agent
-	srv    *testkit.Process // nil: there are several
+	srv    *testkit.Process // the server, or nil if there are several
 	port   string
 	ways   map[string]*proxy          // by client
 	ops    map[string]*testkit.Client // an operator for each client
@@ -48,7 +48,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// save writes the history of a scenario that has failed into the directory that HISTORY names.
+// save writes the history of a failed scenario into the directory in HISTORY.
 func (w *world) save() {
 	dir := os.Getenv("HISTORY")
 	if dir == "" {
@@ -77,7 +77,7 @@ func (w *world) serve(directives ...string) {
 	w.operators()
 }
 
-// operators connects them.
+// operators connects an operator for each client.
 func (w *world) operators() {
 	w.Helper()
 	for _, a := range w.agents {
@@ -87,7 +87,7 @@ func (w *world) operators() {
 	}
 }
 
-// connect connects all agents, by their proxies.
+// connect connects all agents through their proxies.
 func (w *world) connect(timeout time.Duration) {
 	w.Helper()
 	w.each(func(a *agent) {
@@ -97,7 +97,7 @@ func (w *world) connect(timeout time.Duration) {
 	})
 }
 
-// each does something with all agents at the same time.
+// each calls do for all agents at the same time.
 func (w *world) each(do func(a *agent)) {
 	w.Helper()
 	var all sync.WaitGroup
@@ -117,7 +117,7 @@ func (w *world) result(a *agent, text string) {
 	w.results[a.name] = text
 }
 
-// history is what all have written so far.
+// history returns what all agents have written so far.
 func (w *world) history() History {
 	h := w.h
 	for _, a := range w.agents {
@@ -126,14 +126,14 @@ func (w *world) history() History {
 	return h
 }
 
-// check looks at the history.
+// check checks the history.
 func (w *world) check() {
 	w.Helper()
 	h := w.history()
 	require.Empty(w, h.Check())
 }
 
-// waiting is how many calls wait with NOTIFY.
+// waiting returns how many calls wait with NOTIFY.
 func (w *world) waiting(op *testkit.Client) int {
 	w.Helper()
 	for line := range strings.Lines(op.Do("INFO", "locks").Str) {
@@ -153,7 +153,7 @@ func (w *world) noLocks(op *testkit.Client) {
 	eventually(w, "no lock stays behind", func() bool { return len(op.Do("LOCK.LIST").Elems) == 0 })
 }
 
-// working starts workers of all agents, which take locks at the same keys.
+// working starts workers of all agents that take locks at the same keys.
 func (w *world) working(workers int, keys ...string) {
 	w.Helper()
 	w.each(func(a *agent) {
@@ -161,7 +161,7 @@ func (w *world) working(workers int, keys ...string) {
 	})
 }
 
-// goesOn waits until the workers of an agent have completed some more sections.
+// goesOn waits until the workers of an agent have completed more sections.
 func (a *agent) goesOn(what string) {
 	a.t.Helper()
 	before := a.must(Request{Do: "count"}).Sections

@@ -2,20 +2,21 @@ package sessions
 
 import "fmt"
 
-// book is what one connection learned from its replies.
+// book holds what the replies of a connection have said.
 type book struct {
-	owner string // its name as an owner of locks, which no other connection has
+	owner string // its unique name as an owner of locks
 	holds map[place]*hold
-	// popped are the elements that it took out of lists; lost is how many it may have taken without a reply.
+	// popped holds the elements that it took out of lists; lost counts those that it may have taken without a
+	// reply.
 	popped []string
 	lost   int
 	pushed []string
 }
 
-// hold is what it knows of one lock.
+// hold is its knowledge about one lock.
 type hold struct {
 	count, token int64
-	unsure       bool // it may hold it, more or less often than count
+	unsure       bool // the real number of holds may differ from count
 }
 
 func newBook(owner string) *book { return &book{owner: owner, holds: make(map[place]*hold)} }
@@ -29,17 +30,17 @@ func (b *book) hold(p place) *hold {
 	return h
 }
 
-// took records that a lock was given to it.
+// took records that it got a lock.
 func (b *book) took(p place, token int64) bool {
 	h := b.hold(p)
 	if !h.unsure && h.count > 0 && h.token != token {
-		return false // reentrant: the same token
+		return false // a re-entry: the same token
 	}
 	h.count, h.token = h.count+1, token
 	return true
 }
 
-// released records a reply about a release.
+// released records the reply to a release.
 func (b *book) released(p place, freed bool) bool {
 	h := b.hold(p)
 	if h.unsure {
@@ -52,8 +53,9 @@ func (b *book) released(p place, freed bool) bool {
 	return true
 }
 
-// check compares with what LOCK.INFO says: who holds the lock, how often, and with which token. alive is
-// whether the connection is, exact whether what it did not read before the server ended it is known.
+// check compares the book with LOCK.INFO: the holder, the number of holds, and the token. alive says whether
+// the connection lives. exact says that it is known what the connection had not read when the server ended
+// it.
 func (b *book) check(p place, info lockInfo, alive, exact bool) error {
 	h := b.holds[p]
 	if h == nil {
@@ -74,7 +76,7 @@ func (b *book) check(p place, info lockInfo, alive, exact bool) error {
 	return nil
 }
 
-// lockInfo is what LOCK.INFO says; owner is empty if the lock is free.
+// lockInfo is the content of LOCK.INFO; owner is empty if the lock is free.
 type lockInfo struct {
 	owner        string
 	holds, token int64

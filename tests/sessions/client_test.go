@@ -15,19 +15,20 @@ type client struct {
 	world *world
 	conn  net.Conn
 	id    string // CLIENT ID
-	// What the makers know of it: the state in which the next command finds it.
+	// The state of the connection in which the next command will find it.
 	db, mute, words int
-	// mayEnd says that the server may end the connection: it has subscribed, or another client has killed it.
+	// mayEnd says that the server may end the connection: it has subscriptions, or another client has killed
+	// it.
 	mayEnd atomic.Bool
 
 	mu       sync.Mutex
 	book     *book
-	pending  []*command // sent and not answered
-	parked   *command   // the first of them that can be what the server was seen to let wait
+	pending  []*command // sent and without a reply
+	parked   *command   // the first command of pending that the server may have reported as waiting
 	ended    bool
-	hungUp   bool // by us
+	hungUp   bool // we closed it
 	violated error
-	gone     chan struct{} // closed when the reader has come to the end
+	gone     chan struct{} // closed when the reader has ended
 }
 
 // write sends commands in one write.
@@ -49,10 +50,10 @@ func (c *client) write(commands []*command) {
 		c.pending = append(c.pending, cmd)
 	}
 	c.mu.Unlock()
-	_, _ = c.conn.Write(out) // the reader sees what comes of it
+	_, _ = c.conn.Write(out) // the reader notices the error
 }
 
-// read reads what comes until the connection ends.
+// read reads replies until the connection ends.
 func (c *client) read(in *bufio.Reader) {
 	defer close(c.gone)
 	for {
@@ -70,7 +71,7 @@ func (c *client) read(in *bufio.Reader) {
 	}
 }
 
-// answered finds the command that a reply is of: the first that is answered at all.
+// answered finds the command of a reply: the first pending one that gets a reply.
 func (c *client) answered(v resp.Value) {
 	for len(c.pending) > 0 {
 		cmd := c.pending[0]
@@ -86,8 +87,8 @@ func (c *client) answered(v resp.Value) {
 	c.violate("%.200s came without a command", v)
 }
 
-// end is the end of the connection. What waited was taken back, if it was given at all and not read;
-// the others may have run.
+// end handles the end of the connection. A waiting command's grant was taken back if it was not read. The
+// other commands may have run.
 func (c *client) end() {
 	c.ended = true
 	for _, cmd := range c.pending {
@@ -106,7 +107,7 @@ func (c *client) violate(format string, args ...any) {
 	}
 }
 
-// mayWait returns the commands that may be what the server lets wait.
+// mayWait returns the commands that the server may report as waiting.
 func (c *client) mayWait() (list []*command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,10 +119,10 @@ func (c *client) mayWait() (list []*command) {
 	return list
 }
 
-// stuck says why the client cannot be left alone yet: a command of it is neither answered nor seen to
-// wait. waits is what the server says, could are the commands that it may have said it of: those that were
-// not answered before it was asked. If there is one alone, it is known to have waited; of several, the
-// replies of the first may be on their way.
+// stuck says why the test cannot leave the client alone yet: a command of it has no reply, and the server has
+// not reported it as waiting. waits is the report of the server, and could holds the commands that it may
+// mean: those without a reply before the server was asked. A single one is then known to wait. Of several,
+// the replies of the first may be on their way.
 func (c *client) stuck(waits bool, could []*command) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,24 +8,24 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// command is one command of a client.
+// command is a command of a client.
 type command struct {
 	words   []string
 	accepts accept
-	// muted says that CLIENT REPLY keeps it from being answered.
+	// muted says that it gets no reply because of CLIENT REPLY.
 	muted bool
-	// key is what it waits for, if it may wait; empty: it does not.
+	// key is the key for which it may wait, or empty.
 	key place
-	// waited says that the server was seen to let it wait: a grant that is not read is taken back.
+	// waited says that the server reported it as waiting: its grant is taken back if it is not read.
 	waited bool
-	// parts are the commands that an EXEC runs.
+	// parts holds the commands of an EXEC.
 	parts []*command
-	// noReply: it is answered by pushes, or not at all.
+	// noReply says that it is answered by pushes, or not at all.
 	noReply bool
 }
 
-// accept says whether a reply may be a command's, and records its content in the book. answered is false if
-// the command was perhaps run, but its reply was lost: v says nothing then.
+// accept reports whether a reply is possible for a command, and records its content in the book. answered is
+// false if the command may have run, but its reply was lost: then v has no meaning.
 type accept func(b *book, v resp.Value, answered bool) bool
 
 // place is a key in a database.
@@ -36,7 +36,7 @@ type place struct {
 
 func (p place) String() string { return fmt.Sprintf("%d:%.12s", p.db, p.key) }
 
-// String cuts long words off, so that a report can be read.
+// String returns the command with long words cut off.
 func (c *command) String() string {
 	short := slices.Clone(c.words)
 	for i, w := range short {
@@ -47,7 +47,7 @@ func (c *command) String() string {
 	return testkit.Line(short)
 }
 
-// says accepts exactly one reply, as resp.Value.String writes it.
+// says accepts exactly one reply, in the form of resp.Value.String.
 func says(want string) accept {
 	return func(_ *book, v resp.Value, answered bool) bool { return !answered || v.String() == want }
 }
@@ -57,7 +57,7 @@ func saysNumber(_ *book, v resp.Value, answered bool) bool {
 	return !answered || v.Kind == resp.Integer
 }
 
-// exec accepts what its parts do, together.
+// exec returns an EXEC that accepts the replies that its parts accept.
 func exec(parts []*command) *command {
 	return &command{words: []string{"EXEC"}, parts: parts, accepts: func(b *book, v resp.Value, answered bool) bool {
 		if answered && (v.Kind != resp.Array || len(v.Elems) != len(parts)) {

@@ -2,11 +2,11 @@ package sessions
 
 import "lockserver/internal/plant"
 
-// faults are mistakes with which a client is not answered, answered twice or in another's place, or holds
+// faults are faults with which a client gets no reply, two replies or another client's reply, or holds
 // something without a reply.
 var faults = []plant.Fault{
-	// How it was before there was a list: a client that sends too much ends the other session there and
-	// then, inside of its own command.
+	// The behaviour before there was a list: a client that sends too much ends the other session at once,
+	// inside of its own command.
 	plant.New("a session ends in the middle of a unit", plant.Instead("end-session", `ex.terminated = append(ex.terminated, s)
 	ex.endTerminated()`)),
 	plant.New("and a context is filled again while it is used", plant.Instead("end-session", `ex.terminated = append(ex.terminated, s)

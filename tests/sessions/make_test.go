@@ -9,10 +9,11 @@ import (
 	"lockserver/internal/resp"
 )
 
-// mostOutput is how much may wait for a subscriber or a tracker, in bytes; an event of a large key is more.
+// mostOutput is the limit of pending output for a subscriber or a tracker, in bytes. An event of a large key
+// is longer.
 const mostOutput = 8_000
 
-// Keys; each kind has one with events that are too large. Databases share them.
+// The keys. Each kind has one with events that are too large. All databases have them.
 var (
 	large   = strings.Repeat("L", mostOutput+1000)
 	locks   = []string{"a", "b", "lock:" + large}
@@ -21,20 +22,20 @@ var (
 	dbCount = 2
 )
 
-// maker makes the commands of one write, for a client in the state in which it will be when they come.
+// maker makes the commands of one write. It knows the state in which its client will be when they run.
 type maker struct {
 	*client
 	random *rand.Rand
 	made   []*command
 }
 
-// choice is one of several things that a client may send, and how often it does.
+// choice is one of the kinds of commands that a client may send, with its frequency.
 type choice struct {
 	share int
 	make  func(*maker)
 }
 
-// kinds are all of them; inTransaction are those that it queues.
+// kinds lists all of them; inTransaction lists those that may be queued.
 var kinds = []choice{
 	{14, (*maker).lock}, {12, (*maker).unlock}, {5, (*maker).lockMany}, {6, (*maker).unlockMany}, {8, (*maker).pop}, {8, (*maker).push},
 	{8, (*maker).set}, {5, (*maker).publish}, {8, (*maker).subscribe}, {2, (*maker).unsubscribe}, {2, (*maker).track}, {5, (*maker).selectDB},
@@ -48,8 +49,7 @@ var inTransaction = []choice{
 	{3, (*maker).script},
 }
 
-// write makes the commands of one write: a few of them, each perhaps with a question behind it
-// that shows that all is in order.
+// write makes the commands of one write. Some of them are followed by a question with a known answer.
 func (m *maker) write() []*command {
 	for range 1 + m.random.IntN(4) {
 		m.some(kinds)
@@ -74,7 +74,7 @@ func (m *maker) some(of []choice) {
 	}
 }
 
-// add adds a command, which CLIENT REPLY may have muted.
+// add adds a command, which may be muted by CLIENT REPLY.
 func (m *maker) add(c *command) {
 	c.muted = c.muted || m.mute != replyOn
 	if m.mute == replySkip {
@@ -85,7 +85,7 @@ func (m *maker) add(c *command) {
 
 func (m *maker) place(of []string) place { return place{m.db, of[m.random.IntN(len(of))]} }
 
-// unique is a word that no other command has.
+// unique returns a word that no other command has.
 func (m *maker) unique() string {
 	m.words++
 	return fmt.Sprintf("%s.%d", m.book.owner, m.words)
@@ -96,7 +96,7 @@ func (m *maker) echo() {
 	m.add(&command{words: []string{"ECHO", word}, accepts: says(strconv.Quote(word))})
 }
 
-// waiting adds how long a command may wait: not at all, a moment, or for ever.
+// waiting adds how long a command may wait: not at all, for a moment, or without limit.
 func (m *maker) waiting(c *command, at place) {
 	switch m.random.IntN(4) {
 	case 0:
@@ -111,7 +111,7 @@ func (m *maker) waiting(c *command, at place) {
 
 func (m *maker) lease() []string {
 	if m.random.IntN(3) == 0 {
-		return nil // the server's watchdog
+		return nil // no lease: the server renews it
 	}
 	return []string{"PX", "600000"}
 }
@@ -129,7 +129,7 @@ func acceptsLock(p place) accept {
 	}
 }
 
-// isRefusedWait reports whether a wait ended with an error, which it may.
+// isRefusedWait reports whether a wait ended with an allowed error.
 func isRefusedWait(v resp.Value) bool {
 	return v.IsError() && (strings.HasPrefix(v.Str, "DEADLOCK ") || strings.HasPrefix(v.Str, "UNBLOCKED "))
 }
@@ -156,7 +156,7 @@ func (m *maker) unlock() {
 	m.add(&command{words: []string{"UNLOCK", p.key, m.book.owner}, accepts: acceptsUnlock(p)})
 }
 
-// several are different locks of the database.
+// several returns different locks of the database.
 func (m *maker) several() (keys []string) {
 	for _, i := range m.random.Perm(len(locks))[:2+m.random.IntN(len(locks)-1)] {
 		keys = append(keys, locks[i])
@@ -164,7 +164,7 @@ func (m *maker) several() (keys []string) {
 	return keys
 }
 
-// each accepts an array of what the keys have one by one, or what all may say to a refusal.
+// each accepts an array of the replies that are possible for each key, or a common reply of refusal.
 func each(db int, keys []string, accepts func(place) accept, refused func(resp.Value) bool) accept {
 	return func(b *book, v resp.Value, answered bool) bool {
 		if answered && refused(v) {
@@ -245,7 +245,7 @@ func (m *maker) publish() {
 	m.add(&command{words: []string{"PUBLISH", "channel", text}, accepts: saysNumber})
 }
 
-// channels are what clients subscribe to.
+// channels lists the subscriptions of clients.
 var channels = [][]string{{"PSUBSCRIBE", "__key*"}, {"SUBSCRIBE", "channel"}, {"SUBSCRIBE", "__keyevent@0__:set"}, {"PSUBSCRIBE", "__keyevent@?__:lock"},
 	{"PSUBSCRIBE", "__keyevent@?__:lpop"}, {"PSUBSCRIBE", "__keyspace@1__:lock*"}, {"PSUBSCRIBE", "__keyevent@?__:unlock"}}
 
@@ -272,7 +272,7 @@ func (m *maker) selectDB() {
 	m.db = db
 }
 
-// What CLIENT REPLY has set for the next command.
+// The setting of CLIENT REPLY for the next command.
 const (
 	replyOn = iota
 	replyOff
@@ -305,13 +305,13 @@ func (m *maker) transaction() {
 	}
 	m.mute = mute
 	for _, part := range inner.made {
-		part.key = place{} // nothing waits
+		part.key = place{} // no command waits there
 		m.add(&command{words: part.words, accepts: says("+QUEUED")})
 	}
 	m.add(exec(inner.made))
 }
 
-// script releases a lock, takes another and is heard of.
+// script releases a lock, takes another and publishes a message.
 func (m *maker) script() {
 	p, q := m.place(locks), m.place(locks)
 	const code = "local u = redis.call('UNLOCK', KEYS[1], ARGV[1]) local l = redis.call('LOCK', KEYS[2], ARGV[1], 'PX', '600000') " +
@@ -338,7 +338,8 @@ func (m *maker) kill() {
 	victim.mayEnd.Store(true)
 }
 
-// listenAndWait is what it takes to be granted something and to be ended by the server in one unit.
+// listenAndWait puts a client in a state in which one unit can grant it a lock and end it because of too much
+// output.
 func (m *maker) listenAndWait() {
 	if m.random.IntN(3) == 0 {
 		if m.random.IntN(2) == 0 {
@@ -352,7 +353,7 @@ func (m *maker) listenAndWait() {
 	m.add(&command{words: append(append([]string{"LOCK", p.key, m.book.owner}, m.lease()...), "WAIT", "0"), key: p, accepts: acceptsLock(p)})
 }
 
-// releaseAndFlood is the other half of that.
+// releaseAndFlood makes such a unit.
 func (m *maker) releaseAndFlood() {
 	keys := m.several()
 	if m.random.IntN(4) == 0 {
@@ -382,7 +383,7 @@ func (m *maker) unblock() {
 	m.add(&command{words: words, accepts: saysNumber})
 }
 
-// http is what the server closes the connection for, without a word.
+// http sends a request for which the server closes the connection without a reply.
 func (m *maker) http() {
 	m.add(&command{words: []string{"POST", "/", "HTTP/1.1"}, noReply: true})
 	m.mayEnd.Store(true)

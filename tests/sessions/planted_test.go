@@ -2,6 +2,5 @@ package sessions
 
 import "testing"
 
-// TestPlantedFaultsAreFound shows that a server that makes one of the mistakes of faults is
-// found out by what TestHistories does.
+// TestPlantedFaultsAreFound: the search of TestHistories finds each of faults.
 func TestPlantedFaultsAreFound(t *testing.T) { hunt.Test(t, "../..", faults) }

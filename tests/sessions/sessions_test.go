@@ -20,15 +20,15 @@ var (
 )
 
 const (
-	// patience is how long what must happen may take before it counts as missing.
+	// patience is the time after which a missing event counts as a fault.
 	patience = 30 * time.Second
-	// shrinkPatience is the same while a history that failed is shrunk.
+	// shrinkPatience is the same while a failed history is shrunk.
 	shrinkPatience = 300 * time.Millisecond
-	// lanes is how many histories are made at the same time.
+	// lanes is the number of histories that run at the same time.
 	lanes = 4
 )
 
-// live makes one history on a server of its own.
+// live plays one history on a new server.
 func live(seed uint64, history []step, patience time.Duration) (*world, error) {
 	w, err := newWorld(seed, patience)
 	if err != nil {
@@ -39,20 +39,20 @@ func live(seed uint64, history []step, patience time.Duration) (*world, error) {
 	return w, err
 }
 
-// report is what is to be said of a history that failed, shrunk.
+// report returns the report about a failed history, shrunk.
 func report(seed uint64, w *world, err error) string {
 	log := w.log
 	found := shrink.Search(steps(seed), func(part []step) bool {
 		again, anew := live(seed, part, shrinkPatience)
 		if anew != nil && again != nil {
-			log, err = again.log, anew // of the last that fails, which is the shortest
+			log, err = again.log, anew // from the last history that fails, which is the shortest
 		}
 		return anew != nil
 	}, shrink.Limits{Tries: 300, Time: 30 * time.Second})
 	return fmt.Sprintf("seed %d (%s): %v\n%s\n%s", seed, w.where, err, found, strings.Join(log, "\n"))
 }
 
-// search makes histories until ctx ends or one fails, which it reports.
+// search plays histories until ctx ends or one fails, which it reports.
 func search(ctx context.Context, first uint64, patience time.Duration, fails func(seed uint64, w *world, err error)) (made int64) {
 	var next atomic.Uint64
 	var count atomic.Int64
@@ -83,7 +83,7 @@ func TestHistories(t *testing.T) {
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())
 	}
-	fmt.Println("sessions: the first seed is", first) // printed at once: a server that falls takes the test with it
+	fmt.Println("sessions: the first seed is", first) // printed at once: if the server panics the test ends, too
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(*minutes*float64(time.Minute)))
 	defer cancel()
 	made := search(ctx, first, patience, func(seed uint64, w *world, err error) {
@@ -96,7 +96,7 @@ func TestHistories(t *testing.T) {
 	t.Logf("%d histories", made)
 }
 
-// hunt finds any of the faults in some seconds.
+// hunt finds each of the faults in some seconds.
 var hunt = plant.Hunt{FindWithin: 60 * time.Second, CleanFor: 2 * time.Second, Parallel: true, Search: func(ctx context.Context) (string, error) {
 	began := time.Now()
 	made := search(ctx, uint64(began.UnixNano()), time.Second, func(seed uint64, w *world, err error) {

@@ -15,14 +15,14 @@ import (
 	"lockserver/server"
 )
 
-// clientCount is how many random clients a history has.
+// clientCount is the number of random clients in a history.
 const clientCount = 4
 
-// world is one server and its clients: where one history happens.
+// world is a server and its clients. It plays one history.
 type world struct {
 	seed     uint64
 	where    string
-	paced    bool // each step is over before the next begins
+	paced    bool // each step is over before the next one begins
 	exact    bool // what a client had not read when the server ended its connection is known, and was taken back
 	patience time.Duration
 	srv      *server.Server
@@ -30,13 +30,13 @@ type world struct {
 	clients  []*client
 	dead     []*client
 	opened   int
-	log      []string // what happened
+	log      []string // the events
 
 	admin   net.Conn
 	adminIn *bufio.Reader
 }
 
-// transports are how clients reach the server; exact is world.exact.
+// transports lists the ways in which clients connect; exact is world.exact.
 var transports = []struct {
 	name  string
 	loops int
@@ -44,7 +44,7 @@ var transports = []struct {
 	exact bool
 }{{"an event loop", 1, false, true}, {"pipes", 0, true, true}, {"goroutines", 0, false, false}, {"three event loops", 3, false, true}}
 
-// newWorld starts a server, on which the seed decides how it is reached.
+// newWorld starts a server. The seed determines how clients connect.
 func newWorld(seed uint64, patience time.Duration) (*world, error) {
 	by := transports[seed%uint64(len(transports))]
 	w := &world{seed: seed, paced: seed/4%4 != 0, exact: by.exact, patience: patience, where: by.name}
@@ -82,7 +82,7 @@ func newWorld(seed uint64, patience time.Duration) (*world, error) {
 	return w, nil
 }
 
-// open makes a new connection in a client's place.
+// open opens a new connection for a client.
 func (w *world) open(i int) error {
 	conn, err := w.dial()
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *world) open(i int) error {
 	return nil
 }
 
-// close ends everything.
+// close ends the server and all connections.
 func (w *world) close() {
 	for _, c := range w.clients {
 		_ = c.conn.Close()
@@ -140,7 +140,7 @@ func (w *world) ask(commands ...[]string) ([]resp.Value, error) {
 	return replies, nil
 }
 
-// step is one step of a history. What its client sends is made from the seed when it comes.
+// step is a step of a history. When it runs, the commands of its client are made from its seed.
 type step struct {
 	kind, client int
 	seed         uint64
@@ -152,7 +152,7 @@ const (
 	stepCheck
 )
 
-// steps makes a history.
+// steps returns the steps of a history.
 func steps(seed uint64) []step {
 	r := rand.New(rand.NewPCG(seed, 1))
 	list := make([]step, 20+r.IntN(40))
@@ -168,7 +168,7 @@ func steps(seed uint64) []step {
 	return list
 }
 
-// live lets a history happen and returns what is wrong with it.
+// live plays a history and returns the fault.
 func (w *world) live(history []step) error {
 	for _, s := range history {
 		if err := w.take(s); err != nil {
@@ -216,7 +216,7 @@ func (w *world) take(s step) error {
 	return nil
 }
 
-// eventually waits for something to be in order; what is wrong for long is wrong.
+// eventually waits until there is no error. An error that persists is a fault.
 func (w *world) eventually(inOrder func() error) error {
 	for end := time.Now().Add(w.patience); ; time.Sleep(100 * time.Microsecond) {
 		err := inOrder()
@@ -226,13 +226,13 @@ func (w *world) eventually(inOrder func() error) error {
 	}
 }
 
-// waits is what the server said of its connections.
+// waits holds the server's list of its connections.
 type waits struct {
-	is    map[string]bool       // by CLIENT ID, whether a command of it waits
-	could map[string][]*command // what may be that command
+	is    map[string]bool       // by CLIENT ID: whether a command of the client waits
+	could map[string][]*command // the commands that may be meant
 }
 
-// waiting asks who is connected, and whether a command of it waits.
+// waiting asks which clients are connected, and whether a command of them waits.
 func (w *world) waiting() (waits, error) {
 	said := waits{make(map[string]bool), make(map[string][]*command)}
 	for _, c := range w.clients {
@@ -252,7 +252,7 @@ func (w *world) waiting() (waits, error) {
 	return said, nil
 }
 
-// quiet returns nil when each client has been answered or waits.
+// quiet returns nil when each client has got its replies or waits.
 func (w *world) quiet() error {
 	said, err := w.waiting()
 	if err != nil {
@@ -261,7 +261,7 @@ func (w *world) quiet() error {
 	return w.quietAs(said)
 }
 
-// quietAs is quiet, with what the server said of who waits.
+// quietAs is quiet with a given list of the server.
 func (w *world) quietAs(said waits) error {
 	for _, c := range w.clients {
 		is, there := said.is[c.id]
@@ -278,7 +278,7 @@ func (w *world) quietAs(said waits) error {
 	return nil
 }
 
-// check compares the books with what the server says.
+// check compares the books with the server.
 func (w *world) check() error {
 	if err := w.quiet(); err != nil {
 		return err
@@ -309,7 +309,7 @@ func (w *world) check() error {
 	return nil
 }
 
-// waitsFor returns a client that waits for a key, nil if there is none.
+// waitsFor returns a client that waits for a key, or nil.
 func (w *world) waitsFor(p place, name string) *client {
 	for _, c := range w.clients {
 		c.mu.Lock()
@@ -322,8 +322,8 @@ func (w *world) waitsFor(p place, name string) *client {
 	return nil
 }
 
-// reserved reports whether an MLOCK may keep a free lock for itself: one that waits
-// for another key of its, too.
+// reserved reports whether an MLOCK may keep a free lock for itself: an MLOCK that also waits for another
+// key.
 func (w *world) reserved(p place) bool {
 	for _, c := range w.clients {
 		c.mu.Lock()
@@ -338,8 +338,8 @@ func (w *world) reserved(p place) bool {
 	return false
 }
 
-// checkLock compares the books with what LOCK.INFO says of one lock, which is freed if
-// its owner's connection has ended.
+// checkLock compares the books with LOCK.INFO of a lock. If its owner's connection has ended it frees the
+// lock.
 func (w *world) checkLock(p place, v resp.Value) error {
 	var info lockInfo
 	if !v.IsNull() {
@@ -362,7 +362,7 @@ func (w *world) checkLock(p place, v resp.Value) error {
 		}
 	}
 	if orphan {
-		// Not LOCK.FORCE: the server may have passed the lock on meanwhile.
+		// Not LOCK.FORCE: the server may have passed the lock on since.
 		one := []string{"UNLOCK", p.key, info.owner, "TOKEN", strconv.FormatInt(info.token, 10)}
 		if _, err := w.ask(slices.Repeat([][]string{one}, int(info.holds))...); err != nil {
 			return err
@@ -372,10 +372,9 @@ func (w *world) checkLock(p place, v resp.Value) error {
 	return nil
 }
 
-// finish ends every wait, after which each command must have been answered, and
-// compares everything once more.
+// finish ends every wait. Then each command must have a reply, and everything is compared once more.
 func (w *world) finish() error {
-	for _, c := range w.clients { // its answer says that what was muted has been run
+	for _, c := range w.clients { // the reply to it shows that the muted commands have run
 		m := &maker{client: c}
 		m.mute = replyOff
 		m.replyMode()
@@ -400,7 +399,7 @@ func (w *world) finish() error {
 	return w.eventually(w.checkNothingLeft)
 }
 
-// unblockAll returns nil when no client waits, and all have been answered. It ends waits.
+// unblockAll ends waits. It returns nil when no client waits, and all have their replies.
 func (w *world) unblockAll() error {
 	said, err := w.waiting()
 	if err != nil {
@@ -417,8 +416,8 @@ func (w *world) unblockAll() error {
 	return w.quietAs(said)
 }
 
-// checkLists fails if an element was taken twice, or is nowhere although no client may have taken it without
-// a reply.
+// checkLists fails if an element was taken twice. It also fails if an element is missing although no client
+// may have taken it without a reply.
 func (w *world) checkLists() error {
 	where := make(map[string]int)
 	lost := 0
@@ -465,7 +464,7 @@ func (w *world) checkLists() error {
 	return nil
 }
 
-// checkNothingLeft fails unless connections that have ended have left everything in which they stood.
+// checkNothingLeft fails unless ended connections have left all queues and audiences.
 func (w *world) checkNothingLeft() error {
 	replies, err := w.ask([]string{"INFO", "clients"}, []string{"PUBSUB", "CHANNELS"}, []string{"PUBSUB", "NUMPAT"})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// conns are the connections of clients to a member.
+// conns holds the connections of clients to a member.
 type conns struct {
 	mu   sync.Mutex
 	all  []net.Conn
@@ -27,7 +27,7 @@ func (c *conns) add(n net.Conn) {
 	c.all = append(c.all, n)
 }
 
-// cut closes them, and those to come.
+// cut closes them, and all later ones.
 func (c *conns) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +45,7 @@ type caller struct {
 
 func newCaller(c net.Conn) *caller { return &caller{c, bufio.NewReader(c)} }
 
-// call sends a command, and returns its reply. After an error the connection is of no use any more.
+// call sends a command and returns its reply. After an error the connection cannot be used any more.
 func (c *caller) call(within time.Duration, words ...string) (v resp.Value, err error) {
 	var args [][]byte
 	for _, w := range words {

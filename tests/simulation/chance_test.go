@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// chance is a row of random numbers that a seed decides. Any goroutine may draw.
+// chance is a sequence of random numbers that a seed determines. Any goroutine may draw from it.
 type chance struct {
 	mu   sync.Mutex
 	rand *rand.Rand
 }
 
-// newChance is the chance of one thing in a run: each has its own, so that what one draws changes nothing for
-// the others.
+// newChance returns the chance for one thing in a run. Each thing has its own, so that draws for one do not
+// change those for others.
 func newChance(seed uint64, of string) *chance {
 	h := uint64(14695981039346656037)
 	for _, b := range []byte(of) {
@@ -24,20 +24,20 @@ func newChance(seed uint64, of string) *chance {
 	return &chance{rand: rand.New(rand.NewPCG(seed, h))}
 }
 
-// below is a number from 0 on that is lower than n.
+// below returns a number from 0 to n-1.
 func (c *chance) below(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rand.IntN(n)
 }
 
-// oneIn is true once in n times.
+// oneIn returns true once in n times.
 func (c *chance) oneIn(n int) bool { return c.below(n) == 0 }
 
-// between is a time in a range.
+// between returns a time in a range.
 func (c *chance) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(c.below(int(most-least)))
 }
 
-// one is one of a list.
+// one returns a random argument.
 func one[T any](c *chance, of ...T) T { return of[c.below(len(of))] }

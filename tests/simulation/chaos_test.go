@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// befall lets things happen to the group until clients stop. Each run has some kinds of them, which the seed
-// draws: what happens together in one run is what is found.
+// befall makes faults happen to the group until the clients stop. The seed draws some kinds of faults for
+// each run, because combinations find the most.
 func (w *world) befall() {
 	kinds := []func(*chaos){(*chaos).partition, (*chaos).slowLinks, (*chaos).crash, (*chaos).crashLeader, (*chaos).clocks, (*chaos).slowDisk,
 		(*chaos).fullDisk, (*chaos).brokenDisk, (*chaos).transfer, (*chaos).snapshot, (*chaos).isolateLeader, (*chaos).calm, (*chaos).crashAll,
@@ -29,13 +29,13 @@ func (w *world) befall() {
 	}
 }
 
-// chaos is what befalls a group.
+// chaos makes faults happen to a group.
 type chaos struct{ *world }
 
-// member is any.
+// member returns any member.
 func (c *chaos) member() *member { return one(c.chance, c.group.members()...) }
 
-// leader returns the leader as far as it knows; nil: there is none.
+// leader returns the leader that a member names, or nil.
 func (c *chaos) leader() *member {
 	for _, m := range c.group.all {
 		if m.alive.Load() != nil && m.alive.Load().engine.Leads() {
@@ -45,10 +45,11 @@ func (c *chaos) leader() *member {
 	return nil
 }
 
-// how is what becomes of messages where the network is cut.
+// how returns what happens to messages where the network is cut.
 func (c *chaos) how() weather { return one(c.chance, lost, held) }
 
-// partition cuts the network in two, in one direction or both; or all but one member from each other.
+// partition cuts the network in two parts, in one direction or both. Or it cuts all members except one from
+// each other.
 func (c *chaos) partition() {
 	how, oneWay, bridge := c.how(), c.chance.oneIn(3), c.chance.oneIn(4)
 	side := map[*member]bool{}
@@ -83,7 +84,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// isolateLeader cuts the leader off.
+// isolateLeader cuts the leader off from the others.
 func (c *chaos) isolateLeader() {
 	m := c.leader()
 	if m == nil {
@@ -128,7 +129,7 @@ func (c *chaos) calm() {
 	}
 }
 
-// again starts a member that has crashed.
+// again starts a crashed member.
 func (c *chaos) again(m *member) {
 	c.say("%s starts", m.peer.ID)
 	if err := m.start(); err != nil {
@@ -137,7 +138,7 @@ func (c *chaos) again(m *member) {
 	}
 }
 
-// crash ends a member, or begins its next life.
+// crash ends a member, or starts it again.
 func (c *chaos) crash() { c.toggle(c.member()) }
 
 func (c *chaos) toggle(m *member) {
@@ -160,7 +161,7 @@ func (c *chaos) crashLeader() {
 	}
 }
 
-// crashAll ends all at once.
+// crashAll ends all members at once.
 func (c *chaos) crashAll() {
 	if !c.chance.oneIn(3) {
 		return
@@ -198,7 +199,7 @@ func (c *chaos) fullDisk() {
 	m.disk.set(true, 0)
 }
 
-// brokenDisk has a disk fail now and then, or always, for a while.
+// brokenDisk makes a disk fail sometimes, or always, for a while.
 func (c *chaos) brokenDisk() {
 	m := c.member()
 	oneIn := 1 + c.chance.below(6)
@@ -206,7 +207,7 @@ func (c *chaos) brokenDisk() {
 	m.disk.fail(oneIn)
 }
 
-// transfer has another lead.
+// transfer makes another member lead.
 func (c *chaos) transfer() {
 	if m := c.leader(); m != nil {
 		c.say("transfer from %s", m.peer.ID)
@@ -214,8 +215,8 @@ func (c *chaos) transfer() {
 	}
 }
 
-// lateAnswers makes all that the leader hears late, and has another lead meanwhile: what the others have said
-// before they chose that one arrives when it is long at work.
+// lateAnswers delays all answers to the leader, and makes another member lead meanwhile. Answers from before
+// that election arrive when the new leader has been working for long.
 func (c *chaos) lateAnswers() {
 	m := c.leader()
 	if m == nil {
@@ -232,14 +233,14 @@ func (c *chaos) lateAnswers() {
 	c.transfer()
 }
 
-// snapshot has one made.
+// snapshot makes a member write a snapshot.
 func (c *chaos) snapshot() {
 	m := c.member()
 	c.say("snapshot on %s", m.peer.ID)
 	c.later(m, "RAFT", "SNAPSHOT")
 }
 
-// check has all members compare their data.
+// check makes all members compare their data.
 func (c *chaos) check() {
 	if m := c.leader(); m != nil {
 		c.say("check by %s", m.peer.ID)

@@ -12,10 +12,10 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// mostChecking is how long the checker may look for an order.
+// mostChecking is how long the checker may search for an order.
 const mostChecking = 2 * time.Second
 
-// check holds what each thing was like against its model, and all tokens against each other.
+// check checks the history of each key with its model, and all tokens with each other.
 func (w *world) check() error {
 	kinds := map[string]family{}
 	for _, f := range families() {
@@ -51,8 +51,8 @@ func (w *world) check() error {
 	return w.checkTokens()
 }
 
-// checkCancels: a wait that was cancelled is not granted. LOCK.CANCEL says that it has ended a wait of an
-// owner. An owner has one command at a time. So a LOCK of that owner that was under way was refused, or
+// checkCancels: a cancelled wait is not granted. A positive reply of LOCK.CANCEL means that it has ended a
+// wait of an owner. An owner has one command at a time. So a running LOCK of that owner must be refused, or
 // its outcome is unknown.
 func (w *world) checkCancels() error {
 	for _, o := range w.all {
@@ -70,7 +70,7 @@ func (w *world) checkCancels() error {
 	return nil
 }
 
-// model is a sequential as the checker takes it.
+// model returns a sequential model in the form for the checker.
 func model(begin func() sequential) porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{begin()} },
@@ -90,7 +90,7 @@ func model(begin func() sequential) porcupine.Model {
 	return m.ToModel()
 }
 
-// checkTokens: a token is above all that any client got before it was asked for, of whatever lock.
+// checkTokens: a token is greater than all tokens, of any lock, that clients got before it was asked for.
 func (w *world) checkTokens() error {
 	var answered []*operation
 	first := map[int64]*operation{}
@@ -123,8 +123,8 @@ func (w *world) checkTokens() error {
 	return nil
 }
 
-// asked reports whether an owner had asked for a lock before, without learning what became of it: the token
-// may be from then.
+// asked reports whether an owner had asked for a lock before, with an unknown result: the token may be from
+// that call.
 func (w *world) asked(o *operation) bool {
 	return slices.ContainsFunc(w.all, func(p *operation) bool {
 		return p.unknown && p.about == o.about && p.owner == o.owner && p.call.event < o.call.event && p.acquires()

@@ -13,20 +13,20 @@ import (
 	"lockserver/internal/resp"
 )
 
-// client is one of those who use the group, one command at a time. Its id is the owner of its locks.
+// client is a client of the group. It sends one command at a time. Its id is the owner of its locks.
 type client struct {
 	world  *world
 	number int
 	chance *chance
 	values int
-	tokens map[int]int64 // the last token that it got, by lock
+	tokens map[int]int64 // the last token that it got for each lock
 
-	at    int // the member that it asks
+	at    int // the member to which it is connected
 	conn  *caller
-	broke *moment // when conn ends; it is what operations have
+	broke *moment // the end of conn, shared with its operations
 }
 
-// fresh is a value that no other client writes.
+// fresh returns a value that no other client writes.
 func (c *client) fresh() string {
 	c.values++
 	return fmt.Sprintf("%d.%d", c.number, c.values)
@@ -45,7 +45,7 @@ func (c *client) live(families []family) {
 	}
 }
 
-// leave ends the connection.
+// leave closes the connection.
 func (c *client) leave() {
 	if c.conn != nil {
 		_ = c.conn.conn.Close()
@@ -54,10 +54,10 @@ func (c *client) leave() {
 	}
 }
 
-// patience is how long a client waits for an answer.
+// patience is how long a client waits for a reply.
 const patience = 2 * time.Second
 
-// do asks one member after the other until one does it, or until it is not known whether it was done.
+// do asks one member after the other until one has run the operation, or until the result is unknown.
 func (c *client) do(o *operation) {
 	for !c.world.over() {
 		if !c.connect() {
@@ -95,8 +95,8 @@ func (c *client) do(o *operation) {
 	}
 }
 
-// record adds an operation to the history, and what it got to the client's tokens. An MLOCK is one
-// operation on each of its locks, all at the same time.
+// record adds an operation to the history, and its tokens to those of the client. An MLOCK is one operation
+// on each of its locks, all at the same time.
 func (c *client) record(o *operation) {
 	all := []*operation{o}
 	if o.locks != nil {
@@ -123,7 +123,7 @@ func (c *client) record(o *operation) {
 // never is later than all events.
 const never = int64(1) << 60
 
-// connect makes a connection where there is none; false: there is none yet.
+// connect opens a connection if there is none. It returns false if that is not possible now.
 func (c *client) connect() bool {
 	if c.conn != nil {
 		return true
@@ -138,12 +138,12 @@ func (c *client) connect() bool {
 	return true
 }
 
-// delay is the way between client and member.
+// delay waits for the way between client and member.
 func (c *client) delay() { time.Sleep(c.chance.between(50*time.Microsecond, time.Millisecond)) }
 
 var errLate = errors.New("the answer was lost")
 
-// lostMeanwhile loses an answer now and then.
+// lostMeanwhile sometimes loses a reply.
 func (c *client) lostMeanwhile() error {
 	if c.chance.oneIn(300) {
 		return errLate
@@ -151,7 +151,7 @@ func (c *client) lostMeanwhile() error {
 	return nil
 }
 
-// elsewhere reports whether a reply says that nothing was done, and that another member may do it.
+// elsewhere reports whether a reply says that the command did not run, and that another member may run it.
 func elsewhere(v resp.Value) bool {
 	if !v.IsError() {
 		return false
@@ -160,18 +160,18 @@ func elsewhere(v resp.Value) bool {
 	return word == "READONLY" || word == "CLUSTERDOWN" || word == "LOADING" || word == "UNBLOCKED"
 }
 
-// history is all commands and replies of all clients.
+// history holds all commands and replies of all clients.
 type history struct {
 	mu        sync.Mutex
 	events    int64
 	begun     time.Time
 	all       []*operation
-	incidents []string // what befell the members
+	incidents []string // the faults that the members had
 
-	undecided int // of what the checker found neither
+	undecided int // the number of keys without a result of the checker
 }
 
-// now is the next event.
+// now returns the next event.
 func (h *history) now() moment {
 	h.mu.Lock()
 	defer h.mu.Unlock()

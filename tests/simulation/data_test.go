@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// register is a string: SET, GET, and SET with the value before.
+// register is a string: SET, GET, and SET with GET.
 type register string
 
 func registerFamily() family {
@@ -77,7 +77,7 @@ func (c counter) after(op *operation) []sequential {
 	return if1(c+counter(by), op.unknown || op.reply.Int == int64(c)+by)
 }
 
-// members is a set of numbers below 64, one bit each: SADD, SREM, SMEMBERS.
+// members is a set of numbers below 64, with one bit each: SADD, SREM, SMEMBERS.
 type members uint64
 
 func setFamily() family {
@@ -120,7 +120,7 @@ func (m members) after(op *operation) []sequential {
 	return if1(m&^bit, op.unknown || op.reply.Int == 1 == (m&bit != 0))
 }
 
-// stream is what was appended, in its order: XADD, XRANGE. An id without a reply is "?".
+// stream holds the appended entries in order: XADD, XRANGE. An id without a reply is "?".
 type stream []string
 
 func streamFamily() family {
@@ -139,8 +139,8 @@ func streamFamily() family {
 		}}
 }
 
-// withoutLost drops what was appended with unknown outcome and is not there at the end: nothing is ever
-// removed, so it never was. What is left has far fewer orders to be tried.
+// withoutLost drops appends of unknown outcome that are missing at the end: nothing is ever removed, so they
+// never happened. The rest has far fewer possible orders.
 func withoutLost(ops []*operation) []*operation {
 	last := ops[0]
 	for _, o := range ops {
@@ -178,7 +178,7 @@ func (s stream) after(op *operation) []sequential {
 	return if1(append(slices.Clip(s), op.reply.Str+"="+op.value), true)
 }
 
-// entries are those of XRANGE's reply, each as id=value.
+// entries returns the entries in a reply of XRANGE as id=value.
 func entries(v resp.Value) (all []string) {
 	for _, e := range v.Elems {
 		if len(e.Elems) == 2 && len(e.Elems[1].Elems) == 2 {
@@ -188,7 +188,7 @@ func entries(v resp.Value) (all []string) {
 	return all
 }
 
-// matches reports whether what was appended is what is read.
+// matches reports whether an appended entry is the one that was read.
 func matches(added, read string) bool {
 	id, v, _ := strings.Cut(added, "=")
 	_, w, _ := strings.Cut(read, "=")

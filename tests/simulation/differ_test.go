@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// compared has all members compare their data, and says why they do not report that it is the same. It is an
+// compared makes all members compare their data. It returns why they do not report that it is the same, an
 // otherData if some have other data.
 func (w *world) compared() error {
 	for _, m := range w.those() {
@@ -37,7 +37,7 @@ func (w *world) compared() error {
 	return fmt.Errorf("there is no leader to check the data")
 }
 
-// forge changes what a member that has crashed has in its log.
+// forge changes the log of a crashed member.
 func (d *disk) forge(from, to string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -48,8 +48,8 @@ func (d *disk) forge(from, to string) {
 	}
 }
 
-// TestOtherDataIsFound: a member has other data than the others. It stops, also over a start, and the others
-// go on. With an empty disk it is taken in.
+// TestOtherDataIsFound: a member has other data than the others. It stops, and does not serve after a
+// restart, either, and the others go on. With an empty disk it is accepted again.
 func TestOtherDataIsFound(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		require.Equal(s.t, "OK", s.do("SET", "x", "honest").Str)
@@ -80,8 +80,8 @@ func TestOtherDataIsFound(t *testing.T) {
 	})
 }
 
-// TestOtherDataOfEach: it is unknown which data is right, so that no member serves, until a member that comes
-// with an empty disk has the data of the one that leads.
+// TestOtherDataOfEach: it is unknown which data is right, so no member serves. This ends when a member that
+// comes with an empty disk has the data of the leader.
 func TestOtherDataOfEach(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		require.Equal(s.t, "OK", s.do("SET", "x", "honest").Str)

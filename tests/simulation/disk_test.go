@@ -14,9 +14,9 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// disk is what a member keeps: its log, what else it must remember, and snapshots. What was said to be kept
-// stays. A write that a crash interrupts has happened or has not, as the seed says. So it is with one that
-// failed, if nothing was written since: the member's next life may find it.
+// disk is the storage of a member: its log, its votes and terms, and its snapshots. Acknowledged writes stay.
+// A write that a crash interrupts has happened or not, as the seed decides. The same holds for a failed
+// write, if nothing was written since: the next start of the member may find it.
 type disk struct {
 	chance *chance
 
@@ -27,11 +27,11 @@ type disk struct {
 	numbers   map[string]uint64
 	snapshots []*image // the oldest first
 
-	slowMS int64 // how much longer a write takes
+	slowMS int64 // additional time of a write
 	full   bool  // nothing more can be written
-	breaks int   // one in so many writes fails; 0: none does
-	writes int   // that were made
-	failed int   // that were not
+	breaks int   // one in this many writes fails; 0 means none
+	writes int   // number of successful writes
+	failed int   // number of failed writes
 }
 
 // image is a snapshot.
@@ -44,26 +44,26 @@ func newDisk(c *chance) *disk {
 	return &disk{chance: c, logs: map[uint64]*hraft.Log{}, kept: map[string][]byte{}, numbers: map[string]uint64{}}
 }
 
-// set changes how the disk is. It does not break.
+// set changes the state of the disk, but not breaks.
 func (d *disk) set(full bool, slowMS int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.full, d.slowMS, d.breaks = full, slowMS, 0
 }
 
-// fail has one in so many writes fail.
+// fail makes one in the given number of writes fail.
 func (d *disk) fail(oneIn int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.breaks = oneIn
 }
 
-// mount is a disk as one life of a member has it.
+// mount is a disk during one life of a member.
 type mount struct {
 	*disk
-	dead    bool // under mu: the member has crashed
+	dead    bool // guarded by mu: the member has crashed
 	pending []*change
-	unsure  []*change // that failed, and behind which nothing was written
+	unsure  []*change // failed writes after which nothing was written
 }
 
 // change is a write that is not done yet.
@@ -82,7 +82,7 @@ var (
 	_ hraft.SnapshotStore     = (*mount)(nil)
 )
 
-// crash ends what a life of a member does with its disk.
+// crash ends the access of a member's life to its disk.
 func (m *mount) crash() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +95,7 @@ func (m *mount) crash() {
 	m.pending, m.unsure = nil, nil
 }
 
-// write makes a change, which takes its time.
+// write makes a change, which takes time.
 func (m *mount) write(do func()) error {
 	m.mu.Lock()
 	if err := m.refuses(); err != nil {
@@ -128,7 +128,7 @@ func (m *mount) write(do func()) error {
 	return nil
 }
 
-// refuses is why nothing can be written.
+// refuses returns the reason why nothing can be written, or nil.
 func (m *mount) refuses() error {
 	switch {
 	case m.dead:
@@ -225,7 +225,8 @@ func (m *mount) GetUint64(key []byte) (uint64, error) {
 	return m.numbers[string(key)], nil
 }
 
-// keptImages are the newest snapshots; the last but one exists while one is made.
+// keptImages is the number of newest snapshots that are kept; the second one exists while a new one is
+// written.
 const keptImages = 2
 
 // sink is a snapshot that is being written. It implements hraft.SnapshotSink.
@@ -282,7 +283,7 @@ func (s *sink) Write(b []byte) (int, error) {
 }
 
 func (s *sink) Close() error {
-	if s.closed { // the machine does it, and the library once more
+	if s.closed { // the machine closes it, and the library again
 		return nil
 	}
 	s.closed = true

@@ -1,36 +1,35 @@
-// Package simulation lets whole raft groups live in virtual time, thousands of them, each as a seed says,
-// and asks whether what they answered their clients can have been.
+// Package simulation runs whole raft groups in virtual time, thousands of them, each determined by a seed,
+// and checks whether the replies to their clients are possible.
 //
 // A run is three or five real servers with the real engine in one process, in a bubble of testing/synctest.
-// Twelve seconds of clients, elections and leases take a tenth of one. Between the members is a network
-// (network_test.go) that is slow, loses messages, holds them back until long after their sender has given up,
-// and is cut, in one direction or both. Their disks (disk_test.go) are slow and full, and a crash leaves of a
-// write that was under way all or nothing. Their clocks (wrong) are set by up to weeks. Members crash and
-// begin another life, hand the lead on, make snapshots (chaos_test.go). Clients do what clients do
-// (client_test.go), and without an answer the result is unknown.
+// Twelve seconds of clients, elections and leases take a tenth of a second. The network between the members
+// (network_test.go) is slow, loses messages, delays them until long after their sender has given up, and is
+// cut. A cut is in one direction or both. The disks (disk_test.go) are slow and full, and a crash keeps all
+// or nothing of a running write. The clocks (wrong) are set by up to weeks. Members crash and start again,
+// hand over the lead, and write snapshots (chaos_test.go). Clients use the group (client_test.go); without a
+// reply the result is unknown.
 //
-// Each thing that they used has its history checked by porcupine against a sequential model. There are
-// models of locks alone, shared and upgraded, one or several at once, with leases, tokens and writes
-// under GUARD; a wait that is cancelled is not granted (lock_test.go). There are some of registers,
-// counters, sets and streams (data_test.go), of a sale, and of one with holds (sale_test.go). A lease or
-// a hold lasts for as long as it says by the time of the run, whatever clocks show; how much longer is
-// not said. When a run is over everything is mended, and all members must be at one place of the history
-// with the same data (heal), within a minute of their time.
+// porcupine checks the history of each key with a sequential model. There are models of locks: exclusive,
+// shared and upgraded, one or several at once, with leases, tokens and writes under GUARD (lock_test.go). A
+// cancelled wait is not granted. There are models of registers, counters, sets and streams (data_test.go), of
+// a sale, and of a sale with holds (sale_test.go). A lease or a hold lasts at least for its length in the
+// time of the run, whatever clocks show; there is no upper limit. After a run all faults are mended. Then all
+// members must get to one place of the history with the same data (heal), within a minute of their time.
 //
-// What a seed owns: which members there are, what clients ask and when, what each message and each write
-// takes, which member is affected by what and when, the times of elections, and all time. What it does not:
-// which of several cases that are ready a select takes, the order of maps, and so which of two goroutines
-// that are ready at the same moment goes first. A second run with the same seed is therefore much like the
-// first one, but not the same. A failure prints its whole history, and -again tries its seed many times. Nor
-// can a member be stopped in the middle of a computation: that processes are stopped and go on is shown by
-// real ones (tests/raft).
+// A seed determines which members there are, what clients ask and when, and how long each message and each
+// write takes. It also determines the faults of each member and their times, the times of elections, and all
+// time. It does not determine which of several ready cases a select takes, nor the order of maps. So it does
+// not determine which of two ready goroutines runs first. A second run with the same seed is therefore
+// similar to the first one, but not the same. A failure prints its whole history, and -again tries its seed
+// many times. A member cannot be stopped in the middle of a computation: tests/raft stops and continues real
+// processes.
 //
 //	go test -tags simulation ./tests/simulation                               some runs, a few seconds
 //	go test -tags simulation ./tests/simulation -runs 10000 -timeout 0        many (make simulation)
 //	go test -tags simulation ./tests/simulation -seed 7 -runs 1 -again 100    one, again and again
 //
-// That it finds something is shown by faults that are planted in the real sources (planted_test.go).
+// Planted faults in the real sources (planted_test.go) show that it finds faults.
 //
-// To add a kind of data: a family and its model, beside those of data_test.go, in families. To add something
-// that befalls a group: a method of chaos, in befall.
+// To add a kind of data, add a family and its model, as in data_test.go, to families. To add a fault of a
+// group, add a method of chaos to befall.
 package simulation

@@ -11,28 +11,27 @@ import (
 	"lockserver/internal/resp"
 )
 
-// lock is one with a register that is written under GUARD. Time is that of the run, which all clocks measure
-// alike, however wrong what they show is. A lease lasts for at least as long as it says after the command was
-// sent. How much longer is not said, since a leader's end makes it longer; so who comes later may find it
-// over, or not.
+// lock models a lock with a register that is written under GUARD. Time is that of the run: all clocks measure
+// it alike, however wrong their dates are. A lease lasts at least for its length after the command was sent.
+// It has no upper limit, because the end of a leader extends it. So a later command may find it over, or not.
 type lock struct {
 	holders []holder // by owner
 	highest int64    // the highest token so far that a client got
 	value   string
-	// now is the latest time at which an operation so far was sent.
+	// now is the latest time so far at which an operation was sent.
 	now time.Duration
 }
 
-// holder is who has a lock.
+// holder is a holder of a lock.
 type holder struct {
 	owner         int
-	alone, shared bool  // the holds: at most one of each kind, with ONCE
-	token         int64 // 0: no client got it
-	// sure is until when the lease lasts for certain.
+	alone, shared bool  // its holds: at most one of each kind, because of ONCE
+	token         int64 // 0 means that no client got it
+	// sure is the time until which the lease certainly lasts.
 	sure time.Duration
 }
 
-// leaseSlack is what a lease may end before its time: a clock follows the machine's by one part in 2000.
+// leaseSlack is how much too early a lease may end: a clock follows the machine's by one part in 2000.
 func leaseSlack(lease time.Duration) time.Duration { return lease/1000 + 5*time.Millisecond }
 
 func lockFamily() family {
@@ -69,9 +68,9 @@ func lockFamily() family {
 		}}
 }
 
-// pruneLock leaves out what says nothing about a lock alone. Waits that are cancelled have checkCancels.
+// pruneLock leaves out operations that say nothing about a lock alone. checkCancels checks cancelled waits.
 // An MLOCK may have been refused because of another lock. A LOCK may have been refused while the MLOCK of
-// another owner waited, because that keeps its place in the queue of a lock that is free.
+// another owner waited, because an MLOCK keeps its place in the queue of a free lock.
 func pruneLock(ops []*operation) []*operation {
 	var several []*operation
 	for _, o := range ops {
@@ -92,18 +91,18 @@ func drawOwned(o *operation, c *client) *operation {
 	return o
 }
 
-// lockKeys is how many locks there are.
+// lockKeys is the number of locks.
 const lockKeys = 3
 
 func aboutLock(n int) string { return fmt.Sprint("lock ", n) }
 
-// acquires reports whether it is a LOCK, or an MLOCK.
+// acquires reports whether it is a LOCK or an MLOCK.
 func (op *operation) acquires() bool { return op.what == "lock" || op.what == "share" }
 
 // waits reports whether it may wait.
 func (op *operation) waits() bool { return slices.Contains(op.words, "WAIT") }
 
-// drawLock is a LOCK or an MLOCK of one kind or another. ONCE makes it safe to be asked again.
+// drawLock returns a random LOCK or MLOCK. With ONCE it can be repeated without harm.
 func drawLock(c *client, n int, key func(n int) string, owner string) *operation {
 	o := op(aboutLock(n), "lock", "LOCK", key(n), owner, "ONCE")
 	if c.chance.oneIn(4) {
@@ -124,7 +123,7 @@ func drawLock(c *client, n int, key func(n int) string, owner string) *operation
 	return o
 }
 
-// String implements sequential. When a lease that may be over was to end makes no difference.
+// String implements sequential. For a lease that may be over, the time of its end makes no difference.
 func (l lock) String() string {
 	text := fmt.Sprint(l.highest, l.value)
 	for _, h := range l.holders {
@@ -133,8 +132,8 @@ func (l lock) String() string {
 	return text
 }
 
-// without returns the lock without some of its holders, with leases that have ended by a moment; false: one
-// of them cannot have.
+// without returns the lock without the chosen holders, if their leases may have ended by a moment. It returns
+// false if one of them cannot have ended.
 func (l lock) without(by time.Duration, which func(h *holder) bool) (lock, bool) {
 	kept := make([]holder, 0, len(l.holders))
 	for i := range l.holders {
@@ -150,7 +149,7 @@ func (l lock) without(by time.Duration, which func(h *holder) bool) (lock, bool)
 	return l, true
 }
 
-// find returns who an owner is among the holders; false: it is not, and h is empty.
+// find returns the holder with an owner, or false and an empty holder.
 func (l lock) find(owner int) (h holder, ok bool) {
 	for _, h := range l.holders {
 		if h.owner == owner {
@@ -160,7 +159,7 @@ func (l lock) find(owner int) (h holder, ok bool) {
 	return holder{owner: owner}, false
 }
 
-// with is the lock with a holder as it is now.
+// with returns the lock with a new state of a holder.
 func (l lock) with(h holder) lock {
 	l.highest = max(l.highest, h.token)
 	l.holders = slices.DeleteFunc(slices.Clone(l.holders), func(o holder) bool { return o.owner == h.owner })
@@ -171,9 +170,9 @@ func (l lock) with(h holder) lock {
 	return l
 }
 
-// ends is until when a lease that a command begins lasts for certain. One that the server renews does while
-// the connection is there, less what may be left of it then. A grant that its client cannot have read is
-// taken back.
+// ends returns the time until which a lease that a command begins certainly lasts. A lease that the server
+// renews lasts while the connection lives, less the rest of the lease at that time. A grant that its client
+// cannot have read is taken back.
 func (op *operation) ends() time.Duration {
 	switch {
 	case op.unknown && op.waits():
@@ -201,12 +200,12 @@ func (l lock) after(op *operation) []sequential {
 	return l.guard(op)
 }
 
-// mine is whether a holder is who has sent a command.
+// mine reports whether a holder is the sender of a command.
 func (op *operation) mine(h *holder) bool { return h.owner == op.owner }
 
-// acquire is LOCK ... ONCE.
+// acquire models LOCK ... ONCE.
 func (l lock) acquire(op *operation) (all []sequential) {
-	if !op.unknown && op.reply.Kind != resp.Integer { // nil, or a deadlock: another has it, or had it a moment ago
+	if !op.unknown && op.reply.Kind != resp.Integer { // nil, or a deadlock: another owner holds it, or held it a moment ago
 		return if1(l, slices.ContainsFunc(l.holders, func(h holder) bool { return !op.mine(&h) }))
 	}
 	share := op.what == "share"
@@ -215,13 +214,13 @@ func (l lock) acquire(op *operation) (all []sequential) {
 		if h.alone {
 			free = l
 		}
-		if share && h.shared || h.alone { // as it is, but for the lease
+		if share && h.shared || h.alone { // the same hold with a new lease
 			h.alone, h.shared, h.sure = h.alone || !share, h.shared || share, op.ends()
 			if op.unknown || h.token == 0 || h.token == op.reply.Int {
 				h.token = max(h.token, op.reply.Int)
 				all = append(all, free.with(h))
 			}
-		} else if op.unknown || op.reply.Int > l.highest { // alone from now on
+		} else if op.unknown || op.reply.Int > l.highest { // an exclusive hold from now on
 			h.alone, h.token, h.sure = true, op.reply.Int, op.ends()
 			all = append(all, free.with(h))
 		}
@@ -232,7 +231,8 @@ func (l lock) acquire(op *operation) (all []sequential) {
 	return all
 }
 
-// release is UNLOCK: 1 the last hold, 0 one of two, nil none. That for oneself alone goes first.
+// release models UNLOCK, which ends an exclusive hold first. Its reply is 1 for the last hold, 0 for one of
+// two, and nil for none.
 func (l lock) release(op *operation) (all []sequential) {
 	h, had := l.find(op.owner)
 	if over, ok := l.without(op.ret.after, op.mine); ok && (op.unknown || op.reply.IsNull()) {
@@ -248,7 +248,8 @@ func (l lock) release(op *operation) (all []sequential) {
 	return all
 }
 
-// renew is RENEW with a time: 1 it is extended, 0 it is not the owner's.
+// renew models RENEW with a time. Its reply is 1 if the lease is extended, and 0 if the owner does not hold
+// the lock.
 func (l lock) renew(op *operation) (all []sequential) {
 	h, had := l.find(op.owner)
 	if over, ok := l.without(op.ret.after, op.mine); ok && (op.unknown || op.reply.Int == 0) {
@@ -261,7 +262,7 @@ func (l lock) renew(op *operation) (all []sequential) {
 	return all
 }
 
-// guard is GUARD ... SET: it happens while the lock is held alone with that token.
+// guard models GUARD ... SET: it runs while the lock is held exclusively with that token.
 func (l lock) guard(op *operation) (all []sequential) {
 	h, had := l.find(op.owner)
 	current := had && h.alone && (h.token == op.token || h.token == 0)

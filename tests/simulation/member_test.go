@@ -22,46 +22,46 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// wrong is a machine's clock that shows something else than the others'. It measures rightly.
+// wrong is a machine's clock that shows another time than the others', but runs at the right speed.
 type wrong struct{ byUS atomic.Int64 }
 
 func (c *wrong) NowUS() int64   { return time.Now().UnixMicro() + c.byUS.Load() }
 func (c *wrong) SinceUS() int64 { return time.Now().UnixMicro() }
 
-// member is one of a group, with all of its lives.
+// member is a member of a group, through all of its lives.
 type member struct {
 	group *group
 	peer  raft.Peer
 	disk  *disk
 	clock wrong
-	alive atomic.Pointer[life] // nil: it does not run
+	alive atomic.Pointer[life] // nil while it does not run
 	lives int
 	standing
 }
 
-// life is a member from its start to its crash.
+// life is a member from a start to the next crash.
 type life struct {
 	server *server.Server
 	engine *engine.Engine
 	mount  *mount
-	end    chan struct{} // closed when it is over, and all that it began has ended
+	end    chan struct{} // closed when it is over, and all its goroutines have ended
 	conns  conns
-	// ports are its ends of the network.
+	// transport is its end of the network.
 	transport atomic.Pointer[transport]
 	crashed   atomic.Bool
 }
 
-// at is the member's address for the others.
+// at returns the member's address for the others.
 func (m *member) at() hraft.ServerAddress { return engine.Address(m.peer) }
 
-// start begins a new life, on what the disk has.
+// start begins a new life with the data on the disk.
 func (m *member) start() error {
 	m.lives++
 	l := &life{mount: &mount{disk: m.disk}, end: make(chan struct{})}
 	log := m.group.log.With("member", m.peer.ID, "life", m.lives)
 	founders := m.group.founders
 	if _, ok := raft.Find(founders, m.peer.ID); !ok {
-		founders = nil // it waits until it is made a member
+		founders = nil // it waits until it is added as a member
 	}
 	cached, err := hraft.NewLogCache(64, l.mount)
 	if err != nil {
@@ -91,13 +91,12 @@ func (m *member) start() error {
 		return err
 	}
 	if err = l.server.Start(); err == nil {
-		m.alive.Store(l) // clients come from now on
+		m.alive.Store(l) // clients can connect from now on
 	}
 	return err
 }
 
-// electionMS is for how long a leader may be silent, and watchdogMS the time of leases that the server
-// renews.
+// electionMS is how long a leader may be silent. watchdogMS is the lease of locks that the server renews.
 const (
 	electionMS = 500
 	watchdogMS = 3000
@@ -139,7 +138,7 @@ func (m *member) dial() (net.Conn, error) {
 	return c, nil
 }
 
-// ask sends one command on a connection of its own; without an answer the reply is an error.
+// ask sends a command on a new connection. Without a reply the result is an error.
 func (m *member) ask(words ...string) resp.Value {
 	c, err := m.dial()
 	if err == nil {
@@ -152,7 +151,7 @@ func (m *member) ask(words ...string) resp.Value {
 	return resp.Value{Kind: '-', Str: err.Error()}
 }
 
-// fields are those of INFO raft.
+// fields returns the fields of INFO raft.
 func (m *member) fields() map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(m.ask("INFO", "raft").Str) {
@@ -163,7 +162,7 @@ func (m *member) fields() map[string]string {
 	return all
 }
 
-// group is the members, and what is between them.
+// group holds the members and the network between them.
 type group struct {
 	seed                      uint64
 	network                   *network
@@ -173,11 +172,11 @@ type group struct {
 	trailing                  uint64
 	snapshotBytes             int64
 	mu                        sync.Mutex
-	dying                     []chan struct{} // under mu
-	leaders, undone, rebuilds int             // elections won, and what was undone or built anew, in the lives that saw the end of the run
+	dying                     []chan struct{} // guarded by mu
+	leaders, undone, rebuilds int             // elections won, undone entries and rebuilt members, in the lives that reached the end of the run
 }
 
-// newGroup makes a group without running members, and spare servers outside of it.
+// newGroup returns a group without running members, and spare servers outside of it.
 func newGroup(seed uint64, members, spare int) *group {
 	g := &group{seed: seed, network: newNetwork(seed), log: slog.New(slog.DiscardHandler), trailing: 20, snapshotBytes: 1 << 30}
 	if os.Getenv("RAFT_LOG") != "" {
@@ -194,7 +193,7 @@ func newGroup(seed uint64, members, spare int) *group {
 	return g
 }
 
-// count takes in what INFO says of a member.
+// count adds the numbers in a member's INFO.
 func (g *group) count(m *member) {
 	f := m.fields()
 	won, _ := strconv.Atoi(f["raft_elections_won"])
@@ -203,7 +202,7 @@ func (g *group) count(m *member) {
 	g.leaders, g.undone, g.rebuilds = g.leaders+won, g.undone+undone, g.rebuilds+anew
 }
 
-// add makes one more server, which is in no group yet.
+// add adds another server, which is in no group yet.
 func (g *group) add() *member {
 	i := len(g.all)
 	id := string(rune('a' + i))

@@ -22,26 +22,26 @@ import (
 // link is one direction between two members.
 type link struct{ from, to hraft.ServerAddress }
 
-// weather is what becomes of messages on a link.
+// weather is what happens to the messages on a link.
 type weather uint8
 
 const (
 	fair weather = iota
-	lost         // nothing arrives
-	held         // it arrives when that is over, if its sender has given up by then or not
+	lost         // no message arrives
+	held         // messages arrive when this is over, even if their sender has given up
 )
 
-// network carries what members send each other, as the seed says.
+// network carries the members' messages to each other, as the seed decides.
 type network struct {
-	chance *chance // of what has none of its own
+	chance *chance // for links without their own chance
 	seed   uint64
 
 	mu      sync.Mutex
-	ends    map[hraft.ServerAddress]*transport // the newest of each address
+	ends    map[hraft.ServerAddress]*transport // the newest transport of each address
 	chances map[link]*chance
 	links   map[link]weather
-	slowMS  map[link]int64 // how much longer a message takes there
-	changed chan struct{}  // closed and made anew when links change
+	slowMS  map[link]int64 // additional time of a message on a link
+	changed chan struct{}  // closed and replaced when links change
 }
 
 func newNetwork(seed uint64) *network {
@@ -58,7 +58,7 @@ func (n *network) set(l link, w weather, slowMS int64) {
 	n.changed = make(chan struct{})
 }
 
-// calm makes all links good ones.
+// calm makes all links fast and reliable.
 func (n *network) calm() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -68,11 +68,11 @@ func (n *network) calm() {
 	n.changed = make(chan struct{})
 }
 
-// delay is how long the next message on a link takes.
+// delay returns how long the next message on a link takes.
 func (n *network) delay(l link) time.Duration {
 	n.mu.Lock()
 	slow, c := n.slowMS[l], n.chances[l]
-	if c == nil { // its own, so that what goes on elsewhere changes nothing here
+	if c == nil { // each link has its own, so that other links do not change its draws
 		c = newChance(n.seed, fmt.Sprint("link ", l))
 		n.chances[l] = c
 	}
@@ -87,7 +87,7 @@ func (n *network) delay(l link) time.Duration {
 	return d
 }
 
-// carry returns when a message that was sent at a moment has arrived; false: it never does.
+// carry returns when a message that was sent at a moment has arrived, or false if it never does.
 func (n *network) carry(l link, sent time.Time, gone <-chan struct{}) bool {
 	time.Sleep(time.Until(sent.Add(n.delay(l))))
 	for {
@@ -105,14 +105,14 @@ func (n *network) carry(l link, sent time.Time, gone <-chan struct{}) bool {
 	}
 }
 
-// at returns the listener at an address; nil: there is none.
+// at returns the listener at an address, or nil.
 func (n *network) at(a hraft.ServerAddress) *transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.ends[a]
 }
 
-// transport is a member's end of the network, for as long as its engine is open.
+// transport is a member's end of the network, while its engine is open.
 type transport struct {
 	of       *network
 	self     hraft.ServerAddress
@@ -123,7 +123,7 @@ type transport struct {
 	closed chan struct{}
 
 	mu    sync.Mutex
-	heart func(hraft.RPC) // takes heartbeats
+	heart func(hraft.RPC) // handles heartbeats
 }
 
 var (
@@ -132,7 +132,7 @@ var (
 	_ hraft.WithClose   = (*transport)(nil)
 )
 
-// join makes a member's end.
+// join creates a member's end.
 func (n *network) join(self hraft.ServerAddress, identity *engine.Identity) *transport {
 	t := &transport{of: n, self: self, identity: identity, consumer: make(chan hraft.RPC), closed: make(chan struct{})}
 	n.mu.Lock()
@@ -173,10 +173,10 @@ var (
 	errGone    = errors.New("this end is closed")
 )
 
-// answerWithin is how long an answer may take.
+// answerWithin is the longest time for an answer.
 const answerWithin = 2 * time.Second
 
-// call sends a request, and waits for its answer.
+// call sends a request and waits for its answer.
 func (t *transport) call(to hraft.ServerAddress, request any, data io.Reader) (any, error) {
 	var all []byte
 	if data != nil {
@@ -204,7 +204,7 @@ func (t *transport) call(to hraft.ServerAddress, request any, data io.Reader) (a
 	}
 }
 
-// exchange carries a request there and its answer back; false: one of them is lost.
+// exchange carries a request to the receiver and its answer back. It returns false if one of them is lost.
 func (t *transport) exchange(to hraft.ServerAddress, request any, data []byte, sent time.Time) (r hraft.RPCResponse, ok bool) {
 	answer, other, ok := t.send(to, request, data, sent)
 	if !ok {
@@ -216,8 +216,8 @@ func (t *transport) exchange(to hraft.ServerAddress, request any, data []byte, s
 	return t.receive(other, answer)
 }
 
-// send carries a request there. There may be no listener; false: it is lost. Each request is a connection of
-// its own.
+// send carries a request to the receiver. It returns false if the request is lost. There may be no listener.
+// Each request has its own connection.
 func (t *transport) send(at hraft.ServerAddress, request any, data []byte, sent time.Time) (answer chan hraft.RPCResponse, other *transport, ok bool) {
 	to := engine.Bare(at)
 	if !t.of.carry(link{t.self, to}, sent, t.closed) {
@@ -234,7 +234,7 @@ func (t *transport) send(at hraft.ServerAddress, request any, data []byte, sent 
 	q := hraft.RPC{Command: request, RespChan: answer}
 	if data != nil {
 		q.Reader = bytes.NewReader(data)
-		if t.of.chance.oneIn(10) { // the connection breaks within
+		if t.of.chance.oneIn(10) { // the connection breaks in the middle
 			q.Reader = io.MultiReader(bytes.NewReader(data[:t.of.chance.below(len(data)+1)]), brokenReader{})
 		}
 	}
@@ -254,7 +254,7 @@ func (t *transport) send(at hraft.ServerAddress, request any, data []byte, sent 
 	}
 }
 
-// brokenReader is the end of a connection.
+// brokenReader is the rest of a broken connection.
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
@@ -271,7 +271,7 @@ func (t *transport) receive(other *transport, answer chan hraft.RPCResponse) (r 
 	return r, t.of.carry(link{other.self, t.self}, time.Now(), t.closed)
 }
 
-// ask is call with an answer of a known type.
+// ask is call with an answer of a given type.
 func ask[A any](t *transport, to hraft.ServerAddress, request any, data io.Reader, answer *A) error {
 	r, err := t.call(to, request, data)
 	if is, ok := r.(*A); ok && is != nil && err == nil {
@@ -300,7 +300,7 @@ func (t *transport) TimeoutNow(_ hraft.ServerID, to hraft.ServerAddress, q *hraf
 	return ask(t, to, q, nil, a)
 }
 
-// hello asks the server at an address who it is.
+// hello asks the server at an address for its identity.
 func (n *network) hello(ctx context.Context, from hraft.ServerAddress, address string) (h engine.Hello, err error) {
 	other := n.reached(address)
 	gone := ctx.Done()
@@ -323,7 +323,7 @@ func (n *network) hello(ctx context.Context, from hraft.ServerAddress, address s
 	return h, err
 }
 
-// reached returns the listener for members at host:port; nil: there is none.
+// reached returns the listener for members at host:port, or nil.
 func (n *network) reached(address string) *transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -335,13 +335,13 @@ func (n *network) reached(address string) *transport {
 	return nil
 }
 
-// peerClient is where clients reach a member.
+// peerClient returns a member's address for clients.
 func peerClient(at hraft.ServerAddress) string {
 	_, client, _ := strings.Cut(string(at), "/")
 	return client
 }
 
-// copied shares no memory with its sender.
+// copied returns a copy that shares no memory with its sender.
 func copied(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesRequest {
 	c := *q
 	c.Entries = nil

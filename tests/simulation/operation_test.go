@@ -10,36 +10,36 @@ import (
 	"lockserver/internal/resp"
 )
 
-// moment is when something happened: the how many-th event of the run it was, and how long after its begin.
+// moment is a point in a run: the number of events before it, and the time since the start.
 type moment struct {
 	event int64
 	after time.Duration
 }
 
-// operation is one command, what came back, and when: an entry of a history.
+// operation is an entry of a history: a command, its reply, and their times.
 type operation struct {
 	client int
-	about  string // what it is about: a family and a number, as "lock 1". Each is held against the model alone
-	what   string // what it does, as its family calls that
+	about  string // a family and a number, as "lock 1"; each of these is checked alone
+	what   string // the family's name for the command
 	words  []string
-	owner  int           // of a lock: a number from 1 on
-	lease  time.Duration // of a lock; 0: as long as the connection lives
-	value  string        // that is written
-	token  int64         // of GUARD
-	locks  []int         // of MLOCK: which. It is recorded as an operation on each
-	part   bool          // of an MLOCK: that it was refused may be due to another lock
-	waiter int           // of LOCK.CANCEL: the owner that waits
-	member string        // that answered, or did not
+	owner  int           // for a lock: a number from 1
+	lease  time.Duration // for a lock; 0 means as long as the connection lives
+	value  string        // the value that is written
+	token  int64         // for GUARD
+	locks  []int         // for MLOCK: the locks; it is recorded as an operation on each of them
+	part   bool          // part of an MLOCK, which may have been refused because of another lock
+	waiter int           // for LOCK.CANCEL: the waiting owner
+	member string        // the member that replied, or did not
 
-	asked     int64 // when a member was first asked for it: the event
+	asked     int64 // the event of the first attempt
 	call, ret moment
-	unknown   bool // the connection broke, or no answer came in time
+	unknown   bool // the connection broke, or no reply came in time
 	reply     resp.Value
-	// broke is when the connection ended on which a lease is renewed; nil: there was no such connection.
+	// broke is the end of the connection that renews a lease, or nil if there was no such connection.
 	broke *moment
 }
 
-// String is the operation as a line of a report.
+// String returns the operation as a line of a report.
 func (op *operation) String() string {
 	result := op.reply.String()
 	if op.unknown {
@@ -49,37 +49,37 @@ func (op *operation) String() string {
 		op.client, op.member, strings.Join(op.words, " "), result)
 }
 
-// family is a kind of data, and what clients do with it.
+// family is a kind of data, and the operations of clients on it.
 type family struct {
 	name string
 	keys int
-	// draw makes an operation on one of the keys.
+	// draw returns a random operation on one of the keys.
 	draw func(c *client, key int) *operation
-	// final are the operations that read all there is, when the run is over.
+	// final returns an operation that reads all data of a key after the run.
 	final func(key int) *operation
-	// prune leaves out of a history what it is certain did not happen, where that helps the checker; nil:
-	// nothing.
+	// prune leaves operations out of a history that certainly did not happen, to help the checker; nil means
+	// that none are left out.
 	prune func(ops []*operation) []*operation
-	// model is what it must be like.
+	// model returns the model.
 	model func() sequential
 }
 
-// sequential is data to which one operation happens after the other.
+// sequential is the state of a model, in which operations happen one after the other.
 type sequential interface {
-	// after returns all that there may be when an operation has happened that was answered so; nothing: it
-	// cannot have been. It changes nothing. An operation of unknown outcome has happened; that it did not is
-	// the same as if it were the last of all.
+	// after returns all possible states after an operation with its reply. If there is none, the operation is
+	// not possible here. after does not change the state. For an operation of unknown outcome it assumes that
+	// the operation happened: otherwise it could be the last of all.
 	after(op *operation) []sequential
-	// String tells states apart.
+	// String identifies the state.
 	String() string
 }
 
-// families are all of them.
+// families returns all families.
 func families() []family {
 	return []family{lockFamily(), registerFamily(), counterFamily(), setFamily(), streamFamily(), saleFamily()}
 }
 
-// if1 is what there is after an operation that can have been, or cannot.
+// if1 returns the state if an operation is possible, otherwise nothing.
 func if1(s sequential, ok bool) []sequential {
 	if !ok {
 		return nil

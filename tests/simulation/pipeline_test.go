@@ -9,28 +9,28 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// pipeline is a connection on which entries are sent before those before them are answered. What is sent
-// arrives in its order; what is lost breaks the connection.
+// pipeline is a connection on which requests are sent before earlier ones are answered. Requests arrive in
+// order; a lost one breaks the connection.
 type pipeline struct {
 	from  *transport
 	to    hraft.ServerAddress
 	queue chan *inFlight
-	wait  chan *inFlight // sent, and not answered yet
+	wait  chan *inFlight // sent and not answered yet
 	done  chan hraft.AppendFuture
 
 	once   sync.Once
 	closed chan struct{}
 }
 
-// inFlight is one request on it. It implements hraft.AppendFuture.
+// inFlight is a request on a pipeline. It implements hraft.AppendFuture.
 type inFlight struct {
 	start    time.Time
 	request  *hraft.AppendEntriesRequest
 	response *hraft.AppendEntriesResponse
 	other    *transport
 	answer   chan hraft.RPCResponse
-	answered time.Time     // when it was; the answer is not here yet
-	over     chan struct{} // closed when err is what it is
+	answered time.Time     // when it was answered; the answer may still be on its way
+	over     chan struct{} // closed after err is set
 	err      error
 }
 
@@ -42,7 +42,7 @@ func (f *inFlight) Start() time.Time                       { return f.start }
 func (f *inFlight) Request() *hraft.AppendEntriesRequest   { return f.request }
 func (f *inFlight) Response() *hraft.AppendEntriesResponse { return f.response }
 
-// inPipe is how many requests may be on the way.
+// inPipe is the largest number of unanswered requests.
 const inPipe = 8
 
 // AppendEntriesPipeline implements hraft.Transport.
@@ -79,7 +79,7 @@ func (p *pipeline) Close() error {
 	return nil
 }
 
-// send carries the requests there.
+// send carries the requests to the receiver.
 func (p *pipeline) send() {
 	for {
 		var f *inFlight
@@ -132,7 +132,7 @@ func (p *pipeline) receive() {
 	}
 }
 
-// stamp records when the answer was given: several are under way at a time.
+// stamp records when the answer was given, because several are on their way at the same time.
 func (f *inFlight) stamp(from *transport, answer chan hraft.RPCResponse) {
 	var r hraft.RPCResponse
 	select {

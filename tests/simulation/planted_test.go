@@ -12,9 +12,9 @@ import (
 	"lockserver/internal/plant"
 )
 
-// faults are mistakes in a member of a group: each gives a client a wrong answer, or has other data than the
-// group. Two more are for tests/raft to find, which stops processes: that an entry counts wherever it stands,
-// and a read without proof. A leader that is cut off gives up before another can be elected, if it is never
+// faults are faults in a member. With each a client gets a wrong reply, or the member has other data than the
+// group. tests/raft, which stops processes, finds two more: an entry that counts wherever it is, and a read
+// without proof. Here a leader that is cut off gives up before another can be elected, because it is never
 // stopped.
 var faults = []plant.Fault{
 	plant.New("a reply before the commit", plant.Or("raft-due", "true")),
@@ -39,8 +39,7 @@ var faults = []plant.Fault{
 	plant.New("neither time nor the limit of tokens is logged", plant.Insert("raft-entry", `e.clockMS, e.token = 0, 0`)),
 }
 
-// lostFaults are mistakes about disks that are lost, servers that are not there, and members that have other
-// data. A scene finds each.
+// lostFaults are faults about lost disks, missing servers, and members with other data. A scene finds each.
 var lostFaults = []plant.Fault{
 	plant.New("a member whose disk is new votes", plant.Or("called-disk", "true"), plant.And("answered-disk", "false")),
 	plant.New("a majority forms a group", plant.And("form-missing", "len(missing) > len(all)/2")),
@@ -51,13 +50,13 @@ var lostFaults = []plant.Fault{
 	plant.New("a server is added that nobody has asked", plant.And("add-check", "false")),
 }
 
-// scenes are those that find lostFaults.
+// scenes matches the tests that find lostFaults.
 const scenes = "Lost|NothingIsAdded|NothingIsRemoved|LearnerHasNoVote|OtherData"
 
-// plantedRuns is within how many runs a fault must be found.
+// plantedRuns is the number of runs within which a fault must be found.
 const plantedRuns = "1000"
 
-// TestPlantedFaults: runs find each mistake, and nothing where there is none.
+// TestPlantedFaults: runs find each fault, and nothing without a fault.
 func TestPlantedFaults(t *testing.T) {
 	all, root := slices.Concat(lostFaults, faults), filepath.Join("..", "..")
 	if !plant.Wanted(t, root, all) {

@@ -10,25 +10,26 @@ import (
 	"time"
 )
 
-// sale is one with orders and a limit of one piece: SECKILL, SECKILL.CONFIRM, SECKILL.CANCEL. Of the second
-// one orders must be confirmed before their hold ends. A hold lasts for at least as long as it says after the
-// command was sent, by the time of the run. How much longer is not said, since a leader's end makes it
-// longer: a later command may find it over, or not. When all is healed, and time has passed, none is left.
+// sale models a sale with orders and a limit of one piece: SECKILL, SECKILL.CONFIRM, SECKILL.CANCEL. In the
+// sale with holds, orders must be confirmed before their hold ends. A hold lasts at least for its length
+// after the command was sent, in the time of the run. It has no upper limit, because the end of a leader
+// extends it. So a later command may find it over, or not. After the group has healed and time has passed, no
+// hold is left.
 type sale struct {
 	stock  int
-	orders string // of each in the order of ids: " id:user:state"
-	sure   []hold // in the order of ids
-	// now is the latest time at which an operation so far was sent.
+	orders string // all orders, sorted by id, as " id:user:state"
+	sure   []hold // sorted by id
+	// now is the latest time so far at which an operation was sent.
 	now time.Duration
 }
 
-// hold is one that has not ended for certain until a time.
+// hold is a hold that certainly has not ended before a time.
 type hold struct {
 	order string
 	until time.Duration
 }
 
-// pieces is how many there are to be sold at the beginning.
+// pieces is the stock at the start.
 const pieces = 4
 
 // holdMS is for how long an order of the sale with holds waits for its confirmation, holding which sale that

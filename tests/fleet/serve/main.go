@@ -5,12 +5,12 @@
 //	serve [-conf "directive value"]... program program ...
 //	serve -group cluster|sentinel [-conf "directive value"]... program program ...
 //
-// With -secure and a folder of certificates all demand TLS and a user: see fleet.Secure.
+// With -secure and a folder of certificates all require TLS and a user: see fleet.Secure.
 //
 // The first program leads; with -group they form a raft group. Serve prints a line of JSON when all is ready,
-// and one for each command that it reads, a word a line. An object has the addresses of the Sentinels, or of
-// the nodes of a cluster, and of who leads, or an error. At the end of the input it ends all of its
-// processes.
+// and one for each command that it reads. A command is one word on a line. A line of JSON is an object with
+// the addresses of the leader and of the Sentinels or the nodes of a cluster, or with an error. At the end of
+// the input it ends all of its processes.
 package main
 
 import (
@@ -49,13 +49,13 @@ func main() {
 	}
 }
 
-// form is which fleet is asked for.
+// form says which fleet to run.
 type form struct {
 	conf, group, secure string
 	programs            []string
 }
 
-// answer is what is printed.
+// answer is the object that is printed.
 type answer struct {
 	Name      string   `json:"name,omitempty"`
 	Sentinels []string `json:"sentinels,omitempty"`
@@ -64,7 +64,7 @@ type answer struct {
 	Error     string   `json:"error,omitempty"`
 }
 
-// serve runs a fleet until there are no more commands, or something went wrong: false.
+// serve runs a fleet until there are no more commands. It returns false after a failure.
 func serve(commands io.Reader, to io.Writer, of form) bool {
 	t := &run{}
 	defer t.end()
@@ -79,31 +79,31 @@ func serve(commands io.Reader, to io.Writer, of form) bool {
 		}
 		ok = t.try(func() { p.do(lines.Text()) })
 	}
-	t.end() // it has more to say about a failure
+	t.end() // end prints more about a failure
 	_ = print.Encode(answer{Error: t.said.String()})
 	return false
 }
 
-// servers are those with one leader.
+// servers are a set of servers with one leader.
 type servers interface {
-	// AwaitLeader waits until one leads, and all agree on that.
+	// AwaitLeader waits until one server leads, and all agree on it.
 	AwaitLeader() *fleet.Process
-	// Successor waits until another one leads than this one.
+	// Successor waits until another server leads.
 	Successor(of *fleet.Process) *fleet.Process
-	// Same waits until all have the same data.
+	// Same waits until all servers have the same data.
 	Same(leader *fleet.Process)
-	// Replace has another one lead, while this one lives.
+	// Replace makes another server lead, while the leader lives.
 	Replace(leader *fleet.Process)
 }
 
-// play is servers, and what was done to them last.
+// play holds the servers, and the last thing that was done to them.
 type play struct {
 	servers
 	t      testing.TB
-	where  answer // but for the leader
+	where  answer // the addresses, without the leader
 	leader *fleet.Process
 	all    []*fleet.Process
-	back   func() // undoes it
+	back   func() // undoes the last command
 }
 
 func start(t testing.TB, of form) *play {
@@ -147,23 +147,23 @@ func (p *play) answer() answer {
 func (p *play) do(command string) {
 	old := p.leader
 	switch command {
-	case "kill": // the leader, with SIGKILL, and wait for the next one
+	case "kill": // kill the leader, and wait for the next one
 		old.Kill()
 		p.back = old.Start
-	case "pause": // it, with SIGSTOP
+	case "pause": // pause the leader by SIGSTOP
 		old.Pause()
 		p.back = old.GoOn
-	case "strand": // kill it, and stop all others, so that none leads until that is mended
+	case "strand": // kill the leader and stop all others, so that none leads until "mend"
 		p.strand()
 		return
-	case "plan": // have another one lead
+	case "plan": // make another server lead
 		p.Replace(old)
-	case "mend": // what was killed or paused last is back, and follows
+	case "mend": // restore the servers that were killed or paused last, and wait until they follow
 		p.back()
 		p.back = func() {}
 		p.leader = p.AwaitLeader()
 		return
-	case "same": // all have the same data; no client writes
+	case "same": // wait until all have the same data; no client writes
 		p.leader = p.AwaitLeader()
 		p.Same(p.leader)
 		return
@@ -193,17 +193,18 @@ func (p *play) strand() {
 	old.Kill()
 }
 
-// watched are servers that Sentinels look after.
+// watched are servers under Sentinels.
 type watched struct {
 	*fleet.Fleet
 	t    testing.TB
 	play *play
 }
 
-// Replace asks for a failover while the leader lives. A Sentinel does not stop it first. When the other one
-// is promoted it has a replica less, so if it needs all of them it acknowledges nothing more.
+// Replace asks for a failover while the leader lives. The Sentinel does not stop the leader first. When the
+// other server is promoted, the leader has one replica less. If it needs all of them, it acknowledges nothing
+// more.
 func (w watched) Replace(leader *fleet.Process) {
-	if ack := leader.Try("CONFIG", "GET", "min-replicas-ack").Elems; len(ack) > 1 { // a Redis has none
+	if ack := leader.Try("CONFIG", "GET", "min-replicas-ack").Elems; len(ack) > 1 { // a Redis does not have this directive
 		require.Equal(w.t, "+OK", leader.Try("CONFIG", "SET", "min-replicas-ack", strconv.Itoa(len(w.Members)-1)).String())
 		w.play.back = func() {
 			require.Equal(w.t, "+OK", leader.Try("CONFIG", "SET", "min-replicas-ack", ack[1].Str).String())
@@ -212,19 +213,19 @@ func (w watched) Replace(leader *fleet.Process) {
 	w.Fleet.Replace(leader)
 }
 
-// run takes the place of a test.
+// run implements testing.TB outside of a test.
 type run struct {
-	testing.TB // the rest of it, which nothing here calls
+	testing.TB // its other methods, which are not called
 
 	said     strings.Builder
 	failed   bool
 	cleanups []func()
 }
 
-// failure is what FailNow panics with.
+// failure is the value of FailNow's panic.
 type failure struct{}
 
-// try does something; false: it has failed.
+// try runs do, and returns false if it has failed.
 func (t *run) try(do func()) bool {
 	defer func() {
 		if e := recover(); e != nil && e != (failure{}) {
@@ -257,7 +258,7 @@ func (t *run) Fatal(args ...any) {
 	t.FailNow()
 }
 
-// TempDir is a folder that is gone at the end.
+// TempDir returns a folder that is removed at the end.
 func (t *run) TempDir() string {
 	dir, err := os.MkdirTemp("", "lockserver-fleet-")
 	require.NoError(t, err)
@@ -265,7 +266,7 @@ func (t *run) TempDir() string {
 	return dir
 }
 
-// end does what a test does at its end.
+// end runs the cleanup functions, as at the end of a test.
 func (t *run) end() {
 	for i := len(t.cleanups) - 1; i >= 0; i-- {
 		t.cleanups[i]()

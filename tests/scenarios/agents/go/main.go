@@ -1,7 +1,7 @@
 //go:build unix
 
-// Command go is the agent of the client package for Go: it does what the runner of tests/scenarios asks,
-// with the package client.
+// Command go is the agent of the client package for Go. It carries out the requests of tests/scenarios with
+// package client.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// agent is what the requests have made.
+// agent holds the state that the requests have created.
 type agent struct {
 	writing sync.Mutex
 	out     *bufio.Writer
@@ -74,7 +74,7 @@ func (a *agent) tell(event, key string, token int64, reason string) {
 	a.write(scenarios.Event{Event: event, At: scenarios.Now(), Key: key, Token: token, Reason: reason})
 }
 
-// watchTimer measures by how much this program's timers are late.
+// watchTimer measures the delay of this program's timers.
 func (a *agent) watchTimer() {
 	const step = 20 * time.Millisecond
 	for {
@@ -168,7 +168,7 @@ func (a *agent) connect(q scenarios.Request) (err error) {
 	return err
 }
 
-// options are those of a request.
+// options returns the options of a request.
 func options(q scenarios.Request) (list []client.Option) {
 	if q.WaitMS >= 0 {
 		list = append(list, client.Wait(time.Duration(q.WaitMS)*time.Millisecond))
@@ -179,7 +179,7 @@ func options(q scenarios.Request) (list []client.Option) {
 	return list
 }
 
-// task is the context of the locks that have one owner, by the name that the runner has for it.
+// task returns the context of the locks that share an owner, by the runner's name for it.
 func (a *agent) task(name string) context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,7 +211,7 @@ func (a *agent) acquire(q scenarios.Request) scenarios.Answer {
 	return scenarios.Answer{Token: l.Token()}
 }
 
-// work takes locks until the agent is to rest.
+// work acquires locks until the request rest.
 func (a *agent) work(q scenarios.Request) {
 	for !a.resting.Load() {
 		key := q.Keys[rand.IntN(len(q.Keys))]
@@ -234,7 +234,7 @@ func (a *agent) work(q scenarios.Request) {
 	}
 }
 
-// unanswered counts an error that a broken connection explains, and reports any other. A loss is an
+// unanswered counts an error that a broken connection explains, and reports any other error. A loss is an
 // event.
 func (a *agent) unanswered(what string, err error) {
 	switch is := failed(err); is.Error {
@@ -247,7 +247,7 @@ func (a *agent) unanswered(what string, err error) {
 	}
 }
 
-// failed is the answer for an error.
+// failed returns the answer for an error.
 func failed(err error) (a scenarios.Answer) {
 	if err == nil {
 		return a
@@ -272,14 +272,14 @@ func failed(err error) (a scenarios.Answer) {
 		a.Error = "deadline"
 	case errors.Is(err, context.Canceled):
 		a.Error = "cancelled"
-	case !errors.As(err, &reply) || isElsewhere(string(reply)): // the connection's own error
+	case !errors.As(err, &reply) || isElsewhere(string(reply)): // an error of the connection
 		a.Error = "no_connection"
 	}
 	return a
 }
 
-// isElsewhere reports whether a reply says that the command was not done, because this server does not
-// lead.
+// isElsewhere reports whether a reply says that the command did not run, because this server is not the
+// leader.
 func isElsewhere(reply string) bool {
 	for _, word := range []string{"MOVED ", "CLUSTERDOWN ", "MASTERDOWN ", "READONLY ", "LOADING "} {
 		if len(reply) > len(word) && reply[:len(word)] == word {
