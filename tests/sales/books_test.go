@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// books are all keys of a sale, read while no client is active.
+// books holds all keys of a sale, read while no client is active.
 type books struct {
 	stock, total, sold, held, confirmed int
 	returned                            int
@@ -19,10 +19,10 @@ type books struct {
 	buyers                              []string
 	pieces                              map[string]string
 	holds                               map[string]int64
-	placed, taken                       []map[string]string // entries of the two streams
+	placed, taken                       []map[string]string // the entries of the two streams
 }
 
-// pairs reads a reply that lists names and values.
+// pairs converts a reply with alternating names and values.
 func pairs(v resp.Value) map[string]string {
 	m := map[string]string{}
 	for i := 0; i+1 < len(v.Elems); i += 2 {
@@ -31,7 +31,7 @@ func pairs(v resp.Value) map[string]string {
 	return m
 }
 
-// text is a word or a number of a reply.
+// text returns a word or a number of a reply as text.
 func text(v resp.Value) string {
 	if v.Kind == resp.Integer {
 		return strconv.FormatInt(v.Int, 10)
@@ -88,7 +88,7 @@ func readBooks(do func(args ...string) (resp.Value, error)) (b books, err error)
 	return b, err
 }
 
-// check returns what does not agree.
+// check returns an error for keys that do not agree.
 func (b *books) check() error {
 	sums := map[string]int{}
 	pieces := map[string]int{}
@@ -168,7 +168,7 @@ func (b *books) agree(entries []map[string]string, parts map[string]int, belongs
 	return nil
 }
 
-// state is what the model goes on with.
+// state returns the state with which the model continues.
 func (b *books) state(nowMS int64) state {
 	s := state{nowMS: nowMS, stock: b.stock, total: b.total}
 	for _, o := range b.orders {

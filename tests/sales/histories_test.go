@@ -21,11 +21,10 @@ var (
 	byChance = flag.Bool("by-chance", false, "begin with a world by chance, not with the first")
 )
 
-// atLeast is how many worlds are tried when the time is over and they were not enough, as on a machine that
-// has no time.
+// atLeast is the number of worlds that are tried even after the end of the time, for slow machines.
 const atLeast = 20
 
-// needed are outcomes that must occur in a run, so that it says something.
+// needed lists outcomes that must occur in a run. Without them it would prove little.
 var needed = []string{"SECKILL 0", "SECKILL.CANCEL 1", "SECKILL.CONFIRM 1", "SECKILL.EXTEND 1"}
 
 // enough reports whether a world was decided and all of needed have occurred.
@@ -35,7 +34,7 @@ func (s *search) enough() bool {
 	return s.worlds > s.undecided && !slices.ContainsFunc(needed, func(what string) bool { return s.counts[what] == 0 })
 }
 
-// search lets worlds happen, two at a time, until the time is over or one is no sale's.
+// search plays worlds, two at a time, until the time is over or a world is wrong.
 type search struct {
 	mu        sync.Mutex
 	worlds    int
@@ -45,7 +44,7 @@ type search struct {
 	err       error
 }
 
-// run tries the worlds of rising seeds.
+// run plays the worlds of rising seeds.
 func (s *search) run(ctx context.Context, seed uint64) {
 	s.counts = map[string]int{}
 	var next sync.Mutex
@@ -68,7 +67,7 @@ func (s *search) run(ctx context.Context, seed uint64) {
 	group.Wait()
 }
 
-// try lets one world happen and reports whether to go on.
+// try plays one world and reports whether to go on.
 func (s *search) try(seed uint64) bool {
 	w, err := newWorld(seed)
 	if err == nil {
@@ -101,7 +100,7 @@ func (s *search) try(seed uint64) bool {
 	return s.violation == nil && s.err == nil
 }
 
-// decided is how many worlds the checker has come to a result about.
+// decided returns the number of worlds for which the checker had a result.
 func (s *search) decided() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +116,7 @@ func (s *search) summary() string {
 	return b.String()
 }
 
-// TestHistories looks for a history that is no sale's.
+// TestHistories searches for a history that no correct sale could have.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	seed := uint64(1)

@@ -9,35 +9,35 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// order is what the model knows of one.
+// order is an order in the model.
 type order struct {
 	id, user string
 	qty      int
 	state    string // the words of the order's record
-	endMS    int64  // of its hold
+	endMS    int64  // the end of its hold
 	beganMS  int64  // of a hold that was extended, in a sale with HOLDMAX
-	text     string // all of that, once the order is in a state
+	text     string // all fields as text
 }
 
-// terms are the settings of a sale.
+// terms holds the settings of a sale.
 type terms struct {
-	startMS, endMS int64 // endMS 0: none
+	startMS, endMS int64 // endMS 0 means no end
 	limit          int
-	holdMS         int64 // 0: none
+	holdMS         int64 // 0 means no hold
 	holdMaxMS      int64 // 0: no bound
 }
 
-// state is a sequential sale at a moment. It is never changed: a step makes another one.
+// state is the state of a sequential sale. It is immutable: a step returns a new state.
 type state struct {
 	nowMS  int64
 	stock  int
-	total  int     // created and restocked
-	orders []order // by id; they are never forgotten
-	text   string  // tells states apart
-	hash   uint64  // of text
+	total  int     // sum of the pieces created and restocked
+	orders []order // sorted by id; they are never removed
+	text   string  // identifies the state
+	hash   uint64  // the hash of text
 }
 
-// done returns the state with its text.
+// done returns the state with its text set.
 func (s state) done() state {
 	var b strings.Builder
 	fmt.Fprint(&b, s.nowMS, " ", s.stock, " ", s.total)
@@ -55,7 +55,7 @@ func (s state) find(id string) (int, bool) {
 	return slices.BinarySearchFunc(s.orders, id, func(o order, id string) int { return strings.Compare(o.id, id) })
 }
 
-// with is the state with another order, or another state of one.
+// with returns the state with a new order, or with a new state of an order.
 func (s state) with(o order) state {
 	i, known := s.find(o.id)
 	o.text = fmt.Sprintf(" %s %s %s %d %d %d", o.id, o.user, o.state, o.qty, o.endMS, o.beganMS)
@@ -68,7 +68,7 @@ func (s state) with(o order) state {
 	return s
 }
 
-// at is the state at a later time: holds have ended.
+// at returns the state at a later time: due holds have ended.
 func (s state) at(nowMS int64) state {
 	s.nowMS = nowMS
 	for _, o := range s.orders {
@@ -81,7 +81,7 @@ func (s state) at(nowMS int64) state {
 	return s.done()
 }
 
-// pieces is how many pieces a user has.
+// pieces returns the number of a user's pieces.
 func (s state) pieces(user string) (n int) {
 	for _, o := range s.orders {
 		if o.user == user && o.state != "gone" {
@@ -91,7 +91,7 @@ func (s state) pieces(user string) (n int) {
 	return n
 }
 
-// sum counts the pieces of orders in some states.
+// sum returns the number of pieces of orders in some states.
 func (s state) sum(states ...string) (n int) {
 	for _, o := range s.orders {
 		if slices.Contains(states, o.state) {
@@ -101,7 +101,7 @@ func (s state) sum(states ...string) (n int) {
 	return n
 }
 
-// apply is what a sale does with an operation, and what it answers.
+// apply returns the state after an operation, and the reply.
 func (t *terms) apply(s state, op *operation) (state, string) {
 	switch op.kind {
 	case sell:
@@ -217,7 +217,7 @@ func belongsTo(order string) string {
 	return "-ERR seckill order '" + order + "' belongs to another user"
 }
 
-// info is the reply of SECKILL.INFO.
+// info returns the reply of SECKILL.INFO.
 func (t *terms) info(s state) string {
 	word := "open"
 	switch {
@@ -243,7 +243,7 @@ func (t *terms) info(s state) string {
 		s.sum("paid"), len(buyers), t.startMS, t.endMS, t.limit, t.holdMS, len(s.orders))
 }
 
-// porcupine is the model of a sale that begins in a state.
+// porcupine returns the model of a sale with a first state.
 func (t *terms) porcupine(begin state) porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{&begin} },

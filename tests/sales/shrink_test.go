@@ -13,33 +13,32 @@ import (
 	"lockserver/internal/shrink"
 )
 
-// A history that is no sale's has more than a hundred operations, and it takes a few to see what is wrong.
-// It cannot be had again, as it came from clients that ran at the same time, so it is the history itself
-// that is shrunk: to the smallest part that the checker still refuses. What is left out is such that a
-// sale's history stays one:
+// A refused history has more than a hundred operations, and a few of them show what is wrong. It cannot be
+// played again, because it came from clients that ran at the same time. So the history itself is shrunk, to
+// the smallest part that the checker still refuses. A correct history stays correct if these parts are left
+// out:
 //
-//   - what came after some moment;
-//   - an order, with all that was done to it, and those answers that it may be the reason of;
-//   - an answer that changed nothing;
-//   - the stock: there is always enough then, and refused calls are left out.
+//   - everything after a moment;
+//   - an order, with all operations on it, and the replies that may depend on it;
+//   - an operation that changed nothing;
+//   - the stock: then there is always enough, and refused calls are left out.
 //
-// Without an order there is more in stock, so nothing that tells of the stock stays either, nor what takes
-// from it.
+// Without an order there is more stock, so no operation that shows the stock or takes from it stays, either.
 
-// shrinkLimits bound the search; shrinkPatience is how long the checker may take for one part.
+// shrinkLimits limits the search; shrinkPatience limits the checker's time for a part.
 var shrinkLimits = shrink.Limits{Tries: 1000, Time: 20 * time.Second}
 
 const (
 	shrinkPatience = time.Second
-	// plenty is a stock that does not end.
+	// plenty is a stock that never runs out.
 	plenty = 1_000_000
 )
 
-// trial is a history that is held against a model from a first state on.
+// trial is a history with a model and its first state.
 type trial struct {
 	terms  terms
 	begin  state
-	end    state // what the last operation of the history found
+	end    state // the state of the last audit in the history
 	ops    []*operation
 	plenty bool // the stock does not matter
 }
@@ -56,13 +55,13 @@ func (tr *trial) check(patience time.Duration) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(tr.terms.porcupine(tr.begin), tr.operations(), patience)
 }
 
-// unit is what is left out together or not at all: an order, or one answer that changed nothing.
+// unit is a part that is left out as a whole or not at all: an order, or an operation that changed nothing.
 type unit struct {
 	order string
 	op    *operation
 }
 
-// shrink finds the smallest part of a refused history that is refused, and says what was left out.
+// shrink returns the smallest refused part of a refused history, and describes what was left out.
 func (tr *trial) shrink() (*trial, string) {
 	refused := func(part *trial) bool { return part.check(shrinkPatience) == porcupine.Illegal }
 	whole := *tr
@@ -88,7 +87,7 @@ func (tr *trial) shrink() (*trial, string) {
 	return left, text + "\n"
 }
 
-// firstRefused is what there was of a refused history when it could first be refused.
+// firstRefused returns the refused history up to the first moment at which it is refused.
 func (tr *trial) firstRefused(refused func(*trial) bool) []*operation {
 	var moments []int64
 	for _, op := range tr.ops {
@@ -98,13 +97,13 @@ func (tr *trial) firstRefused(refused func(*trial) bool) []*operation {
 	first := sort.Search(len(moments), func(i int) bool {
 		return refused(&trial{terms: tr.terms, begin: tr.begin, ops: tr.until(moments[i])})
 	})
-	if first == len(moments) { // the checker had no time to refuse the whole
+	if first == len(moments) { // the checker had no time to refuse the whole history
 		return tr.ops
 	}
 	return tr.until(moments[first])
 }
 
-// until is what there was at a moment. An operation that was under way has happened or not.
+// until returns the history up to a moment. The outcome of an operation that was running is unknown.
 func (tr *trial) until(moment int64) (part []*operation) {
 	for _, op := range tr.ops {
 		changes := op.decides() || op.kind == tick || op.kind == restock
@@ -121,7 +120,7 @@ func (tr *trial) until(moment int64) (part []*operation) {
 	return part
 }
 
-// commands is how many operations there are besides the time that passes.
+// commands returns the number of operations, without the moves of the clock.
 func (tr *trial) commands() (n int) {
 	for _, op := range tr.ops {
 		if op.kind != tick {
@@ -131,8 +130,8 @@ func (tr *trial) commands() (n int) {
 	return n
 }
 
-// decides reports whether an operation made an order or changed it, or may have. A retry looks like the call
-// that made it.
+// decides reports whether an operation created or changed an order, or may have. A repetition has the same
+// words as the call that created the order.
 func (op *operation) decides() bool {
 	switch op.kind {
 	case sell:
@@ -143,9 +142,9 @@ func (op *operation) decides() bool {
 	return false
 }
 
-// retries are the calls for orders that had certainly been made before: they changed nothing.
+// retries returns the calls for orders that had certainly been created before: they changed nothing.
 func (tr *trial) retries() map[*operation]bool {
-	made := map[string]int64{} // when the first call that made the order, or found it made, was over
+	made := map[string]int64{} // the time when the first call that created the order, or found it, returned
 	for _, o := range tr.begin.orders {
 		made[o.id] = 0
 	}
@@ -162,7 +161,7 @@ func (tr *trial) retries() map[*operation]bool {
 	return retries
 }
 
-// units are the parts that can be left out. RESTOCK and the time go with the rest.
+// units returns the parts that can be left out. RESTOCK and moves of the clock belong to no part.
 func (tr *trial) units() (list []unit) {
 	orders, retries := map[string]bool{}, tr.retries()
 	for _, o := range tr.begin.orders {
@@ -184,7 +183,7 @@ func (tr *trial) units() (list []unit) {
 	return list
 }
 
-// assemble is the history of some units.
+// assemble returns the history of some units.
 func (tr *trial) assemble(part []unit) *trial {
 	kept, answers := map[string]bool{}, map[*operation]bool{}
 	for _, u := range part {
@@ -194,7 +193,7 @@ func (tr *trial) assemble(part []unit) *trial {
 			answers[u.op] = true
 		}
 	}
-	all := true // the orders of a user; without a user: all orders
+	all := true // all orders of a user, or all orders
 	missing := map[string]bool{}
 	lacks := func(id, user string) {
 		if !kept[id] {
@@ -242,7 +241,7 @@ func (op *operation) isAboutItsOrder() bool {
 	return op.kind != sell && strings.HasPrefix(op.reply, "-")
 }
 
-// unless is the same with any reply, unless the reply can be known.
+// unless returns the operation with any reply, unless the reply is known.
 func (op *operation) unless(known bool) *operation {
 	if known {
 		return op
@@ -252,14 +251,14 @@ func (op *operation) unless(known bool) *operation {
 	return &other
 }
 
-// about is an audit that looks at some orders only.
+// about returns an audit that checks only some orders.
 func (op *operation) about(kept map[string]bool, end state) *operation {
 	other := *op
 	other.only, other.reply = kept, end.ordersText(kept)
 	return &other
 }
 
-// restricted is the state with some of its orders only; the pieces of the others have not been sold.
+// restricted returns the state with only some of its orders; the pieces of the others are not sold.
 func (s state) restricted(kept map[string]bool) state {
 	orders := s.orders
 	s.orders = nil
@@ -274,7 +273,7 @@ func (s state) restricted(kept map[string]bool) state {
 	return s.done()
 }
 
-// ordersText tells how some orders are.
+// ordersText returns the states of some orders as text.
 func (s state) ordersText(kept map[string]bool) string {
 	var b strings.Builder
 	for _, o := range s.orders {
@@ -285,7 +284,7 @@ func (s state) ordersText(kept map[string]bool) string {
 	return b.String()
 }
 
-// lines are the operations of a report by the time of their call; the time that passes between them is one
+// lines returns the operations of a report by the time of their calls. Consecutive moves of the clock are one
 // line.
 func lines(ops []*operation) string {
 	ops = slices.Clone(ops)
