@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// aclCases are plays of several users.
+// aclCases returns plays with several users.
 func aclCases() []blockingCase {
 	const users = `
 	W ACL SETUSER ann on nopass ~a* %R~r* &c* -@all +get +set +mget +blpop +eval +multi +exec +auth +select|1 +acl|whoami +client|kill +copy
@@ -116,7 +116,7 @@ func aclCases() []blockingCase {
 // TestUsers plays what users may and may not.
 func TestUsers(t *testing.T) { playAll(t, startPair(t, ""), aclCases()) }
 
-// TestUsersWithPassword is AUTH beside requirepass.
+// TestUsersWithPassword plays AUTH with requirepass.
 func TestUsersWithPassword(t *testing.T) {
 	p := startPair(t, "secret")
 	for _, l := range [][]string{{"AUTH", "secret"}, {"ACL", "LIST"}, {"ACL", "SETUSER", "ann", "on", ">one", ">two", "+@all", "-get"}, {"AUTH", "ann", "three"},

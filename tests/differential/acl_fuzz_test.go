@@ -13,9 +13,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Rules are words drawn from these: most of them good, some odd. Names of commands and categories are such as
-// both servers have, with the same commands in them. Rules about databases (D15) are not among them:
-// the oracle has none.
+// Rules are drawn from these words: most of them valid, some odd. Both servers have the commands and
+// categories here, with the same commands in each category. Rules about databases (D15) are not included,
+// because the oracle has none.
 var (
 	ruleWords = []string{"on", "off", "nopass", "resetpass", "reset", "allkeys", "resetkeys", "allchannels", "resetchannels", "allcommands", "nocommands",
 		"clearselectors", "sanitize-payload", "skip-sanitize-payload", "ON", "", ">pw", ">other", "<pw", "<other", "!x", "#x", "~", "~*", "~a*", "~b", "~a?[bc]",
@@ -29,7 +29,7 @@ var (
 	aclChannels = []string{"c", "c1", "news.x", "x", "c*", ""}
 )
 
-// aclCalls are what users try; K is a key, C a channel.
+// aclCalls lists the calls of users; K stands for a key, C for a channel.
 var aclCalls = []string{"GET K", "SET K v", "SET K v GET", "MGET K K", "MSET K 1 K 2", "DEL K K", "COPY K K", "RENAME K K", "APPEND K v", "GETDEL K", "STRLEN K",
 	"OBJECT ENCODING K", "OBJECT FREQ K", "EXISTS K K", "TYPE K", "EXPIRE K 100", "PERSIST K", "BITOP AND K K K", "LMOVE K K LEFT LEFT", "ZUNIONSTORE K 2 K K",
 	"ZUNION 2 K K", "SINTERSTORE K K K", "SORT K", "SORT K STORE K", "SORT K BY x*", "SORT K GET #", "GEOADD K 1 1 m", "GEORADIUS K 1 1 1 m STORE K",
@@ -39,8 +39,9 @@ var aclCalls = []string{"GET K", "SET K v", "SET K v GET", "MGET K K", "MSET K 1
 	"SETRANGE K 1 x", "GETRANGE K 0 1", "BITFIELD K GET u8 0", "BITFIELD K SET u8 0 1", "HSET K f v", "HGETALL K", "SMOVE K K m", "WATCH K", "UNWATCH", "TOUCH K K",
 	"UNLINK K", "INCR K", "DECRBY K 2", "SINTERCARD 2 K K", "SUBSTR K 0 1", "LINSERT K BEFORE a b"}
 
-// TestRules gives a user random rules on both servers, and compares how it is described, and the results of
-// random commands. They run by DRYRUN, alone, in a transaction, and in the log.
+// TestRules gives a user random rules on both servers. It compares the description of the user and the
+// results of random commands. They run by DRYRUN, alone and in a transaction; the log of refusals is
+// compared, too.
 func TestRules(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -69,7 +70,7 @@ func TestRules(t *testing.T) {
 
 func word(chance *rand.Rand, of []string) string { return of[chance.IntN(len(of))] }
 
-// changeUser sets rules, and compares what users are then; it returns how many commands that took.
+// changeUser sets rules and compares the users afterwards. It returns the number of commands for that.
 func changeUser(p *pair, chance *rand.Rand, same func(...string) resp.Value) int {
 	for range 1 + chance.IntN(4) {
 		args := []string{"ACL", "SETUSER", "u"}
@@ -84,7 +85,7 @@ func changeUser(p *pair, chance *rand.Rand, same func(...string) resp.Value) int
 	return 5
 }
 
-// aclCall is one of aclCalls with names in it.
+// aclCall returns one of aclCalls with names filled in.
 func aclCall(chance *rand.Rand) []string {
 	args := strings.Fields(word(chance, aclCalls))
 	for i, a := range args {
@@ -98,7 +99,7 @@ func aclCall(chance *rand.Rand) []string {
 	return args
 }
 
-// tryCommands sends commands as who is logged in.
+// tryCommands sends commands as the authenticated user.
 func tryCommands(p *pair, chance *rand.Rand, same func(...string) resp.Value) int {
 	n := 0
 	for ; n < 40; n++ {
@@ -121,7 +122,7 @@ func tryCommands(p *pair, chance *rand.Rand, same func(...string) resp.Value) in
 	return n
 }
 
-// compareLogs compares what was refused, and begins a new log. The user default is logged in.
+// compareLogs compares the logs of refusals, and empties them. The user default is authenticated.
 func compareLogs(p *pair, same func(...string) resp.Value) int {
 	same("SELECT", "0")
 	same("UNWATCH")
@@ -134,7 +135,7 @@ func compareLogs(p *pair, same func(...string) resp.Value) int {
 	return 8
 }
 
-// aclLog is ACL LOG without times, numbers and addresses.
+// aclLog returns ACL LOG without times, numbers and addresses.
 func aclLog(v resp.Value) string {
 	var b strings.Builder
 	for _, e := range v.Elems {

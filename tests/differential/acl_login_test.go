@@ -12,12 +12,12 @@ import (
 	"lockserver/internal/resp"
 )
 
-// loginPasswords are what connections try. The user u has pw or other; default secret, other or none.
+// loginPasswords lists the passwords that connections try. The user u has pw or other; default has secret,
+// other or none.
 var loginPasswords = []string{"secret", "other", "pw", "wrong", "", "secre", "SECRET", "secret\x00", "#pw"}
 
-// TestRulesWithPassword is TestRules on servers that ask for a password: connections that have not logged
-// in try the same commands and all ways to log in, while passwords change. Then the user tries what its
-// rules are.
+// TestRulesWithPassword is TestRules on servers with a password. Unauthenticated connections try the same
+// commands and all ways to log in, while passwords change. Then the user runs commands under its rules.
 func TestRulesWithPassword(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -58,7 +58,7 @@ func TestRulesWithPassword(t *testing.T) {
 	}
 }
 
-// tryLogins gives up what the connections are logged in as, and then tries commands and logins at random.
+// tryLogins resets the authentication of the connections, and then tries commands and logins at random.
 func tryLogins(p *pair, chance *rand.Rand, same func(...string) resp.Value) int {
 	same("RESET")
 	n := 1 + chance.IntN(12)
@@ -73,7 +73,7 @@ func tryLogins(p *pair, chance *rand.Rand, same func(...string) resp.Value) int 
 			sameHello(p, word(chance, []string{"2", "3"}), "AUTH", user, password)
 		case 4:
 			same("MULTI")
-			same(aclCall(chance)...) // no AUTH: D106
+			same(aclCall(chance)...) // without AUTH: D106
 			same("EXEC")
 			same("DISCARD")
 		case 5:
@@ -85,7 +85,7 @@ func tryLogins(p *pair, chance *rand.Rand, same func(...string) resp.Value) int 
 	return n + 1
 }
 
-// sameHello compares a HELLO's error, and whether there is one: what it tells holds the connection's number.
+// sameHello compares only the errors of HELLO, because its reply contains the id of the connection.
 func sameHello(p *pair, args ...string) {
 	p.t.Helper()
 	args = append([]string{"HELLO"}, args...)

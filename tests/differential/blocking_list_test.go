@@ -2,7 +2,7 @@
 
 package differential
 
-// listWaits are plays of clients that wait for elements of lists.
+// listWaits returns plays of clients that wait for elements of lists.
 func listWaits() []blockingCase {
 	return []blockingCase{
 		{"an element each, first come first served", `

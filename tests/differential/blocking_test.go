@@ -18,17 +18,17 @@ import (
 // play is a script for several connections, each with a letter, on both servers. A line is one of
 //
 //	A XADD s 1-1 f v       sends a command and compares the replies
-//	A* XREAD BLOCK 0 ...   sends a command that waits, and goes on when both servers say that it does
+//	A* XREAD BLOCK 0 ...   sends a command, and continues when both servers say that it waits
 //	A<                     compares the replies that a waiting command got
 //	A?                     a waiting command still waits
 //	A+ PING                sends a command; A< compares the replies
 //	A-                     closes the connection
-//	A= 3                   goes on in that version of the protocol
+//	A= 3                   switches to that version of the protocol
 //	A~ PUBLISH c m         sends a command and compares its two answers
 //	A! D0 GET k            sends a command with replies that differ, see docs/DIFFERENCES.md
 //	sleep 20               milliseconds
 //
-// {A} is the number of A's connection.
+// {A} is the id of A's connection.
 type play string
 
 // TestBlocking plays commands that wait, on several connections.
@@ -36,7 +36,7 @@ func TestBlocking(t *testing.T) {
 	playAll(t, startPair(t, ""), slices.Concat(blockingCases(), listWaits(), zsetWaits(), transactionCases(), groupPlays()))
 }
 
-// playAll plays every case in both versions of the protocol, and compares the data at its end.
+// playAll plays every case in both versions of the protocol, and compares the data at the end.
 func playAll(t *testing.T, p *pair, cases []blockingCase) {
 	t.Helper()
 	for _, c := range cases {
@@ -56,14 +56,14 @@ func playAll(t *testing.T, p *pair, cases []blockingCase) {
 	}
 }
 
-// stage is the connections of one play, by letter.
+// stage holds the connections of one play by letter.
 type stage struct {
 	*pair
 	version     string
 	ours, redis map[string]*actor
 }
 
-// actor is one connection of a play, with its number.
+// actor is a connection of a play, with its id.
 type actor struct {
 	*testkit.Client
 	id string
@@ -79,7 +79,7 @@ func newActor(t *testing.T, on side, version string) *actor {
 	return a
 }
 
-// actor returns both connections of a letter, which are made at its first line.
+// actor returns both connections of a letter. Its first line opens them.
 func (s *stage) actor(name string) (ours, redis *actor) {
 	s.t.Helper()
 	if s.ours[name] == nil {
@@ -138,7 +138,7 @@ func (s *stage) step(l string) {
 	}
 }
 
-// send sends a command to both; the clients' numbers are put in for {A}.
+// send sends a command to both servers; {A} is replaced by the ids of the clients.
 func (s *stage) send(text string, ours, redis *actor) {
 	s.t.Helper()
 	ours.Send(words(s.t, withIDs(text, s.ours))...)
@@ -157,8 +157,8 @@ func (s *stage) compare(l string, ours, redis *actor) {
 	s.same(l, ours.Receive(), redis.Receive())
 }
 
-// same compares two replies, but for the times in replies about consumer groups: the servers' clocks tick
-// apart.
+// same compares two replies, except the times in replies about consumer groups, because the servers' clocks
+// differ.
 func (s *stage) same(l string, a, b resp.Value) {
 	s.t.Helper()
 	if strings.Contains(l, "XPENDING") || strings.Contains(l, "XINFO") {
@@ -167,7 +167,7 @@ func (s *stage) same(l string, a, b resp.Value) {
 	require.Truef(s.t, a.Equal(b), "version %s, %s\n  %s", s.version, l, differ(a, b))
 }
 
-// awaitBlocked returns when the server says that the connection with this number waits.
+// awaitBlocked returns when the server says that the connection with this id waits.
 func (s *stage) awaitBlocked(l string, watch *testkit.Client, id string) {
 	s.t.Helper()
 	require.Eventuallyf(s.t, func() bool {
@@ -176,7 +176,7 @@ func (s *stage) awaitBlocked(l string, watch *testkit.Client, id string) {
 	}, time.Minute, time.Millisecond, "%s does not wait", l)
 }
 
-// awaitGone returns when the server has noticed that the connection with this number has ended.
+// awaitGone returns when the server has noticed that the connection with this id has ended.
 func (s *stage) awaitGone(l string, watch *testkit.Client, id string) {
 	s.t.Helper()
 	require.Eventuallyf(s.t, func() bool { return watch.Do("CLIENT", "LIST", "ID", id).Str == "" }, time.Minute,

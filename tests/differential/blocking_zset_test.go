@@ -2,7 +2,7 @@
 
 package differential
 
-// zsetWaits are plays of clients that wait for members of sorted sets.
+// zsetWaits returns plays of clients that wait for members of sorted sets.
 func zsetWaits() []blockingCase {
 	return []blockingCase{
 		{"a member each, first come first served", `

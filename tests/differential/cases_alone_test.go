@@ -2,7 +2,7 @@
 
 package differential
 
-// aloneCases are what a server says that has no replicas, no cluster, no modules, and one user.
+// aloneCases returns the cases for a server without replicas, cluster and modules, and with one user.
 func aloneCases() family {
 	return family{"alone", []namedCase{
 		{"replication", `

@@ -2,8 +2,8 @@
 
 package differential
 
-// dumpCases: a payload is compared byte by byte where there is only one form for it (checkDump), and
-// those that stand here are Redis' own.
+// dumpCases returns the cases for payloads. A payload is compared byte by byte if it has only one possible
+// form (checkDump). The payloads here were made by Redis.
 func dumpCases() family {
 	return family{"dump", []namedCase{
 		{"scores of an old sorted set", `

@@ -13,12 +13,12 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// register is a library of one function with this body.
+// register returns a library with one function that has this body.
 func register(library, function, body string) string {
 	return "#!lua name=" + library + "\nredis.register_function('" + function + "', function(keys, args) " + body + " end)"
 }
 
-// functionCommands are commands about functions, in the order in which they are played.
+// functionCommands returns commands about functions, in the order in which they are played.
 func functionCommands() [][]string {
 	var list [][]string
 	add := func(words ...string) { list = append(list, words) }
@@ -92,7 +92,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// sortLibraries puts what FUNCTION LIST answers into an order: Redis has none.
+// sortLibraries sorts the reply of FUNCTION LIST, because in Redis it has no order.
 func sortLibraries(v *resp.Value) {
 	byName := func(list []resp.Value) {
 		sort.Slice(list, func(i, j int) bool { return list[i].Elems[1].Str < list[j].Elems[1].Str })
@@ -125,13 +125,13 @@ func TestFunctionPayloads(t *testing.T) {
 		ours, redis := p.do(words...)
 		sortLibraries(&ours)
 		sortLibraries(&redis)
-		if words[1] == "RESTORE" && strings.Contains(redis.Str, "already exists") { // whichever comes first
+		if words[1] == "RESTORE" && strings.Contains(redis.Str, "already exists") { // both name the library that they meet first, in no order
 			require.Contains(t, ours.Str, "already exists")
 			continue
 		}
 		require.Truef(t, ours.Equal(redis), "%s\n%s", line(words), differ(ours, redis))
 	}
-	value := p.redis.Do("DUMP", "k").Str // a payload, but of no function
+	value := p.redis.Do("DUMP", "k").Str // a valid payload, but not of functions
 	ours, redis := p.do("FUNCTION", "RESTORE", value)
 	require.Truef(t, ours.Equal(redis), "%s", differ(ours, redis))
 	ours, redis = p.do("RESTORE", "f", "0", theirs)

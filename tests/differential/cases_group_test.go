@@ -2,7 +2,7 @@
 
 package differential
 
-// groupCases are consumer groups of streams.
+// groupCases returns the cases for consumer groups of streams.
 func groupCases() family {
 	return family{"group", []namedCase{
 		{"xgroup create, setid, destroy", `
@@ -356,7 +356,7 @@ func groupCases() family {
 	}}
 }
 
-// groupPlays are several connections that wait as consumers.
+// groupPlays returns plays of several connections that wait as consumers.
 func groupPlays() []blockingCase {
 	return []blockingCase{
 		{"a consumer waits", `

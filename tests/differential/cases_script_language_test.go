@@ -2,7 +2,7 @@
 
 package differential
 
-// scriptLanguage are what scripts in the wild do with the language, and what Lua 5.1 does in corners.
+// scriptLanguage returns scripts that use the language as real scripts do, and corner cases of Lua 5.1.
 func scriptLanguage() []scriptCase {
 	var list []scriptCase
 	for _, body := range []string{
@@ -28,7 +28,7 @@ func scriptLanguage() []scriptCase {
 	return list
 }
 
-// scriptLibraries are the libraries that Redis brings.
+// scriptLibraries returns scripts that use the libraries of Redis.
 func scriptLibraries() []scriptCase {
 	var list []scriptCase
 	for _, body := range []string{

@@ -58,7 +58,7 @@ func TestScriptDifferences(t *testing.T) {
 	}
 }
 
-// script runs one script on both servers.
+// script runs a script on both servers.
 func (p *pair) script(version int, command string, c scriptCase) {
 	p.t.Helper()
 	args := append([]string{command, c.body, strconv.Itoa(len(c.keys))}, c.keys...)
@@ -69,7 +69,7 @@ func (p *pair) script(version int, command string, c scriptCase) {
 	}
 }
 
-// scriptConversions are what a script returns.
+// scriptConversions returns scripts that return each kind of value.
 func scriptConversions() []scriptCase {
 	var list []scriptCase
 	for _, v := range []string{
@@ -102,9 +102,9 @@ func scriptConversions() []scriptCase {
 	)
 }
 
-// scriptReplies are what commands return to a script.
+// scriptReplies returns scripts that show the replies of commands.
 func scriptReplies() []scriptCase {
-	// show writes a value of Lua in full, tables in the order of their keys.
+	// show writes a value of Lua in full, with tables sorted by key.
 	const show = `local function show(v)
 	if type(v) ~= 'table' then return type(v) .. ':' .. tostring(v) end
 	local keys = {}
@@ -136,14 +136,14 @@ end
 	} {
 		list = append(list, lua(show+"return show(redis.pcall("+call+"))"), lua(show+"redis.setresp(3) return show(redis.pcall("+call+"))"))
 		list = append(list, lua("return redis.call("+call+")"))
-		if !strings.Contains(call, "hgetall") && !strings.Contains(call, "xinfo") { // maps go through a table without order
+		if !strings.Contains(call, "hgetall") && !strings.Contains(call, "xinfo") { // maps become tables, which have no order
 			list = append(list, lua("redis.setresp(3) return redis.call("+call+")"))
 		}
 	}
 	return list
 }
 
-// scriptErrors are what goes wrong.
+// scriptErrors returns scripts with errors.
 func scriptErrors() []scriptCase {
 	var list []scriptCase
 	for _, body := range []string{
@@ -175,7 +175,7 @@ func scriptErrors() []scriptCase {
 	return list
 }
 
-// scriptAPI are the functions of the table redis.
+// scriptAPI returns scripts that use the functions of the table redis.
 func scriptAPI() []scriptCase {
 	var list []scriptCase
 	for _, body := range []string{
@@ -198,7 +198,7 @@ func scriptAPI() []scriptCase {
 	return list
 }
 
-// scriptFirstLines are scripts with a first line of their own.
+// scriptFirstLines returns scripts with a shebang line.
 func scriptFirstLines() []scriptCase {
 	var list []scriptCase
 	for _, body := range []string{

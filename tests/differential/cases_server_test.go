@@ -2,7 +2,8 @@
 
 package differential
 
-// serverCases are the commands on the connection and the server, as far as both have the same to say.
+// serverCases returns the cases for commands on the connection and the server with the same replies on both
+// servers.
 func serverCases() family {
 	return family{"server", []namedCase{
 		{"ping, echo", `

@@ -15,14 +15,14 @@ import (
 	"lockserver/internal/resp"
 )
 
-// lines are a case: commands as redis-cli takes them, a line each, played on empty servers in both versions
-// of the protocol. Empty lines and those that begin with # say nothing.
+// lines is a case: commands as redis-cli takes them, one on each line. It is played on empty servers in both
+// versions of the protocol. Empty lines and lines that begin with # are ignored.
 //
 //	!D3 SCAN "1\x00"      the replies differ on purpose: see D3 in docs/DIFFERENCES.md
 //	EXPIREAT k {s+100}    {s} is the time in seconds, {ms} in milliseconds, with an offset
 //	SET k {xyz*100}       a text that is repeated
 //	sleep 20              milliseconds
-//	hello 3               goes on in that version of the protocol
+//	hello 3               switches to that version of the protocol
 type lines string
 
 // family is a table of cases.
@@ -36,7 +36,7 @@ type namedCase struct {
 	lines lines
 }
 
-// TestCases plays all that was written by hand.
+// TestCases plays all cases that were written by hand.
 func TestCases(t *testing.T) {
 	p := startPair(t, "")
 	for _, f := range allCases() {
@@ -54,12 +54,12 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// allCases are the tables of all families.
+// allCases returns the tables of all families.
 func allCases() []family {
 	return []family{aloneCases(), stringCases(), keyCases(), hashCases(), bitCases(), hyperLogLogCases(), setCases(), zsetCases(), geoCases(), listCases(), streamCases(), groupCases(), dumpCases(), sortCases(), waitCases(), serverCases()}
 }
 
-// play plays a case and compares the data at its end.
+// play plays a case and compares the data at the end.
 func (p *pair) play(version int, text lines) {
 	p.t.Helper()
 	p.forgetChanges()
@@ -96,7 +96,7 @@ func (p *pair) play(version int, text lines) {
 	}
 }
 
-// isStep carries out what is no command.
+// isStep handles a line that is no command, and reports whether it is one.
 func (p *pair) isStep(args []string) bool {
 	p.t.Helper()
 	switch args[0] {
@@ -115,7 +115,7 @@ func (p *pair) isStep(args []string) bool {
 	return true
 }
 
-// rowName is the name under which a command's check stands.
+// rowName returns the name under which checks has the command.
 func rowName(args []string) string {
 	name := strings.ToLower(args[0])
 	if len(args) > 1 {

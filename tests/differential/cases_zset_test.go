@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// scoredMembers are the words of a ZADD of n members with scores that come in no order, and again.
+// scoredMembers returns the arguments of a ZADD of n members with scores in no order, some of them equal.
 func scoredMembers(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -16,7 +16,7 @@ func scoredMembers(n int) string {
 	return b.String()
 }
 
-// sameScored are the words of a ZADD of n members with one score.
+// sameScored returns the arguments of a ZADD of n members with equal scores.
 func sameScored(n int) string {
 	var b strings.Builder
 	for i := range n {

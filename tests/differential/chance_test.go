@@ -13,10 +13,11 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// check plays a command on both servers and says what is wrong with the two replies; "": nothing.
+// check plays a command on both servers and returns the difference between the replies, or "".
 type check func(p *pair, args []string) string
 
-// checks compare commands with random replies, or with the time in them. All others must reply alike.
+// checks holds the checks for commands with replies that depend on chance or time. All other replies must be
+// equal.
 var checks = map[string]check{
 	"spop":            checkSpop,
 	"srandmember":     checkMembers,
@@ -47,8 +48,8 @@ var checks = map[string]check{
 	"xinfo|stream":    checkGroups,
 
 	"role":            checkRole,
-	"object|refcount": checkSame, // in no transaction: D5
-	"auth":            checkSame, // in no transaction: D106
+	"object|refcount": checkSame, // outside of transactions: D5
+	"auth":            checkSame, // outside of transactions: D106
 	"function|dump":   checkLibraries,
 }
 
@@ -64,7 +65,7 @@ func short(v resp.Value) string {
 	return s
 }
 
-// checkSame is the rule: both reply the same.
+// checkSame requires the same reply from both servers.
 func checkSame(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if !testkit.SameReply(args, ours, redis) {
@@ -73,7 +74,7 @@ func checkSame(p *pair, args []string) string {
 	return ""
 }
 
-// checkAbout allows integers that both servers worked out from their clocks to be that far apart.
+// checkAbout allows a difference of tolerance between integers that the servers computed from their clocks.
 func checkAbout(p *pair, args []string, tolerance int64) string {
 	ours, redis := p.do(args...)
 	d := ours.Int - redis.Int
@@ -84,7 +85,7 @@ func checkAbout(p *pair, args []string, tolerance int64) string {
 	return differ(ours, redis)
 }
 
-// checkIdle allows Redis the coarse clock that it keeps for this.
+// checkIdle allows for the coarse clock that Redis uses for idle times.
 func checkIdle(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	d := ours.Int - redis.Int
@@ -97,13 +98,13 @@ func checkIdle(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// sharedReferences is the count of owners of a value that Redis shares among all.
+// sharedReferences is the number of references to a value that Redis shares.
 const sharedReferences = 1<<31 - 1
 
-// payloadTail is a version, in two bytes, and a checksum.
+// payloadTail is the length of the version and the checksum.
 const payloadTail = 2 + 8
 
-// checkLibraries knows D45: payloads have an older version here.
+// checkLibraries allows D45: payloads have an older version here.
 func checkLibraries(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	a, b := ours.Str, redis.Str
@@ -113,8 +114,8 @@ func checkLibraries(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// checkRole leaves out the offset: Redis counts the question that WAIT has for its replicas, even without
-// any.
+// checkRole leaves out the offset: Redis counts the question to replicas that WAIT sends, even without
+// replicas.
 func checkRole(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if ours.Equal(redis) || alike(ours, redis) && ours.Elems[0].Equal(redis.Elems[0]) {
@@ -123,7 +124,7 @@ func checkRole(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// checkSize gives Redis the time to remove keys that were given a deadline in the past.
+// checkSize gives Redis time to remove keys that got a deadline in the past.
 func checkSize(p *pair, args []string) string {
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		ours, redis := p.do(args...)
@@ -136,7 +137,7 @@ func checkSize(p *pair, args []string) string {
 	}
 }
 
-// alike reports whether two replies have the same types and lengths all through.
+// alike reports whether two replies have the same types and lengths at all levels.
 func alike(a, b resp.Value) bool {
 	if a.IsError() || a.IsNull() {
 		return a.Equal(b)
@@ -144,7 +145,7 @@ func alike(a, b resp.Value) bool {
 	return a.Kind == b.Kind && slices.EqualFunc(a.Elems, b.Elems, alike)
 }
 
-// checkMembers: SRANDMEMBER draws members, distinct ones unless the count is negative.
+// checkMembers checks SRANDMEMBER: it draws members, which are distinct unless the count is negative.
 func checkMembers(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if !alike(ours, redis) {
@@ -172,7 +173,7 @@ func (p *pair) areMembers(args []string, v resp.Value) string {
 	return ""
 }
 
-// texts are the strings of a reply that is one or has some.
+// texts returns the strings in a reply.
 func texts(v resp.Value) []string {
 	if v.Kind == resp.Bulk {
 		return []string{v.Str}
@@ -192,7 +193,7 @@ func distinct(list []string) string {
 	return ""
 }
 
-// checkFields: HRANDFIELD draws fields, with their values if asked to.
+// checkFields checks HRANDFIELD: it draws fields, with their values if requested.
 func checkFields(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if !alike(ours, redis) {
@@ -205,7 +206,7 @@ func checkFields(p *pair, args []string) string {
 	var fields []string
 	for i := 0; i < len(ours.Elems); i++ {
 		pair := ours.Elems[i:]
-		if e := ours.Elems[i]; e.Kind == resp.Array { // version 3 has lists of two
+		if e := ours.Elems[i]; e.Kind == resp.Array { // RESP3 has pairs
 			pair = e.Elems
 		} else if withValues {
 			i++
@@ -240,7 +241,7 @@ func checkRandomKey(p *pair, args []string) string {
 	return ""
 }
 
-// checkEmptied forgives a null where the other server still drew a key that was overdue.
+// checkEmptied allows a null if the other server still found a key that was overdue.
 func checkEmptied(p *pair, ours, redis resp.Value) string {
 	if ours.IsError() || redis.IsError() || p.redis.Do("EXISTS", redis.Str).Int+p.ours.Do("EXISTS", ours.Str).Int > 0 {
 		return differ(ours, redis)
@@ -248,8 +249,8 @@ func checkEmptied(p *pair, ours, redis resp.Value) string {
 	return ""
 }
 
-// checkSpop lets lockserver draw, takes the same members from Redis, and lets Redis draw as many from a
-// copy, which shows the form of its reply.
+// checkSpop lets lockserver draw, and removes the same members from Redis. It lets Redis draw the same number
+// from a copy, to compare the form of the reply.
 func checkSpop(p *pair, args []string) string {
 	const spare = "a copy of the set"
 	if len(args) < 2 || p.redis.Do("TYPE", args[1]).Str != "set" {
@@ -281,8 +282,8 @@ func checkSpop(p *pair, args []string) string {
 	return ""
 }
 
-// checkScan compares whole walks: each server's cursor means something to itself only. at is where the cursor
-// stands, and size how many elements of the reply belong together.
+// checkScan compares complete scans, because a cursor is only valid on its own server. at is the index of the
+// cursor in the call, and size the number of elements of the reply that belong together.
 func checkScan(p *pair, args []string, at, size int) string {
 	ours, redis := p.do(args...)
 	if ours.IsError() || redis.IsError() || len(ours.Elems) != 2 || len(redis.Elems) != 2 {
@@ -305,7 +306,7 @@ func checkScan(p *pair, args []string, at, size int) string {
 	return ""
 }
 
-// checkHScan knows that NOVALUES leaves the fields alone.
+// checkHScan is checkScan for HSCAN, with or without NOVALUES.
 func checkHScan(p *pair, args []string) string {
 	size := 2
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.EqualFold(arg, "NOVALUES") }) {
@@ -314,7 +315,7 @@ func checkHScan(p *pair, args []string) string {
 	return checkScan(p, args, 2, size)
 }
 
-// walk follows the cursors to the end and returns what was found, each once, sorted.
+// walk follows the cursors to the end and returns all results, sorted and without duplicates.
 func walk(s *side, args []string, at, size int, reply resp.Value) (found []string, wrong string) {
 	args = slices.Clone(args)
 	for steps := 0; ; steps++ {

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// changeCount is what rdb_changes_since_last_save was on both sides when it was last compared.
+// changeCount holds rdb_changes_since_last_save of both sides at the last comparison.
 type changeCount struct{ ours, redis int }
 
-// oneSided are the rows with checks that write on one side only.
+// oneSided holds the rows with checks that write on one side only.
 var oneSided = map[string]bool{"dump": true, "spop": true}
 
-// countChanges asks both sides for the figure.
+// countChanges asks both sides for the number.
 func (p *pair) countChanges() changeCount {
 	p.t.Helper()
 	of := func(s *side) int {
@@ -26,13 +26,13 @@ func (p *pair) countChanges() changeCount {
 	return changeCount{of(&p.ours), of(&p.redis)}
 }
 
-// forgetChanges makes that what has changed so far is not compared.
+// forgetChanges excludes the changes so far from the comparison.
 func (p *pair) forgetChanges() {
 	p.t.Helper()
 	p.counted = p.countChanges()
 }
 
-// compareChanges says what is wrong with the number of changes since the last time; "": nothing.
+// compareChanges returns the difference in the number of changes since the last comparison, or "".
 func (p *pair) compareChanges() string {
 	p.t.Helper()
 	was := p.counted

@@ -15,17 +15,17 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// situation is something that a client does which CLIENT LIST shows.
+// situation is a state of a client that CLIENT LIST shows.
 type situation struct {
 	name string
-	// say are its commands; raw goes behind them, and nothing of what that brings is read.
+	// say holds its commands. raw is sent after them, and replies to it are not read.
 	say []string
 	raw string
-	// rises is about how much figures, or sums of them, are above an idle client's.
+	// rises says by about how much the numbers, or sums of them, exceed those of an idle client.
 	rises map[string]int
 }
 
-// situations are those that CLIENT LIST is compared in.
+// situations returns the situations in which CLIENT LIST is compared.
 func situations() []situation {
 	half := "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n" + strings.Repeat("v", 150_000)
 	halfOfMany := "*4\r\n$4\r\nMGET\r\n$5000\r\n" + strings.Repeat("k", 5000) + "\r\n$9000\r\n" + strings.Repeat("l", 5000)
@@ -56,26 +56,26 @@ func situations() []situation {
 	}
 }
 
-// eachServersOwn are the fields of CLIENT LIST with values that are not compared, but bounded for each
-// situation.
+// eachServersOwn lists the fields of CLIENT LIST with values that may differ. Each situation bounds some of
+// them.
 var eachServersOwn = []string{"id", "addr", "laddr", "fd", "age", "idle", "qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl",
 	"oll", "omem", "tot-mem"}
 
-// clientFields are the fields of a client's line: their names in order, and their values.
+// clientFields returns the names of the fields in a client's line in order, and their values.
 func clientFields(line string) (names []string, values map[string]string) {
 	values = map[string]string{}
 	for _, field := range strings.Split(strings.TrimSpace(line), " ") {
 		name, value, _ := strings.Cut(field, "=")
 		names, values[name] = append(names, name), value
 	}
-	values["flags"] = strings.Replace(values["flags"], "U", "", 1) // only one of the two has a unix socket
+	values["flags"] = strings.Replace(values["flags"], "U", "", 1) // only one of the two is connected by a unix socket
 	if values["flags"] == "" {
 		values["flags"] = "N"
 	}
 	return names, values
 }
 
-// seen is what a side shows of a client.
+// seen holds what a side shows about a client.
 type seen struct {
 	names  []string
 	values map[string]string
@@ -90,7 +90,7 @@ func (s *side) look(id int64) seen {
 	return now
 }
 
-// figure is a sum of fields, or what INFO says of all clients.
+// figure returns a sum of fields, or the number in INFO for all clients.
 func (v seen) figure(t *testing.T, sum string) (n int) {
 	t.Helper()
 	texts := []string{v.info["mem_clients_normal"]}
@@ -108,7 +108,7 @@ func (v seen) figure(t *testing.T, sum string) (n int) {
 	return n
 }
 
-// wrong tells which figures have not risen by about what they should, compared with before.
+// wrong lists the numbers that have not risen by about the expected amount.
 func (v seen) wrong(t *testing.T, before seen, rises map[string]int) (texts []string) {
 	for sum, want := range rises {
 		if got := v.figure(t, sum) - before.figure(t, sum); 3*got < 2*want || 2*got > 3*want {
@@ -118,7 +118,7 @@ func (v seen) wrong(t *testing.T, before seen, rises map[string]int) (texts []st
 	return texts
 }
 
-// unlike tells what is not as in Redis.
+// unlike lists the differences from Redis.
 func (v seen) unlike(redis seen) (texts []string) {
 	if !slices.Equal(v.names, redis.names) {
 		return []string{"the names of fields, or their order"}
@@ -131,8 +131,8 @@ func (v seen) unlike(redis seen) (texts []string) {
 	return texts
 }
 
-// TestOwnQueryBuffer compares what a client sees of its own input: its command, with those that came together
-// with it.
+// TestOwnQueryBuffer compares how CLIENT LIST shows a client's own input: the command itself, and those that
+// arrived with it.
 func TestOwnQueryBuffer(t *testing.T) {
 	p := startPair(t, "")
 	for _, raw := range []string{
@@ -150,8 +150,8 @@ func TestOwnQueryBuffer(t *testing.T) {
 	}
 }
 
-// TestClientList compares the lines of clients in all kinds of situations. It looks at the fields and their
-// order, what they say, and about how much the memory of a client, and that of all in INFO, has risen.
+// TestClientList compares the lines of clients in many situations. It compares the fields with their order
+// and values, and about how much the memory of a client, and that of all clients in INFO, has risen.
 func TestClientList(t *testing.T) {
 	p := startPair(t, "")
 	for _, sit := range situations() {
@@ -168,7 +168,7 @@ func TestClientList(t *testing.T) {
 				_, err := c.Conn().Write([]byte(sit.raw))
 				require.NoError(t, err)
 			}
-			for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // what is not read takes a moment
+			for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the output grows for a moment
 				ours, redis := p.ours.look(ids[0]), p.redis.look(ids[1])
 				wrong := slices.Concat(ours.wrong(t, before[0], sit.rises), redis.wrong(t, before[1], sit.rises), ours.unlike(redis))
 				if len(wrong) == 0 {
@@ -180,8 +180,8 @@ func TestClientList(t *testing.T) {
 	}
 }
 
-// TestUsedMemory compares by how much used_memory rises with data: by no more than twice as much as in Redis,
-// and no less than half.
+// TestUsedMemory compares how used_memory grows with data: by at least half and at most twice as much as in
+// Redis.
 func TestUsedMemory(t *testing.T) {
 	p := startPair(t, "")
 	word := strings.Repeat("v", 100)

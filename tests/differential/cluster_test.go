@@ -14,7 +14,7 @@ import (
 	"lockserver/server"
 )
 
-// aloneQuestions are asked of a cluster that is one server with all slots; %s is its id.
+// aloneQuestions lists the commands for a cluster of one server with all slots; %s is its id.
 var aloneQuestions = []string{
 	"CLUSTER SLOTS", "CLUSTER SHARDS", "CLUSTER NODES", "CLUSTER INFO", "CLUSTER MYID", "CLUSTER REPLICAS %s", "CLUSTER REPLICAS abc", "CLUSTER LINKS",
 	"CLUSTER COUNT-FAILURE-REPORTS %s", "CLUSTER KEYSLOT foo", "CLUSTER KEYSLOT {x}foo", "CLUSTER KEYSLOT a{}b", "CLUSTER COUNTKEYSINSLOT 12182",
@@ -32,7 +32,7 @@ var aloneQuestions = []string{
 	"SUNSUBSCRIBE a b", "SSUBSCRIBE a b", "RESTORE-ASKING k 0 x", "WAIT 0 0", "FLUSHALL", "DBSIZE", "TYPE foo", "RESET", "HELLO",
 }
 
-// aloneScripts are scripts with a first line that says how they are run.
+// aloneScripts lists scripts with a shebang line with flags.
 var aloneScripts = [][]string{
 	{"EVAL", "#!lua\nredis.call('get','a') return redis.call('get','b')", "0"},
 	{"EVAL", "#!lua\nreturn redis.call('get','b')", "1", "a"},
@@ -49,8 +49,8 @@ var aloneScripts = [][]string{
 	{"FCALL", "cross", "0"}, {"FCALL", "one", "0"}, {"FCALL", "one", "1", "b"}, {"FCALL", "never", "0"}, {"FUNCTION", "FLUSH"},
 }
 
-// A server with cluster-enabled, D175, says what a Redis says that has it, and all slots, in both versions of
-// the protocol.
+// TestClusterOfOneServer: a server with cluster-enabled (D175) replies like a Redis that has it and all
+// slots, in both versions of the protocol.
 func TestClusterOfOneServer(t *testing.T) {
 	port := strconv.Itoa(testkit.ClusterPort(t))
 	redis := testkit.StartRedis(t, "--cluster-enabled", "yes", "--port", port, "--bind", "127.0.0.1")
@@ -85,8 +85,8 @@ func TestClusterOfOneServer(t *testing.T) {
 	}
 }
 
-// aloneStable is a reply without ids, ports and addresses. A Redis that has met no other does not know its
-// address.
+// aloneStable returns a reply without ids, ports and addresses. A Redis that never met another node does not
+// know its address.
 func aloneStable(v resp.Value, id, port string) string {
 	text := strings.ReplaceAll(stable(v), id, "ID")
 	number, _ := strconv.Atoi(port)

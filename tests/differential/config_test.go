@@ -12,7 +12,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// ownConfig are the directives that are not compared here, and why.
+// ownConfig holds the directives that are not compared here, with the reason.
 var ownConfig = map[string]string{
 	"bind": "D11", "dir": "the two have their own", "port": "the same", "unixsocket": "the same", "unixsocketperm": "the same",
 	"dbfilename": "the same", "save": "the same", "enable-debug-command": "the same", "enable-protected-configs": "the same",
@@ -28,13 +28,13 @@ var ownConfig = map[string]string{
 var hiddenConfig = []string{"aof-disable-auto-gc", "use-exit-on-panic", "rdb-key-save-delay", "key-load-delay", "cluster-ping-interval",
 	"loading-process-events-interval-bytes"}
 
-// configValues are given to every directive: good for some, bad for most.
+// configValues are set for every directive: valid for some, invalid for most.
 var configValues = []string{"", "abc", "-1", "0", "1", "2", "100", "101", "1001", "65535", "65536", "2147483647", "2147483648", "-2147483648", "-2147483649",
 	"9223372036854775807", "9223372036854775808", "yes", "no", "YES", "No ", "1kb", "1MB", "1k", "-1mb", "5%", "1.5", "01", "+1", " 1", "a b", "1 2", "1 2 3",
 	"10 20 30", "-2001 0 1", "50 99", "50 101", "x 5", "swapdb", "clients", "{title}", "{port}", "{nosuch}", "{title", "a.b", "a_b", "a!b", "absolute", "1gb",
 	"1 2 3 4", "everysec", "Debug", "allkeys-lru", "save force", "pubsub 1 2 3", "TLSv1.2"}
 
-// pairsOf is a reply of CONFIG GET, sorted.
+// pairsOf returns a reply of CONFIG GET, sorted.
 func pairsOf(v resp.Value) []string {
 	var pairs []string
 	for i := 0; i+1 < len(v.Elems); i += 2 {
@@ -44,8 +44,8 @@ func pairsOf(v resp.Value) []string {
 	return pairs
 }
 
-// TestEveryDirective asks for each directive that Redis has, sets it to its default and to all kinds of
-// values, and compares what is said and what it is afterwards.
+// TestEveryDirective reads each directive of Redis and sets it to its default and to many values. It compares
+// the replies and the value afterwards.
 func TestEveryDirective(t *testing.T) {
 	p := startPair(t, "")
 	defaults := pairsOf(p.redis.Do("CONFIG", "GET", "*"))
@@ -60,7 +60,7 @@ func TestEveryDirective(t *testing.T) {
 		if ownConfig[name] != "" || strings.HasPrefix(name, "tls-") {
 			continue
 		}
-		started := name == "hz" // the tests start Redis with another one
+		started := name == "hz" // the tests start Redis with another value
 		if !started && !slices.Contains(hiddenConfig, name) && !slices.Contains(ours, pair) {
 			t.Errorf("%s is not shown so", pair)
 		}
@@ -75,7 +75,7 @@ func TestEveryDirective(t *testing.T) {
 	}
 }
 
-// TestSeveralDirectives sets several at once, which is all or nothing.
+// TestSeveralDirectives sets several directives at once, all or none.
 func TestSeveralDirectives(t *testing.T) {
 	p := startPair(t, "")
 	for _, l := range []string{
@@ -88,7 +88,7 @@ func TestSeveralDirectives(t *testing.T) {
 	} {
 		args := words(t, l)
 		ours, redis := p.do(args...)
-		if strings.Contains(l, "por?") { // their ports are different
+		if strings.Contains(l, "por?") { // each server has its own port
 			ours, redis = ours.Elems[0], redis.Elems[0]
 		}
 		same := ours.Equal(redis)
@@ -101,8 +101,8 @@ func TestSeveralDirectives(t *testing.T) {
 	}
 }
 
-// TestSecretDirectivesInTheSlowLog sets each directive that both have to a word, which most refuse, and
-// compares what SLOWLOG shows of the call.
+// TestSecretDirectivesInTheSlowLog sets each common directive to a word, which most refuse, and compares how
+// SLOWLOG shows the call.
 func TestSecretDirectivesInTheSlowLog(t *testing.T) {
 	p := startPair(t, "")
 	p.do("CONFIG", "SET", "slowlog-log-slower-than", "0")
@@ -118,7 +118,7 @@ func TestSecretDirectivesInTheSlowLog(t *testing.T) {
 		if strings.Contains(redis.String(), "(redacted)") {
 			hidden++
 		}
-		if name == "requirepass" { // or the next connection is refused
+		if name == "requirepass" { // otherwise the next connection is refused
 			p.do("CONFIG", "SET", "requirepass", "")
 		}
 	}

@@ -11,36 +11,35 @@ import (
 	"lockserver/internal/resp"
 )
 
-// What the two servers cannot say alike is masked in what a connection received, by rule:
+// Some output cannot be the same on both servers. These rules mask it in the data that a connection received:
 //
-//   - in lines of MONITOR the moment; those of the test's own connection are left out,
-//   - in lines of CLIENT LIST and CLIENT INFO the figures of a moment and of memory (unlikeFields), and
+//   - in lines of MONITOR the time; lines of the test's own connection are left out,
+//   - in lines of CLIENT LIST and CLIENT INFO the fields that depend on time and memory (unlikeFields), and
 //     the order,
-//   - of INFO all but the figures that tell what connections do (talkFigures),
-//   - the socket's path,
-//   - the null of an invalidation, which is of one protocol or the other (D59),
-//   - the order in which UNSUBSCRIBE without names goes through them, and PUBLISH through patterns, which is
-//     chance in Redis,
-//   - the flag u, which Redis shows until its round is over, of who no longer waits,
-//   - what MONITOR shows where CLIENT PAUSE was said (D132),
-//   - where among the replies of a transaction MONITOR shows its commands to who has begun it (D142).
+//   - in INFO all fields except those about connections (talkFigures),
+//   - the path of the socket,
+//   - the null of an invalidation, which depends on the protocol (D59),
+//   - the order of names in UNSUBSCRIBE without names, and of patterns in PUBLISH, which is random in Redis,
+//   - the flag u, which Redis shows until the end of its round for a client that no longer waits,
+//   - the output of MONITOR after a CLIENT PAUSE (D132),
+//   - the place of MONITOR's lines among the replies of a transaction, for the client that began it (D142).
 
-// unlikeFields are those of CLIENT LIST that are each server's own.
+// unlikeFields lists the fields of CLIENT LIST that may differ.
 var unlikeFields = []string{"fd", "age", "idle", "qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl", "oll", "omem",
 	"tot-mem", "events"}
 
-// talkFigures are those of INFO that are compared: what connections do, and what there is. The table of
-// keys that are tracked is not (D56).
+// talkFigures lists the fields of INFO that are compared: about the actions of connections, and the data. The
+// table of tracked keys is not compared (D56).
 var talkFigures = []string{"connected_clients", "blocked_clients", "tracking_clients", "pubsub_clients", "watching_clients",
 	"total_watched_keys", "total_blocking_keys", "total_blocking_keys_on_nokey", "expired_keys", "evicted_keys", "evicted_clients",
 	"pubsub_channels", "pubsub_patterns", "pubsubshard_channels", "tracking_total_prefixes", "unexpected_error_replies", "db0", "db1", "db2"}
 
-// ownLine is what MONITOR shows of the test's own commands.
+// ownLine matches MONITOR's lines about the test's own commands.
 var ownLine = regexp.MustCompile(`"ECHO" "fence"$|"CLIENT" "(ID|LIST|INFO)"( "ID" "\d+")?$|"SETNAME" "fence"$`)
 
 var momentOfMonitor = regexp.MustCompile(`^\d+\.\d{6} \[`)
 
-// maskAll is what a connection received in a form in which both servers' are the same.
+// maskAll masks the data that a connection received, so that both servers' data must be equal.
 func maskAll(values []resp.Value, socket string) []resp.Value {
 	list := make([]resp.Value, 0, len(values))
 	for _, v := range values {
@@ -101,7 +100,7 @@ func maskClients(text string) string {
 			lines[i] = before + " flags=" + cmp.Or(strings.ReplaceAll(flags, "u", ""), "N") + " " + after
 		}
 	}
-	slices.Sort(lines) // Redis goes round among its clients
+	slices.Sort(lines) // Redis rotates the order of its clients
 	return strings.Join(lines, "\n")
 }
 
@@ -117,7 +116,7 @@ func maskInfo(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// sortPatterns sorts the messages that follow each other because several patterns match one channel.
+// sortPatterns sorts consecutive messages of several patterns that match the same channel.
 func sortPatterns(list []resp.Value) {
 	same := func(a, b resp.Value) bool {
 		return len(a.Elems) == 4 && len(b.Elems) == 4 && a.Elems[0].Str == "pmessage" && b.Elems[0].Str == "pmessage" &&
@@ -133,20 +132,20 @@ func sortPatterns(list []resp.Value) {
 	}
 }
 
-// isMonitored reports whether a value is what MONITOR showed.
+// isMonitored reports whether a value is a line of MONITOR.
 func isMonitored(v resp.Value) bool { return v.Kind == resp.Simple && strings.HasPrefix(v.Str, "T [") }
 
-// withoutMonitored leaves out what MONITOR showed.
+// withoutMonitored leaves out lines of MONITOR.
 func withoutMonitored(values []resp.Value) []resp.Value {
 	return slices.DeleteFunc(values, isMonitored)
 }
 
-// showsWithin reports whether a reply has come apart because MONITOR showed something in the middle of it.
+// showsWithin reports whether a reply was interrupted by a line of MONITOR.
 func showsWithin(v resp.Value) bool {
 	return slices.ContainsFunc(v.Elems, func(e resp.Value) bool { return isMonitored(e) || showsWithin(e) })
 }
 
-// inPieces is what replies consist of, without what it belongs to, and then what MONITOR showed.
+// inPieces splits replies into their elements, and puts lines of MONITOR at the end.
 func inPieces(values []resp.Value) []resp.Value {
 	var pieces, shown []resp.Value
 	var take func(values []resp.Value)
@@ -166,7 +165,7 @@ func inPieces(values []resp.Value) []resp.Value {
 	return append(pieces, shown...)
 }
 
-// namesLeft collects the names in what tells of subscriptions that ended.
+// namesLeft collects the names in messages about ended subscriptions.
 func namesLeft(v *resp.Value, names []*string) []*string {
 	if len(v.Elems) == 3 && slices.Contains([]string{"unsubscribe", "punsubscribe", "sunsubscribe"}, v.Elems[0].Str) {
 		return append(names, &v.Elems[1].Str)
@@ -177,9 +176,9 @@ func namesLeft(v *resp.Value, names []*string) []*string {
 	return names
 }
 
-// joinInvalidations makes one of messages about keys that follow each other, and puts it behind what else
-// there is. Redis runs what a pause has held in one round, and makes one message to BCAST of it at its end.
-// Here each client's commands make one, which may come before another client's replies (D132).
+// joinInvalidations joins consecutive messages about keys, and puts them after all other values. Redis runs
+// the commands that a pause delayed in one round, and sends one message to BCAST at its end. Here each
+// client's commands send a message, which may come before another client's replies (D132).
 func joinInvalidations(values []resp.Value) (list []resp.Value) {
 	others := slices.DeleteFunc(slices.Clone(values), tellsOfKeys)
 	messages := slices.DeleteFunc(slices.Clone(values), func(v resp.Value) bool { return !tellsOfKeys(v) })

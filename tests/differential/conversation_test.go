@@ -26,14 +26,14 @@ import (
 )
 
 const (
-	// talkers is how many connections take part in a conversation, talkLength how many steps it has.
+	// talkers is the number of connections in a conversation, talkLength the number of its steps.
 	talkers, talkLength = 5, 80
-	// commandsAStep is how many commands of the flag of that name one step of a conversation is worth.
+	// commandsAStep is how many units of the flag -commands one step of a conversation counts.
 	commandsAStep = 8
 )
 
-// TestConversations plays random steps of several connections, which subscribe, track, monitor, wait and
-// are in transactions, and compares everything that each of them receives, after each step.
+// TestConversations plays random steps of several connections, which subscribe, track, monitor, wait and have
+// transactions. After each step it compares everything that each of them receives.
 func TestConversations(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -60,7 +60,7 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// converse plays steps, and reports what goes wrong; "": nothing.
+// converse plays steps, and returns a report of the first fault, or "".
 func (c *conversations) converse(steps []talkStep) (report string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -79,20 +79,20 @@ func (c *conversations) converse(steps []talkStep) (report string) {
 	return c.report(steps[:at+1], wrong)
 }
 
-// conversations are the two servers, with what plays on them.
+// conversations holds the two servers and their connections.
 type conversations struct {
 	t           *testing.T
 	ours, redis talkSide
-	died        error // Redis has
-	paused      bool  // CLIENT PAUSE was said
-	// after, if set, is called behind each step.
+	died        error // the error if Redis has died
+	paused      bool  // CLIENT PAUSE was sent
+	// after, if set, is called after each step.
 	after func(step talkStep)
 }
 
-// talkSide is one server with its connections.
+// talkSide is a server with its connections.
 type talkSide struct {
 	socket  string
-	control *testkit.Client // the fence: its reply comes behind all messages to the others
+	control *testkit.Client // the fence: its reply comes after all messages to the others
 	talkers [talkers]*talker
 }
 
@@ -122,8 +122,8 @@ func (c *conversations) sides() []*talkSide { return []*talkSide{&c.ours, &c.red
 
 func (s *talkSide) dial() (net.Conn, error) { return net.Dial("unix", s.socket) }
 
-// fence returns when all output of the steps so far has been sent. The servers send their output in each
-// round of their event loops, and the second command comes in a later round than the first.
+// fence returns when all output of the steps so far has been sent. The servers send output in each round of
+// their event loops, and the second command runs in a later round than the first.
 func (s *talkSide) fence() {
 	for range 2 {
 		if _, err := s.control.Call("ECHO", "fence"); err != nil {
@@ -132,13 +132,13 @@ func (s *talkSide) fence() {
 	}
 }
 
-// died is the end of a server: Redis has its faults, too.
+// died is the panic value after the end of a server: Redis has faults, too.
 type died struct {
 	socket string
 	cause  error
 }
 
-// await returns when something has happened that the server may need a moment for.
+// await waits until something has happened for which the server may need a moment.
 func (s *talkSide) await(happened func() bool) {
 	for until := time.Now().Add(time.Minute); !happened(); s.fence() {
 		if time.Now().After(until) {
@@ -147,7 +147,7 @@ func (s *talkSide) await(happened func() bool) {
 	}
 }
 
-// begin makes both servers as if nothing had happened, and opens connections with the same numbers.
+// begin resets both servers, and opens connections with the same ids.
 func (c *conversations) begin() {
 	c.t.Helper()
 	for _, s := range c.sides() {
@@ -170,7 +170,7 @@ func (c *conversations) begin() {
 	}
 }
 
-// level makes the numbers of the next connections the same.
+// level makes the ids of the next connections equal.
 func (c *conversations) level() {
 	c.t.Helper()
 	next := func(s *talkSide) int64 {
@@ -185,7 +185,7 @@ func (c *conversations) level() {
 	}
 }
 
-// open connects one who takes part to both servers.
+// open opens a connection of a talker to both servers.
 func (c *conversations) open(who int) {
 	c.t.Helper()
 	for _, s := range c.sides() {
@@ -203,7 +203,7 @@ func (c *conversations) open(who int) {
 	require.Equal(c.t, c.redis.talkers[who].id, c.ours.talkers[who].id, "the numbers of the connections")
 }
 
-// play plays steps from the beginning, and returns the first that goes wrong, with what does; "": none.
+// play plays steps, and returns the index of the first wrong step with the difference, or "".
 func (c *conversations) play(steps []talkStep) (at int, wrong string) {
 	c.t.Helper()
 	c.begin()
@@ -221,7 +221,7 @@ func (c *conversations) step(step talkStep) (wrong string) {
 	if c.ours.talkers[step.who].closed || len(step.commands) == 0 {
 		c.reopen(step.who)
 	}
-	if c.redis.waits(step.who) { // what is said meanwhile depends on when it is heard
+	if c.redis.waits(step.who) { // the output in between depends on the time
 		return ""
 	}
 	if slices.Contains(step.commands, "CLIENT KILL ID {"+letter(step.who)+"} SKIPME no") { // D117, if it is muted
@@ -243,7 +243,7 @@ func (c *conversations) step(step talkStep) (wrong string) {
 	if c.after != nil {
 		c.after(step)
 	}
-	// Redis lets a FLUSHALL wait for a thread, and closes connections a round later.
+	// Redis makes a FLUSHALL wait for a thread, and closes connections a round later.
 	for try := range 60 {
 		if wrong = c.compare(); wrong == "" {
 			return ""
@@ -253,13 +253,13 @@ func (c *conversations) step(step talkStep) (wrong string) {
 	return wrong
 }
 
-// waits reports whether a connection's command waits.
+// waits reports whether a talker's command waits.
 func (s *talkSide) waits(who int) bool {
 	list := s.control.Do("CLIENT", "LIST", "ID", strconv.FormatInt(s.talkers[who].id, 10))
 	return strings.Contains(flagsOf(list), "b")
 }
 
-// reopen closes a connection and opens another one in its place, when both servers have noticed.
+// reopen closes a connection, and opens a new one after both servers have noticed.
 func (c *conversations) reopen(who int) {
 	c.t.Helper()
 	for _, s := range c.sides() {
@@ -270,8 +270,7 @@ func (c *conversations) reopen(who int) {
 	c.open(who)
 }
 
-// compare takes what every connection has received since the last time that both servers' were the same,
-// and says how they differ.
+// compare reads what every connection has received since the last equal state, and returns the difference.
 func (c *conversations) compare() (wrong string) {
 	for _, s := range c.sides() {
 		s.fence()
@@ -304,7 +303,7 @@ func (c *conversations) compare() (wrong string) {
 	return wrong
 }
 
-// report shows a failure with the steps that it takes.
+// report describes a failure with the steps that it needs.
 func (c *conversations) report(steps []talkStep, wrong string) string {
 	c.t.Helper()
 	r := shrink.Search(steps, func(part []talkStep) bool {
@@ -323,12 +322,12 @@ func (c *conversations) report(steps []talkStep, wrong string) string {
 	return b.String() + wrong
 }
 
-// talker is one connection without expected replies: all that comes is taken.
+// talker is a connection that reads all data, without expected replies.
 type talker struct {
 	conn   *net.UnixConn
 	raw    syscall.RawConn
 	id     int64
-	in     []byte // read, but no whole value yet
+	in     []byte // the beginning of an incomplete value
 	got    []resp.Value
 	closed bool // by the server
 }
@@ -352,10 +351,10 @@ func (tk *talker) send(words ...string) {
 	tk.write(resp.AppendCommand(nil, args...))
 }
 
-// write sends bytes; a connection that was closed meanwhile takes none.
+// write sends bytes. The connection may already be closed.
 func (tk *talker) write(b []byte) { _, _ = tk.conn.Write(b) }
 
-// drain reads what has come, without waiting.
+// drain reads the data that has arrived, without waiting.
 func (tk *talker) drain() {
 	buf := make([]byte, 64<<10)
 	for !tk.closed {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// talkStep is what one connection sends at once: a command, a few of them, or none, and then it is closed
-// and opened again.
+// talkStep is what a connection sends at once: one or more commands. Without commands it is closed and opened
+// again.
 type talkStep struct {
 	who      int
-	commands []string // as redis-cli takes them; {B} is the number of B's connection
+	commands []string // as redis-cli takes them; {B} is the id of B's connection
 }
 
-// String is the step as a report shows it.
+// String returns the step as a report shows it.
 func (s talkStep) String() string {
 	if len(s.commands) == 0 {
 		return letter(s.who) + "-"
@@ -23,18 +23,18 @@ func (s talkStep) String() string {
 	return letter(s.who) + " " + strings.Join(s.commands, " | ")
 }
 
-// letter is the name of a connection.
+// letter returns the name of a connection.
 func letter(who int) string { return string(rune('A' + who)) }
 
-// weighted is a command with how often it comes.
+// weighted is a command with its frequency.
 type weighted struct {
 	weight   int
 	template string
 }
 
-// spoken are the commands of conversations. What is in angle brackets is made by talkWord. What they leave
-// out: SWAPDB (D57), QUIT, which a muted connection survives in Redis (D117), AUTH in a pipeline (D106),
-// prefixes of one call that overlap (D58), and what depends on chance or on the time.
+// spoken lists the commands of conversations. talkWord replaces the words in angle brackets. These are left
+// out: SWAPDB (D57), QUIT, which a muted connection survives in Redis (D117), and AUTH in a pipeline (D106).
+// So are overlapping prefixes in one call (D58), and commands that depend on chance or time.
 var spoken = append(append(append(append([]weighted{}, spokenOfConnections...), spokenOfTracking...), spokenOfChannels...), spokenOfData...)
 
 var spokenOfConnections = []weighted{
@@ -99,7 +99,8 @@ func newTalk(seed, number uint64, talkers int) *talk {
 	return g
 }
 
-// steps makes so many steps. A connection goes on for a while, so that its transactions get somewhere.
+// steps returns n steps. A connection often has several steps in a row, so that its transactions make
+// progress.
 func (g *talk) steps(n int) []talkStep {
 	list := make([]talkStep, 0, n)
 	who := 0
@@ -121,15 +122,15 @@ func (g *talk) steps(n int) []talkStep {
 	return list
 }
 
-// looksAround reports whether a command tells what others do. It is not sent behind another command: a client
-// that the other one serves is shown as waiting until Redis' round is over.
+// looksAround reports whether a command shows the state of other connections. It is not sent after another
+// command: until its round is over, Redis shows a client that was served by that command as waiting.
 func looksAround(command string) bool {
 	return strings.HasPrefix(command, "INFO") || strings.HasPrefix(command, "CLIENT LIST")
 }
 
-// mayWait reports whether a command may wait, as an emptied database does for a thread of Redis. Nothing is
-// said behind it: Redis runs that in the same round as what ends the wait, or in another, which is seen by
-// what becomes one message to BCAST.
+// mayWait reports whether a command may wait. FLUSHALL does so for a thread of Redis. No command is sent
+// after it. Redis may run that command in the same round as the end of the wait, or in another. This would
+// show in the messages to BCAST.
 func mayWait(command string) bool {
 	return command == "FLUSHALL" || command == "FLUSHDB" || strings.HasPrefix(command, "BL") || strings.HasPrefix(command, "BR") || strings.HasPrefix(command, "BZ") ||
 		strings.Contains(command, " BLOCK ")
@@ -145,7 +146,7 @@ func (g *talk) command() string {
 	panic("the weights have another sum")
 }
 
-// fill puts words in for what is in angle brackets.
+// fill replaces the words in angle brackets.
 func (g *talk) fill(template string) string {
 	for {
 		before, rest, found := strings.Cut(template, "<")
@@ -157,7 +158,7 @@ func (g *talk) fill(template string) string {
 	}
 }
 
-// word is one word of a kind.
+// word returns a random word of a kind.
 func (g *talk) word(kind string) string {
 	pick := func(words ...string) string { return words[g.rand.IntN(len(words))] }
 	switch kind {

@@ -14,7 +14,7 @@ import (
 	"lockserver/server"
 )
 
-// reloads are commands that must each have the same reply, with any changes of the data on the way.
+// reloads lists commands that must have the same replies, with changes of the data in between.
 const reloads = `
 	SET a 1
 	SET b 2 EX 1000
@@ -98,8 +98,8 @@ const reloads = `
 	CONFIG SET key-load-delay x
 `
 
-// TestDebug: DEBUG of both servers says the same, and leaves the same data; without a log, and with one,
-// which is then read again.
+// TestDebug: DEBUG has the same replies and effects on both servers. It is tested without a log, and with a
+// log, which is read again.
 func TestDebug(t *testing.T) {
 	for _, appendonly := range []string{"no", "yes"} {
 		t.Run("appendonly "+appendonly, func(t *testing.T) {
@@ -111,15 +111,15 @@ func TestDebug(t *testing.T) {
 			redis := testkit.StartRedis(t, "--enable-debug-command", "yes", "--appendonly", appendonly).Client(t)
 			lines := reloads
 			if appendonly == "no" {
-				lines += "DEBUG LOADAOF\nDBSIZE\n" // there is none: nothing is left
+				lines += "DEBUG LOADAOF\nDBSIZE\n" // there is no log, so no data is left
 			} else {
 				lines += "DEBUG LOADAOF\n"
 			}
 			for _, line := range strings.Split(lines, "\n") {
 				words, ok := resp.SplitWords(nil, []byte(strings.TrimSpace(line)))
 				require.True(t, ok, line)
-				// D21: Redis' log knows nothing of NOSAVE, and has a payload that it does not take when it
-				// reads that again.
+				// D21: NOSAVE is not in Redis' log, and the log has a payload that Redis does not accept when
+				// it reads it again.
 				if len(words) == 0 || appendonly == "yes" && (strings.Contains(line, "NOSAVE") || strings.Contains(line, "RESTORE")) {
 					continue
 				}

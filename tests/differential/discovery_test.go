@@ -29,8 +29,8 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// member is a server of ours that takes the place of a real one in a group: it has its id, and says that it
-// is at its port.
+// member returns one of our servers that takes the place of a real one in a group: it has its id, and claims
+// to be at its port.
 func member(t *testing.T, o topology.Options, view topology.View, self int) *server.Server {
 	t.Helper()
 	id := view.Members[self].ID
@@ -44,7 +44,7 @@ func member(t *testing.T, o topology.Options, view topology.View, self int) *ser
 	return srv
 }
 
-// clusterQuestions are asked of the leader and of a follower of a cluster; %s is the leader's id.
+// clusterQuestions lists the commands for the leader and a follower of a cluster; %s is the leader's id.
 var clusterQuestions = []string{
 	"CLUSTER SLOTS", "CLUSTER SHARDS", "CLUSTER NODES", "CLUSTER INFO", "CLUSTER MYID", "CLUSTER REPLICAS %s", "CLUSTER SLAVES %s",
 	"CLUSTER REPLICAS abc", "CLUSTER REPLICAS %f", "CLUSTER COUNT-FAILURE-REPORTS %s", "CLUSTER COUNT-FAILURE-REPORTS abc",
@@ -56,8 +56,8 @@ var clusterQuestions = []string{
 	"EVAL return(redis.pcall('get','foo')) 0", "WATCH foo", "UNWATCH", "FLUSHALL", "INFO cluster", "ROLE", "TYPE foo", "RESET", "HELLO",
 }
 
-// A member of a group says what a node of a real cluster says that has its place, in both versions of the
-// protocol.
+// TestClusterDiscovery: a member of a group replies like a node of a real cluster in its place, in both
+// versions of the protocol.
 func TestClusterDiscovery(t *testing.T) {
 	var nodes [2]*testkit.Redis
 	var asks [2]*testkit.Client
@@ -110,7 +110,7 @@ func TestClusterDiscovery(t *testing.T) {
 	}
 }
 
-// volatile is what two servers cannot have in common: times, offsets, and which client it is.
+// volatile matches data that two servers cannot have in common: times, offsets, and the id of the client.
 var volatile = []struct{ find, put string }{
 	{`(connected|fail|slave [0-9a-f]{40}|master -) \d+ \d+ (\d+) `, "$1 0 T $2 "},
 	{`cluster_stats_messages_\w+:\d+\\r\\n`, ""},
@@ -122,7 +122,7 @@ var volatile = []struct{ find, put string }{
 	{`( script: )[0-9a-f]{40}(, on @user_script:1\.)`, "$1 S$2"},
 }
 
-// stable is a reply without what is volatile, its lines in order.
+// stable returns a reply without volatile data, with its lines sorted.
 func stable(v resp.Value) string {
 	if v.Kind == resp.Verbatim || v.Kind == resp.Bulk {
 		format := ""
@@ -133,21 +133,21 @@ func stable(v resp.Value) string {
 		slices.Sort(lines)
 		v.Str = format + strings.Join(lines, "")
 	}
-	text := strings.ReplaceAll(v.String(), `":`, `" `) // a map's pairs as those of an array
+	text := strings.ReplaceAll(v.String(), `":`, `" `) // the pairs of a map look like those of an array
 	for _, rule := range volatile {
 		text = regexp.MustCompile(rule.find).ReplaceAllString(text, rule.put)
 	}
 	return text
 }
 
-// sentinelQuestions are asked of a Sentinel.
+// sentinelQuestions lists the commands for a Sentinel.
 var sentinelQuestions = []string{
 	"SENTINEL MASTERS", "SENTINEL MASTER it", "SENTINEL MASTER other", "SENTINEL REPLICAS it", "SENTINEL SLAVES it", "SENTINEL REPLICAS other",
 	"SENTINEL SENTINELS it", "SENTINEL SENTINELS other", "SENTINEL GET-MASTER-ADDR-BY-NAME it", "SENTINEL GET-MASTER-ADDR-BY-NAME other",
 	"SENTINEL CKQUORUM it", "SENTINEL CKQUORUM other", "SENTINEL NOSUCH", "SENTINEL", "SENTINEL MASTER",
 }
 
-// A member of a group says of it what a real Sentinel says of a master and its replica.
+// TestSentinelDiscovery: a member of a group replies like a real Sentinel with a master and its replica.
 func TestSentinelDiscovery(t *testing.T) {
 	ports := [2]int{testkit.ClusterPort(t), testkit.ClusterPort(t)}
 	master := testkit.StartRedis(t, "--port", strconv.Itoa(ports[0]), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0")
@@ -175,7 +175,7 @@ func TestSentinelDiscovery(t *testing.T) {
 			!strings.Contains(text, `"runid" ""`) && !strings.Contains(text, "disconnected")
 	})
 	ours := member(t, topology.Options{Form: topology.Sentinel, Name: "it", ReplicasServe: true}, view, 0)
-	other := regexp.MustCompile(`"name" "[0-9a-f]{40}" "ip" "127.0.0.1" "port" "\d+" "runid" "[0-9a-f]{40}"`) // another server's
+	other := regexp.MustCompile(`"name" "[0-9a-f]{40}" "ip" "127.0.0.1" "port" "\d+" "runid" "[0-9a-f]{40}"`) // another Sentinel
 	for proto := 2; proto <= 3; proto++ {
 		mine := testkit.Dial(t, ours.Dial)
 		mine.Hello(proto)

@@ -9,12 +9,12 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// spareKey is where a payload of ours is tried out in Redis.
+// spareKey is the key in Redis at which one of our payloads is tried.
 const spareKey = "payload of the other server"
 
-// checkDump allows two payloads to differ where there is more than one way to write a value. The members of
-// a table stand in an order of chance, the nodes of a list depend on its history, and so does what LZF finds.
-// Redis must then make the same value of ours as of its own.
+// checkDump allows two payloads to differ if a value can be written in several ways. The members of a table
+// have a random order, the nodes of a list depend on its history, and so does LZF's output. Then Redis must
+// make the same value from our payload as from its own.
 func checkDump(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if ours.Equal(redis) {
@@ -33,7 +33,7 @@ func checkDump(p *pair, args []string) string {
 	return ""
 }
 
-// valueOf reads a value of Redis as a text.
+// valueOf reads a value from Redis as text.
 func valueOf(c *testkit.Client, key string) string {
 	read := map[string][]string{
 		"string": {"GET", key}, "list": {"LRANGE", key, "0", "-1"}, "zset": {"ZRANGE", key, "0", "-1", "WITHSCORES"},
@@ -46,8 +46,8 @@ func valueOf(c *testkit.Client, key string) string {
 	return v.String()
 }
 
-// forgetOwn blanks out what a payload of a stream does not have. The nodes of the radix tree are where the
-// entries were added, and when a consumer was last active comes with later versions (D45).
+// forgetOwn clears data that a stream's payload does not have. The nodes of the radix tree depend on the
+// order of additions. The time when a consumer was last active comes with later versions (D45).
 func forgetOwn(v resp.Value) {
 	for i := range v.Elems {
 		if i > 0 && (strings.HasPrefix(v.Elems[i-1].Str, "radix-tree") || v.Elems[i-1].Str == "active-time") {
@@ -57,7 +57,7 @@ func forgetOwn(v resp.Value) {
 	}
 }
 
-// payloads are the values that RESTORE is generated with, as Redis dumps them.
+// payloads returns the payloads for generated RESTOREs, as Redis dumps them.
 func payloads(p *pair) (all []string) {
 	for _, args := range [][]string{
 		{"SET", "", "word"}, {"SET", "", "12"}, {"SET", "", strings.Repeat("long", 30)}, {"HSET", "", "m1", "1", "m2", "v"},

@@ -16,8 +16,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestEvents plays all that was written by hand once more, and compares which events of keys both servers
-// publish: the same ones, in the same order, of the same line.
+// TestEvents plays all cases written by hand once more, and compares the events of keys. Both servers must
+// publish the same events in the same order for each line.
 func TestEvents(t *testing.T) {
 	p := startPair(t, "")
 	for _, f := range append(allCases(), eventCases()) {
@@ -33,7 +33,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// listener hears every event of one server.
+// listener receives every event of one server.
 type listener struct {
 	*testkit.Client
 	expired []string // events of overdue keys, which Redis removes later
@@ -46,8 +46,8 @@ func listen(t *testing.T, on *side) *listener {
 	return l
 }
 
-// heard returns the events since the last call; those of expiry are put aside. The listener asks for a last
-// message itself, which no CLIENT PAUSE WRITE holds up.
+// heard returns the events since the last call, without those of expiry, which it stores. The listener itself
+// asks for a last message, which CLIENT PAUSE WRITE does not delay.
 func (l *listener) heard() []string {
 	l.Send("PING", "that is all")
 	var events []string
@@ -65,7 +65,7 @@ func (l *listener) heard() []string {
 	}
 }
 
-// playEvents plays a case with all classes of events, those of misses and new keys included.
+// playEvents plays a case with all classes of events, including those of misses and new keys.
 func (p *pair) playEvents(text lines) {
 	p.t.Helper()
 	require.Equal(p.t, "+OK", p.ours.watch.Do("CONFIG", "SET", "notify-keyspace-events", "KEAnm").String())
@@ -102,9 +102,9 @@ func (p *pair) playEvents(text lines) {
 	}
 }
 
-// TestGeneratedEvents plays commands that are generated from the command table, and compares
-// their events. Those of expiry come when they come, and misses are left to TestEvents: some
-// checks look keys up themselves.
+// TestGeneratedEvents plays generated commands and compares their events. It leaves out those of expiry,
+// which come at random times. It also leaves out misses, because some checks look keys up themselves:
+// TestEvents has these.
 func TestGeneratedEvents(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -116,7 +116,7 @@ func TestGeneratedEvents(t *testing.T) {
 	for _, name := range p.redis.Do("COMMAND", "LIST").Elems {
 		names[strings.ToLower(name.Str)] = true
 	}
-	names["dump"] = false // its check restores keys in Redis, which are events there
+	names["dump"] = false // its check restores keys in Redis, which causes events there
 	g := newGenerator(func(name string) bool { return names[name] })
 	g.payloads = payloads(p)
 	for _, s := range p.sides() {
@@ -145,7 +145,7 @@ func TestGeneratedEvents(t *testing.T) {
 	}
 }
 
-// eventCases are for what the other cases do not meet.
+// eventCases returns cases that the other families do not have.
 func eventCases() family {
 	return family{"events", []namedCase{
 		{"deadlines", `

@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/config"
 )
 
-// TestFlushSaves: with save points FLUSHALL writes a snapshot, which holds all changes up to there.
+// TestFlushSaves: with save points FLUSHALL writes a snapshot, which contains all changes up to then.
 func TestFlushSaves(t *testing.T) {
 	conf := configOf("")
 	conf.Dir, conf.DBFilename, conf.Save = t.TempDir(), "dump.rdb", []config.SavePoint{{PeriodMS: 3_600_000, Changes: 1000}}

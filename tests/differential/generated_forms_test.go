@@ -18,15 +18,15 @@ import (
 	"lockserver/internal/resp"
 )
 
-// formKeys are the keys with compared forms.
+// formKeys lists the keys with encodings that are compared.
 var formKeys = append(slices.Clone(allKeys), "l3", "p3")
 
-// commandsAForm is how many commands of the flag of that name one is worth after which forms are compared.
+// commandsAForm is how many units of the flag -commands a command counts after which encodings are compared.
 const commandsAForm = 12
 
-// TestGeneratedForms compares, after each of many commands, in which form each server keeps its values: what
-// OBJECT ENCODING and DEBUG OBJECT say, and XINFO STREAM of streams. One half of the sequences are those of
-// TestGenerated, the other go to and fro over the sizes at which values change their form.
+// TestGeneratedForms compares the encodings of values after each of many commands: the replies of OBJECT
+// ENCODING and DEBUG OBJECT, and of XINFO STREAM for streams. Half of the sequences are those of
+// TestGenerated. The others cross the sizes at which values change their encoding.
 func TestGeneratedForms(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -34,7 +34,7 @@ func TestGeneratedForms(t *testing.T) {
 	}
 	t.Logf("seed %d", seed)
 	conf := configOf("")
-	conf.EnableDebugCommand, conf.RDBCompression = config.AccessYes, false // each compresses in its own way
+	conf.EnableDebugCommand, conf.RDBCompression = config.AccessYes, false // each server compresses differently
 	p := startPairOf(t, conf, "--enable-debug-command", "yes", "--rdbcompression", "no")
 	p.nothingIsSlow()
 	names := map[string]bool{}
@@ -65,8 +65,8 @@ func TestGeneratedForms(t *testing.T) {
 	}
 }
 
-// finalForm is differentForm behind a step, for data that may have a key in its last millisecond. What each
-// server makes its own way is removed.
+// finalForm is differentForm after a step, for data that may have a key in its last millisecond. It removes
+// values that each server encodes in its own way.
 func (p *pair) finalForm(s step) (wrong string) {
 	p.t.Helper()
 	if wrong = p.differentForm(); wrong != "" && p.madeItsOwnWay(s) {
@@ -81,9 +81,9 @@ func (p *pair) finalForm(s step) (wrong string) {
 	return wrong
 }
 
-// madeItsOwnWay reports whether a step may have made a value of another form than Redis (D142). One is the
-// union, or the difference, of integers and texts, which follows from the order in Redis' table, and so from
-// chance. The other is a list out of a payload with other nodes than the limits would make.
+// madeItsOwnWay reports whether a step may have made a value with another encoding than in Redis (D142). One
+// case is the union, or the difference, of integers and texts, which depends on the random order in Redis'
+// table. The other is a list from a payload with other nodes than the limits would give.
 func (p *pair) madeItsOwnWay(s step) bool {
 	p.t.Helper()
 	switch s.name {
@@ -95,7 +95,7 @@ func (p *pair) madeItsOwnWay(s step) bool {
 	return false
 }
 
-// isMixed reports whether a set of integers has something else, too.
+// isMixed reports whether a set has integers and other members.
 func (p *pair) isMixed(key string) bool {
 	p.t.Helper()
 	integers, others := 0, 0
@@ -109,13 +109,13 @@ func (p *pair) isMixed(key string) bool {
 	return integers > 0 && others > 0
 }
 
-// ofNoConcern are the parts of DEBUG OBJECT's reply that each server has its own of.
+// ofNoConcern matches the parts of DEBUG OBJECT's reply that may differ.
 var ofNoConcern = regexp.MustCompile(`at:\S+ refcount:\d+ | lru:\d+ lru_seconds_idle:\d+`)
 
-// inNewerForm is how long what DUMP writes in another version of its format is (D45).
+// inNewerForm matches the length of a value that DUMP writes in another version of its format (D45).
 var inNewerForm = regexp.MustCompile(`serializedlength:\d+`)
 
-// differentForm says which value the servers keep in different forms; "": none.
+// differentForm returns the value with different encodings on the servers, or "".
 func (p *pair) differentForm() string {
 	p.t.Helper()
 	var ask [][]string
@@ -133,8 +133,8 @@ func (p *pair) differentForm() string {
 	return ""
 }
 
-// formOf is the form of a value as a text: the replies to TYPE, OBJECT ENCODING, DEBUG OBJECT and XINFO
-// STREAM.
+// formOf returns the encoding of a value as text: the replies to TYPE, OBJECT ENCODING, DEBUG OBJECT and
+// XINFO STREAM.
 func formOf(replies []resp.Value) string {
 	kind, encoding, insides := replies[0].Str, replies[1].String(), ofNoConcern.ReplaceAllString(replies[2].Str, "")
 	if kind == "stream" || kind == "set" || strings.Contains(encoding, "listpackex") || kind == "hash" {
@@ -146,7 +146,8 @@ func formOf(replies []resp.Value) string {
 	return kind + " " + encoding + " " + insides
 }
 
-// writeForms makes steps that let values grow and shrink about the sizes at which they change their form.
+// writeForms returns steps that make values grow and shrink around the sizes at which they change their
+// encoding.
 func (g *generator) writeForms(length int) []step {
 	steps := g.configure()
 	for range length {
@@ -156,7 +157,7 @@ func (g *generator) writeForms(length int) []step {
 	return steps
 }
 
-// aboutSize is a text about as long as the values at which a form ends.
+// aboutSize returns a text with a length near those at which an encoding ends.
 func (g *generator) aboutSize() string {
 	size := []int{0, 1, 2, 3, 43, 44, 45, 62, 63, 64, 65, 66}[g.rand.IntN(12)]
 	if g.chance(2) {
@@ -168,7 +169,7 @@ func (g *generator) aboutSize() string {
 	return strings.Repeat("x", size)
 }
 
-// manyWords are n words, each after what comes before them.
+// manyWords appends n words, each after the words in before.
 func (g *generator) manyWords(args []string, before ...string) []string {
 	n := []int{1, 1, 1, 2, 3, 5, 6, 60, 127, 128, 129, 250, 511, 512, 513}[g.rand.IntN(15)]
 	from := g.rand.IntN(600)
@@ -207,7 +208,7 @@ func (g *generator) hashForm() []string {
 		{"HPERSIST", key, "FIELDS", "1", field}, {"HDEL", key, field}}[g.rand.IntN(12)]
 }
 
-// pairs are many fields with their values.
+// pairs appends many fields with their values.
 func (g *generator) pairs(args []string) []string {
 	words := g.manyWords(nil)
 	for i, w := range words {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAPlantedDifferenceIsShrunk plants a difference between the servers: here, LINSERT loses the last
-// element. What is printed is the few commands that it takes to see that, out of hundreds.
+// TestAPlantedDifferenceIsShrunk plants a difference between the servers: LINSERT here loses the last
+// element. The report has the few of hundreds of commands that show it.
 func TestAPlantedDifferenceIsShrunk(t *testing.T) {
 	p := startPair(t, "")
 	names := map[string]bool{}
@@ -45,7 +45,7 @@ func TestAPlantedDifferenceIsShrunk(t *testing.T) {
 	require.Fail(t, "LINSERT is never played")
 }
 
-// TestAPlantedMessageIsShrunk plants a message in conversations, behind each SET, which only a subscriber
+// TestAPlantedMessageIsShrunk plants a message in conversations, after each SET, which only a subscriber
 // receives.
 func TestAPlantedMessageIsShrunk(t *testing.T) {
 	c := startConversations(t)

@@ -17,43 +17,42 @@ import (
 )
 
 const (
-	// contextLines is how many of the commands before a failure are shown if it cannot be shrunk.
+	// contextLines is the number of commands before a failure that are shown if it cannot be shrunk.
 	contextLines = 15
-	// shrinkTime is how long a failing sequence may be played again to find out which commands it takes.
+	// shrinkTime is the longest time for playing a failing sequence again to find the commands that it needs.
 	shrinkTime = 20 * time.Second
 )
 
-// step is one command of a sequence.
+// step is a command of a sequence.
 type step struct {
-	name  string // of the row that it was made from
+	name  string // name of the row from which it was made
 	args  []string
-	check check // nil: the replies must be the same
+	check check // nil means that the replies must be equal
 }
 
-// sequence is some commands on data that begins empty.
+// sequence is a number of commands on data that begins empty.
 type sequence struct {
 	*pair
-	version int // of the protocol
+	version int // version of the protocol
 	steps   []step
-	// after, if set, has a look after each step and says what is wrong; "": nothing.
+	// after, if set, is called after each step and returns the fault, or "".
 	after func(s step) string
 
 	open   bool       // between MULTI and EXEC
 	queued [][]string // since MULTI
 }
 
-// failure is what went wrong in a sequence.
+// failure is a fault in a sequence.
 type failure struct {
-	at   int    // the step; of a difference in the data, one past the last
-	name string // of that step
+	at   int    // the index of the step; for a difference in the data, one past the last
+	name string // the name of that step
 	what string
 }
 
-// inData is the name of a difference in the data that no reply showed, inCount of one in the number of
-// changes.
+// inData names a difference in the data that no reply showed, inCount a difference in the number of changes.
 const inData, inCount = "data", "count"
 
-// play plays steps and returns what went wrong first; nil: nothing.
+// play plays steps and returns the first failure, or nil.
 func (s *sequence) play(steps []step) *failure {
 	s.t.Helper()
 	s.begin(s.version)
@@ -86,9 +85,10 @@ func (s *sequence) play(steps []step) *failure {
 	return nil
 }
 
-// countAgain plays all steps again after a difference in the number of changes. A key that was born overdue
-// (SET with EXAT) is a change more where it is overwritten before the server has found it dead. How often
-// Redis looks depends on how many it found of late. What does not come again was that.
+// countAgain plays all steps again after a difference in the number of changes. A key that is overdue from
+// the start (SET with EXAT) counts as one more change if it is overwritten before the server has removed it.
+// How soon Redis does that depends on its recent findings. A difference that does not come again had this
+// cause.
 func (s *sequence) countAgain(first *failure) *failure {
 	s.t.Helper()
 	again := s.play(s.steps)
@@ -98,7 +98,8 @@ func (s *sequence) countAgain(first *failure) *failure {
 	return again
 }
 
-// forget takes back what FLUSHALL leaves: a sequence may be played again without the step that changed it.
+// forget undoes the effects that FLUSHALL leaves: a sequence may be played again without the step that caused
+// them.
 func (s *sequence) forget() {
 	s.t.Helper()
 	for _, side := range s.sides() {
@@ -108,7 +109,7 @@ func (s *sequence) forget() {
 	}
 }
 
-// step plays one command and says what is wrong with the replies; "": nothing.
+// step plays one command and returns the difference between the replies, or "".
 func (s *sequence) step(step step) string {
 	s.t.Helper()
 	switch {
@@ -153,7 +154,7 @@ func (s *sequence) exec() string {
 	return ""
 }
 
-// makesSense refuses steps in which a step outside of transactions has got into one.
+// makesSense refuses sequences in which a step for use outside of transactions has got into one.
 func makesSense(steps []step) bool {
 	open := false
 	for _, s := range steps {
@@ -169,7 +170,7 @@ func makesSense(steps []step) bool {
 	return true
 }
 
-// shrink finds the steps that it takes for a failure, and what it then looks like.
+// shrink finds the steps that a failure needs, and returns the failure of these.
 func (s *sequence) shrink(f *failure) (shrink.Result[step], *failure) {
 	s.t.Helper()
 	smallest := f
@@ -188,7 +189,7 @@ func (s *sequence) shrink(f *failure) (shrink.Result[step], *failure) {
 	return r, smallest
 }
 
-// report shows a failure with the commands that it takes.
+// report describes a failure with the commands that it needs.
 func (s *sequence) report(f *failure) string {
 	s.t.Helper()
 	r, smallest := s.shrink(f)
@@ -198,7 +199,7 @@ func (s *sequence) report(f *failure) string {
 	return s.describe(r, smallest)
 }
 
-// describe shows what has been shrunk.
+// describe describes a shrunk sequence.
 func (s *sequence) describe(r shrink.Result[step], smallest *failure) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "version %d of the protocol; %s:\n", s.version, r)
@@ -209,7 +210,7 @@ func (s *sequence) describe(r shrink.Result[step], smallest *failure) string {
 	return b.String()
 }
 
-// context shows a failure that did not come again, with the last commands that had to do with the same keys.
+// context describes a failure that did not come again, with the last commands on the same keys.
 func (s *sequence) context(f *failure) string {
 	var lines []string
 	for i, step := range s.steps[:min(f.at+1, len(s.steps))] {
@@ -224,7 +225,7 @@ func (s *sequence) context(f *failure) string {
 		s.version, strings.Join(lines, "\n"), f.what)
 }
 
-// finalDiff compares the data; Redis lists keys that are due for a moment.
+// finalDiff compares the data; Redis lists due keys for a moment.
 func (s *sequence) finalDiff() []string {
 	s.t.Helper()
 	diff := s.diff()
@@ -242,7 +243,7 @@ func stepOf(row *commands.Row, args []string) step {
 	return step{name: row.FullName(), args: args, check: checks[row.FullName()]}
 }
 
-// related reports whether an earlier command may have changed what a later one saw.
+// related reports whether an earlier command may have affected a later one.
 func related(earlier, later []string) bool {
 	switch strings.ToUpper(earlier[0]) {
 	case "SELECT", "FLUSHALL", "FLUSHDB", "SWAPDB", "CONFIG":

@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	// sequenceLength is how many commands are played on data that began empty, and then compared.
+	// sequenceLength is the number of commands on data that begins empty, before the data is compared.
 	sequenceLength = 200
-	// mostFailures ends a run; a command with a printed failure counts no more.
+	// mostFailures is the number of failures after which a run ends. A command with a printed failure is not
+	// counted again.
 	mostFailures = 10
 )
 
-// sequencesPerPair is how many sequences a pair of servers plays. Each begins with SCRIPT FLUSH. Redis
-// survives about 4,000 of these: it frees a cache by a number that it reads from what is freed already.
+// sequencesPerPair is the number of sequences that a pair of servers plays. Each begins with SCRIPT FLUSH.
+// Redis survives about 4,000 of these: it frees a cache and uses memory that is already freed.
 const sequencesPerPair = 1000
 
 // TestGenerated plays commands that are generated from the command table.
@@ -49,20 +50,20 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// generatedRun is all sequences of a seed.
+// generatedRun holds all sequences of a seed.
 type generatedRun struct {
 	seed     uint64
 	only     *regexp.Regexp
 	rows     []*commands.Row
 	played   int
 	failures int
-	counts   map[string]int  // commands that were played, by name
-	shown    map[string]bool // those with a printed failure
+	counts   map[string]int  // numbers of played commands by name
+	shown    map[string]bool // names of commands with a printed failure
 }
 
 func (r *generatedRun) goesOn() bool { return r.played < *commandsFlag && r.failures < mostFailures }
 
-// part plays the sequences from one number up to another on servers of its own.
+// part plays the sequences in a range of numbers on new servers.
 func (r *generatedRun) part(t *testing.T, from, to int) {
 	p := startPair(t, "")
 	p.nothingIsSlow()

@@ -15,15 +15,15 @@ import (
 	"lockserver/commands"
 )
 
-// commandsAUse is how many commands of the flag of that name one is worth after which uses are compared.
+// commandsAUse is how many units of the flag -commands a command counts after which uses are compared.
 const commandsAUse = 20
 
-// byTurns is how often the turn is another row's, of all of them one after the other: none is forgotten.
+// byTurns is how often the rows take turns, so that none is left out.
 const byTurns = 5
 
-// TestGeneratedUses compares how often each server thinks that its keys are used, after each of many
-// commands: what OBJECT FREQ says, and the figures of hits and misses. Each use counts one, and none is ever
-// forgotten. What the commands reply is TestGenerated's subject.
+// TestGeneratedUses compares how each server counts the uses of its keys, after each of many commands: OBJECT
+// FREQ, and the numbers of hits and misses. Each use counts 1, and the counts never decay. TestGenerated
+// compares the replies.
 func TestGeneratedUses(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -45,7 +45,7 @@ func TestGeneratedUses(t *testing.T) {
 		}
 		g.pool = pool{rand: rand.New(rand.NewPCG(seed, uint64(i))), nextMS: 1000}
 		p.begin(2)
-		for _, key := range homes[commands.Stream] { // or hardly any XREADGROUP would find its group
+		for _, key := range homes[commands.Stream] { // otherwise hardly any XREADGROUP would find its group
 			p.both("XGROUP", "CREATE", key, "g1", "0", "MKSTREAM")
 		}
 		was := p.uses()
@@ -56,12 +56,12 @@ func TestGeneratedUses(t *testing.T) {
 				args = g.of(row)
 				turn++
 			}
-			if row.FullName() == "scan" && len(args) > 1 { // all keys at once, for cursors are each server's own
+			if row.FullName() == "scan" && len(args) > 1 { // all keys at once, because a cursor is only valid on its own server
 				args[1] = "0"
 				args = append(args, "COUNT", "1000")
 			}
 			p.do(args...)
-			if row.FullName() == "spop" && len(args) > 1 { // chance has left other members
+			if row.FullName() == "spop" && len(args) > 1 { // by chance the servers have different members left
 				p.both("DEL", args[1])
 			}
 			now := p.uses()
@@ -80,7 +80,8 @@ func TestGeneratedUses(t *testing.T) {
 	}
 }
 
-// waits are commands that wait, each with what is there before, and what wakes it and leaves the key there.
+// waits lists commands that wait, each with the commands before, and the command that wakes it and leaves the
+// key in place.
 var waits = []struct{ before, wait, wake string }{
 	{"", "BLPOP l1 0", "RPUSH l1 a b"},
 	{"", "BRPOP l2 l1 0", "RPUSH l1 a b"},
@@ -96,7 +97,7 @@ var waits = []struct{ before, wait, wake string }{
 	{"XGROUP CREATE x1 g1 0 MKSTREAM", "XREADGROUP GROUP g1 c1 BLOCK 0 STREAMS x1 >", "DEL x1"},
 }
 
-// TestUsesByWaiting compares what is counted when a command waits and is woken.
+// TestUsesByWaiting compares the counts when a command waits and is woken.
 func TestUsesByWaiting(t *testing.T) {
 	p := startUses(t)
 	for _, w := range waits {
@@ -120,8 +121,8 @@ func TestUsesByWaiting(t *testing.T) {
 	}
 }
 
-// TestUsesOfOneKeyTwice compares what is counted when the keys that a command names are one and the same,
-// which generated ones hardly ever are.
+// TestUsesOfOneKeyTwice compares the counts when a command names the same key several times, which generated
+// commands hardly ever do.
 func TestUsesOfOneKeyTwice(t *testing.T) {
 	p := startUses(t)
 	for _, line := range []string{"RENAME s1 s1", "RENAMENX s1 s1", "COPY s1 s1 REPLACE", "MGET s1 s1", "MSET s1 a s1 b", "MSETNX s1 a s1 b", "EXISTS s1 s1",

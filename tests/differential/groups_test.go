@@ -4,8 +4,8 @@ package differential
 
 import "lockserver/internal/resp"
 
-// checkGroups compares replies about consumer groups, except for the times: when entries were delivered, and
-// when consumers were last seen or (from Redis 7.2 on, and here) last got something.
+// checkGroups compares replies about consumer groups without the times: of deliveries, and of the last
+// activity of consumers.
 func checkGroups(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if a, b := withoutTimes(ours), withoutTimes(redis); a.String() != b.String() {
@@ -14,7 +14,7 @@ func checkGroups(p *pair, args []string) string {
 	return ""
 }
 
-// withoutTimes replaces what tells a time by 0, and leaves out what only later versions tell.
+// withoutTimes replaces times by 0, and leaves out fields that only later versions have.
 func withoutTimes(v resp.Value) resp.Value {
 	if v.Kind != resp.Array && v.Kind != resp.Map {
 		return v
@@ -44,7 +44,7 @@ func withoutTimes(v resp.Value) resp.Value {
 	return v
 }
 
-// isPending reports whether a list is an ID, now and then a consumer, a time and a count of deliveries.
+// isPending reports whether a list is an ID, optionally a consumer, a time and a number of deliveries.
 func isPending(e []resp.Value) bool {
 	n := len(e)
 	return (n == 3 || n == 4) && e[n-1].Kind == resp.Integer && e[n-2].Kind == resp.Integer && e[0].Kind == resp.Bulk &&

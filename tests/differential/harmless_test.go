@@ -11,7 +11,8 @@ import (
 	"lockserver/commands"
 )
 
-// harmless changes what would make a command wait, or need gigabytes, or make a key die during the test.
+// harmless changes arguments that would make a command wait, need gigabytes, or make a key expire during the
+// test.
 func harmless(row *commands.Row, args []string) []string {
 	args = slices.Clone(args)
 	if isSort(row) {
@@ -83,10 +84,10 @@ func harmless(row *commands.Row, args []string) []string {
 	return args
 }
 
-// briefly is a timeout that is no longer than a millisecond; what is no timeout, or negative, stays.
+// briefly returns a timeout of at most a millisecond. An invalid or negative timeout stays.
 func briefly(timeout string) string {
 	if strings.HasPrefix(strings.TrimLeft(timeout, "+"), "0x") && !strings.Contains(timeout, "p") {
-		timeout += "p0" // C does not need the exponent, Go does
+		timeout += "p0" // the exponent is optional in C, but not in Go
 	}
 	if seconds, err := strconv.ParseFloat(timeout, 64); seconds > -0.01 && (err == nil || errors.Is(err, strconv.ErrRange)) {
 		return "0.001"

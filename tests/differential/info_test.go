@@ -14,12 +14,12 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// withoutMeaning are the fields of Redis' INFO that are left out, with the reason (D21).
+// withoutMeaning lists the fields of Redis' INFO that are left out, with the reason (D21).
 var withoutMeaning = map[string]string{
 	"atomicvar_api": "Go's own",
 }
 
-// ourFields are those that Redis does not have.
+// ourFields lists the fields that Redis does not have.
 var ourFields = []string{"lockserver_release", "go_release", "acl_access_denied_db", "longest_turn_usec"}
 
 // TestInfoFields compares the names of INFO's fields, and their order.
@@ -53,7 +53,7 @@ func TestInfoFields(t *testing.T) {
 	}
 }
 
-// fieldNames are the names of INFO's fields, and its headlines.
+// fieldNames returns the names of INFO's fields, and its headings.
 func fieldNames(text string) (names []string) {
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\r\n"), "\r\n") {
 		name, _, _ := strings.Cut(line, ":")
@@ -62,7 +62,7 @@ func fieldNames(text string) (names []string) {
 	return names
 }
 
-// sameFigures are the fields that have the same value when the same has happened.
+// sameFigures lists the fields that have the same value after the same events.
 var sameFigures = []string{"arch_bits", "redis_mode", "process_supervised", "connected_clients", "cluster_connections",
 	"maxclients", "blocked_clients", "tracking_clients", "pubsub_clients", "watching_clients", "clients_in_timeout_table",
 	"total_watched_keys", "total_blocking_keys", "total_blocking_keys_on_nokey", "loading", "async_loading",
@@ -76,11 +76,12 @@ var sameFigures = []string{"arch_bits", "redis_mode", "process_supervised", "con
 	"connected_slaves", "master_failover_state", "master_replid2", "second_repl_offset",
 	"repl_backlog_active", "repl_backlog_size", "used_cpu_sys_children", "cluster_enabled", "db0", "db2"}
 
-// trafficFigures are compared where neither server was asked whether a client waits by now, nor for INFO.
+// trafficFigures lists fields that are compared only if the test has not asked either server for INFO, or
+// whether a client waits.
 var trafficFigures = []string{"total_net_input_bytes", "total_net_output_bytes", "total_reads_processed", "total_writes_processed",
 	"total_commands_processed"}
 
-// TestInfoFigures compares what is counted while the same happens.
+// TestInfoFigures compares the counters after the same events.
 func TestInfoFigures(t *testing.T) {
 	const first = `
 		A SET k v
@@ -146,8 +147,8 @@ func TestInfoFigures(t *testing.T) {
 	})
 }
 
-// TestChangesOfThoseWhoWait compares how much counts as changed when commands wait, when keys die, and in
-// transactions and scripts. What else the commands count TestCases and TestGenerated compare.
+// TestChangesOfThoseWhoWait compares how many changes count when commands wait, when keys expire, and in
+// transactions and scripts. TestCases and TestGenerated compare the changes of other commands.
 func TestChangesOfThoseWhoWait(t *testing.T) {
 	playFigures(t, `
 		B* BLPOP l m 0
@@ -207,12 +208,12 @@ func TestChangesOfThoseWhoWait(t *testing.T) {
 	`, true, []string{"rdb_changes_since_last_save"})
 }
 
-// playFigures plays lines on fresh servers, and compares figures: after each line, or at the end.
+// playFigures plays lines on new servers, and compares figures after each line, or at the end.
 func playFigures(t *testing.T, lines string, each bool, figures []string) {
 	p := startPair(t, "")
 	p.begin(2)
 	for _, s := range p.sides() {
-		for !each && testkit.Dial(t, s.dial).Do("CLIENT", "ID").Int < 20 { // from now on numbers are equally long
+		for !each && testkit.Dial(t, s.dial).Do("CLIENT", "ID").Int < 20 { // from now on all ids have the same number of digits
 		}
 		require.Equal(t, "+OK", s.Do("CONFIG", "SET", "maxclients", "100").String())
 		require.Equal(t, "+OK", s.Do("CONFIG", "RESETSTAT").String())
@@ -228,14 +229,15 @@ func playFigures(t *testing.T, lines string, each bool, figures []string) {
 			compareFigures(p, figures, l, &last, 1000)
 		}
 	}
-	if !each { // to be asked is traffic: once, when all is counted
+	if !each { // the question itself is traffic, so it comes once, at the end
 		time.Sleep(time.Second)
 	}
 	compareFigures(p, figures, "the end", &last, 0)
 }
 
-// compareFigures compares the fields that must be the same, and tells of those that were so at the last time.
-// The count of another client's message or deadline may be late on either server. It asks so many times more.
+// compareFigures compares the fields that must be equal, and reports those that were equal the last time. A
+// message to another client, or a deadline, may be counted late on either server, so it asks up to most
+// times.
 func compareFigures(p *pair, figures []string, after string, last *[2]map[string]string, most int) {
 	p.t.Helper()
 	for tries := 0; ; tries++ {
@@ -251,12 +253,12 @@ func compareFigures(p *pair, figures []string, after string, last *[2]map[string
 	}
 }
 
-// differingFigures asks both servers.
+// differingFigures asks both servers, and returns the fields that differ.
 func differingFigures(p *pair, figures []string, last *[2]map[string]string) (now [2]map[string]string, wrong []string) {
 	ours, redis := p.do("INFO")
 	a, b := infoFields(ours.Str), infoFields(redis.Str)
 	for _, name := range figures {
-		if mean := "avg_ttl="; strings.HasPrefix(name, "db") { // Redis estimates it
+		if mean := "avg_ttl="; strings.HasPrefix(name, "db") { // an estimate in Redis
 			a[name], _, _ = strings.Cut(a[name], mean)
 			b[name], _, _ = strings.Cut(b[name], mean)
 		}
@@ -267,7 +269,7 @@ func differingFigures(p *pair, figures []string, last *[2]map[string]string) (no
 	return [2]map[string]string{a, b}, wrong
 }
 
-// infoFields are INFO's fields by name.
+// infoFields returns INFO's fields by name.
 func infoFields(text string) map[string]string {
 	fields := map[string]string{}
 	for _, line := range strings.Split(text, "\r\n") {

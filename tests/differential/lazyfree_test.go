@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lazyConversations are values that go in every way: what a line makes, it removes. {n} stands for the words
-// 1 to n.
+// lazyConversations removes values in every way: each line removes the value that it makes. {n} stands for
+// the words 1 to n.
 const lazyConversations = `
 	SADD k {64} a ; UNLINK k
 	SADD k {63} a ; UNLINK k
@@ -68,7 +68,8 @@ const lazyConversations = `
 	FUNCTIONS 65 ; SCRIPTS 70 ; FLUSHALL ASYNC
 `
 
-// TestLazyFreed: lazyfreed_objects counts what Redis frees beside its commands, whatever lazyfree-lazy-* say.
+// TestLazyFreed: lazyfreed_objects counts the values that Redis frees in the background, for any
+// lazyfree-lazy-*.
 func TestLazyFreed(t *testing.T) {
 	reasons := []string{"", "eviction", "expire", "server-del", "user-del", "user-flush"}
 	for _, on := range reasons {
@@ -89,7 +90,7 @@ func TestLazyFreed(t *testing.T) {
 	}
 }
 
-// playLazy sends one command of lazyConversations to both.
+// playLazy sends a command of lazyConversations to both servers.
 func (p *pair) playLazy(t *testing.T, words []string) {
 	switch words[0] {
 	case "WAITMS":
@@ -130,12 +131,12 @@ func (p *pair) playLazy(t *testing.T, words []string) {
 		args = append(args, strings.Trim(strings.ReplaceAll(w, "·", " "), `"`))
 	}
 	ours, redis := p.do(args...)
-	if !slices.Contains([]string{"SPOP", "XREADGROUP"}, args[0]) { // in an order, or with times, of their own
+	if !slices.Contains([]string{"SPOP", "XREADGROUP"}, args[0]) { // their replies have a random order, or times
 		require.Equal(t, redis.String(), ours.String(), args)
 	}
 }
 
-// lazyFreed is the figure, when nothing is pending any more.
+// lazyFreed returns the number when nothing is pending any more.
 func lazyFreed(t *testing.T, s *side) string {
 	var fields map[string]string
 	require.Eventually(t, func() bool {

@@ -21,8 +21,8 @@ func freePort(t *testing.T) string {
 	return testkit.FreePort(t)
 }
 
-// TestListenElsewhere compares what CONFIG SET port and bind answer, what INFO tells of listeners then, and
-// who can be reached. A and B stand for ports that are free for each, T for one that is taken.
+// TestListenElsewhere compares the replies of CONFIG SET port and bind, the listeners in INFO, and which
+// addresses can be reached. A and B stand for free ports of each server, T for a port in use.
 func TestListenElsewhere(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -15,8 +15,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// migrateCases are played by lockserver and by Redis, each with an empty target beside it. A line behind ">"
-// is for the target. "TO" stands for its host and port.
+// migrateCases are played by lockserver and by Redis, each with an empty target. A line after ">" is for the
+// target. "TO" stands for its host and port.
 var migrateCases = []struct{ name, text string }{
 	{"one key", "SET k v\nMIGRATE TO k 0 1000\nGET k\n> GET k\nMIGRATE TO k 0 1000"},
 	{"every type", "SET s v\nSET n 5\nRPUSH l a b\nSADD t 1 2 x\nZADD z 1 a 2.5 b\nHSET h f v\nXADD x 1-1 f v\nMIGRATE TO \"\" 2 0 KEYS s n l t z h x\nDBSIZE"},
@@ -43,7 +43,7 @@ var migrateCases = []struct{ name, text string }{
 	{"events", "CONFIG SET notify-keyspace-events KEA\nSET a 1\nMIGRATE TO a 0 1000"},
 }
 
-// TestMigrate compares MIGRATE with Redis': the replies, and what both servers hold afterwards.
+// TestMigrate compares MIGRATE with Redis': the replies, and the data of both servers afterwards.
 func TestMigrate(t *testing.T) {
 	p := startPair(t, "")
 	port := testkit.FreePort(t)
@@ -80,7 +80,7 @@ func migrateLine(t *testing.T, from, to *testkit.Client, line, port string) stri
 	return line + ": " + from.Do(args...).String()
 }
 
-// Targets that are no good: each reads all of a connection, and answers in its way.
+// badTargets are faulty targets: each reads all requests of a connection, and answers in its own way.
 var badTargets = map[string]func(c net.Conn, asked int){
 	"hangs up":              func(net.Conn, int) {},
 	"says nothing":          func(c net.Conn, _ int) { _, _ = io.Copy(io.Discard, c) },
@@ -92,7 +92,7 @@ var badTargets = map[string]func(c net.Conn, asked int){
 	"refuses and hangs up":  func(c net.Conn, _ int) { _, _ = io.WriteString(c, "+OK\r\n-ERR no\r\n") },
 }
 
-// TestMigrateToBadTargets compares the replies, and what stays, when the target fails.
+// TestMigrateToBadTargets compares the replies, and the remaining data, when the target fails.
 func TestMigrateToBadTargets(t *testing.T) {
 	p := startPair(t, "")
 	for name, serve := range badTargets {
@@ -112,7 +112,8 @@ func TestMigrateToBadTargets(t *testing.T) {
 	}
 }
 
-// listenBadly answers each connection by serve, when a SELECT and two RESTOREs have been read, and closes it.
+// listenBadly calls serve for each connection when a SELECT and two RESTOREs have been read, and then closes
+// it.
 func listenBadly(t *testing.T, serve func(c net.Conn, asked int)) (addr string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

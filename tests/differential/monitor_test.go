@@ -13,10 +13,10 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// momentAndPlace is what differs between the lines of MONITOR of two servers.
+// momentAndPlace matches the parts of MONITOR's lines that differ between servers.
 var momentAndPlace = regexp.MustCompile(`^\d+\.\d{6} \[(\d+) (lua|[^]]+)\]`)
 
-// TestMonitor compares what MONITOR shows of all kinds of commands.
+// TestMonitor compares how MONITOR shows all kinds of commands.
 func TestMonitor(t *testing.T) {
 	p := startPair(t, "")
 	p.begin(2)
@@ -141,7 +141,7 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestMonitorSession compares what one who monitors may do, on connections of its own.
+// TestMonitorSession compares what a monitoring client may do, on new connections.
 func TestMonitorSession(t *testing.T) {
 	p := startPair(t, "")
 	for _, version := range []int{2, 3} {
@@ -169,7 +169,7 @@ func TestMonitorSession(t *testing.T) {
 	}
 }
 
-// TestSlowlog compares what SLOWLOG keeps where everything is slow.
+// TestSlowlog compares SLOWLOG when every command counts as slow.
 func TestSlowlog(t *testing.T) {
 	p := startPair(t, "")
 	p.begin(2)
@@ -233,7 +233,7 @@ func TestSlowlog(t *testing.T) {
 	}
 }
 
-// entriesOnly takes out of SLOWLOG GET's reply what is each server's own.
+// entriesOnly removes the data from SLOWLOG GET's reply that may differ.
 func entriesOnly(v resp.Value) resp.Value {
 	for i, e := range v.Elems {
 		if len(e.Elems) == 6 {

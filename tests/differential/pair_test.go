@@ -22,15 +22,15 @@ var (
 	sequenceFlag = flag.Int("sequence", -1, "generate this sequence only")
 )
 
-// side is one of the two servers that are compared, with the connection that plays the commands.
+// side is one of the two compared servers, with the connection that plays the commands.
 type side struct {
 	*testkit.Client
-	// watch is a connection of its own, on which the data is read.
+	// watch is another connection, on which the data is read.
 	watch *testkit.Client
 	dial  func() (net.Conn, error)
 }
 
-// pair is lockserver and Redis.
+// pair holds lockserver and Redis.
 type pair struct {
 	t           *testing.T
 	ours, redis side
@@ -38,7 +38,7 @@ type pair struct {
 	counted     changeCount
 }
 
-// startPair starts both servers for the length of the test. password, if not empty, is asked for by both.
+// startPair starts both servers until the end of the test. Both require password if it is not empty.
 func startPair(t *testing.T, password string) *pair {
 	t.Helper()
 	var args []string
@@ -48,7 +48,7 @@ func startPair(t *testing.T, password string) *pair {
 	return startPairOf(t, configOf(password), args...)
 }
 
-// startPairOf is startPair with a configuration of ours, and the arguments that give Redis the same.
+// startPairOf is startPair with a configuration of ours, and the equivalent arguments for Redis.
 func startPairOf(t *testing.T, conf *config.Config, args ...string) *pair {
 	t.Helper()
 	p := &pair{t: t}
@@ -66,21 +66,21 @@ func startPairOf(t *testing.T, conf *config.Config, args ...string) *pair {
 	return p
 }
 
-// configOf is a configuration without files, on a free port.
+// configOf returns a configuration without files, on a free port.
 func configOf(password string) *config.Config {
 	conf := config.Default()
 	conf.Port, conf.Save, conf.DBFilename, conf.RequirePass = 0, nil, "", password
 	return conf
 }
 
-// in is the pair as a subtest sees it: the connections that it opens are the subtest's.
+// in returns the pair for a subtest: connections that it opens belong to the subtest.
 func (p *pair) in(t *testing.T) *pair {
 	sub := &pair{t: t, server: p.server}
 	sub.ours.dial, sub.redis.dial = p.ours.dial, p.redis.dial
 	return sub
 }
 
-// sides are the two servers.
+// sides returns the two servers.
 func (p *pair) sides() []*side { return []*side{&p.ours, &p.redis} }
 
 // reconnect gives both sides new connections: database 0, version 2.
@@ -95,7 +95,7 @@ func (p *pair) reconnect() {
 	}
 }
 
-// begin starts on new connections in this version of the protocol, and on empty servers.
+// begin starts with new connections in this version of the protocol, and with empty servers.
 func (p *pair) begin(version int) {
 	p.t.Helper()
 	p.reconnect()
@@ -107,7 +107,7 @@ func (p *pair) begin(version int) {
 	}
 }
 
-// do sends one command to both and returns both replies.
+// do sends a command to both and returns both replies.
 func (p *pair) do(args ...string) (ours, redis resp.Value) {
 	p.t.Helper()
 	p.redis.Send(args...)
@@ -115,14 +115,13 @@ func (p *pair) do(args ...string) (ours, redis resp.Value) {
 	return p.ours.Receive(), p.redis.Receive()
 }
 
-// nothingIsSlow keeps the slow log empty: words that a generator makes may be SLOWLOG GET, and the machine
-// busy.
+// nothingIsSlow keeps the slow log empty, because a generator may send SLOWLOG GET on a busy machine.
 func (p *pair) nothingIsSlow() { p.do("CONFIG", "SET", "slowlog-log-slower-than", "-1") }
 
-// toleranceMS is how far deadlines may be apart that both servers worked out from their clocks.
+// toleranceMS is the largest difference between deadlines that the servers computed from their clocks.
 const toleranceMS = 3000
 
-// diff lists how the data of the two servers differs.
+// diff lists the differences between the data of the two servers.
 func (p *pair) diff() []string {
 	p.t.Helper()
 	return testkit.ReadDataset(p.ours.watch).Diff(testkit.ReadDataset(p.redis.watch), toleranceMS)

@@ -4,7 +4,7 @@ package differential
 
 import "testing"
 
-// TestPause plays what CLIENT PAUSE holds, and what it lets pass.
+// TestPause plays commands that CLIENT PAUSE delays, and commands that it does not.
 func TestPause(t *testing.T) { playAll(t, startPair(t, ""), pauseCases()) }
 
 func pauseCases() []blockingCase {
@@ -155,5 +155,5 @@ func pauseWriteCases() []blockingCase {
 	return cases
 }
 
-// passesPause are those that a pause of writes lets pass.
+// passesPause lists commands that a pause of writes does not delay.
 var passesPause = map[string]bool{"GEORADIUS_RO g 0 0 1 m": true, "BITFIELD_RO b GET u8 0": true, "SCRIPT FLUSH": true}

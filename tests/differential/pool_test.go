@@ -12,15 +12,15 @@ import (
 	"lockserver/commands"
 )
 
-// pool is where the generator takes its words from. There are few keys and members, so that commands meet,
-// and every number that is an edge of something.
+// pool generates arguments. There are few keys and members, so that commands use the same data, and every
+// number that is an edge case.
 type pool struct {
 	rand *rand.Rand
-	// nextMS makes the ids of stream entries rise; unique makes values that were not there before.
+	// nextMS makes the ids of stream entries rise; unique makes new values.
 	nextMS, unique int64
 }
 
-// homes are keys by the family of commands that mostly uses them.
+// homes holds keys by the family of commands that usually uses them.
 var homes = map[commands.Group][]string{
 	commands.String: {"s1", "s2", "n1", "n2"},
 	commands.Hash:   {"h1", "h2", "h3"},
@@ -67,7 +67,7 @@ func (p *pool) pick(list []string) string { return list[p.rand.IntN(len(list))] 
 
 func (p *pool) chance(percent int) bool { return p.rand.IntN(100) < percent }
 
-// key is one that its family mostly uses, or any other.
+// key returns a key that its family usually uses, or any other.
 func (p *pool) key(group commands.Group) string {
 	if home := homes[group]; home != nil && p.chance(80) {
 		return p.pick(home)
@@ -93,7 +93,7 @@ func (p *pool) double() string {
 	return p.integer()
 }
 
-// number is what a field or key that is counted with may hold.
+// number returns a value for a field or key that is used as a counter.
 func (p *pool) number() string {
 	if p.chance(50) {
 		return p.integer()
@@ -101,7 +101,7 @@ func (p *pool) number() string {
 	return p.double()
 }
 
-// bitType is a type of BITFIELD, or none.
+// bitType returns a type of BITFIELD, or an invalid one.
 func (p *pool) bitType() string {
 	if p.chance(10) {
 		return p.pick([]string{"u64", "i65", "u0", "8", "x8", "", "U8", "i", "u8 "})
@@ -109,7 +109,7 @@ func (p *pool) bitType() string {
 	return p.pick([]string{"i", "u"}) + strconv.Itoa(1+p.rand.IntN(63))
 }
 
-// bitOffset is the number of a bit, mostly of the first few bytes, or of a field.
+// bitOffset returns the number of a bit, usually in the first few bytes, or of a field.
 func (p *pool) bitOffset() string {
 	switch n := p.rand.IntN(100); {
 	case n < 70:
@@ -127,7 +127,7 @@ func (p *pool) value() string {
 		return p.number()
 	case n < 50:
 		return p.pick([]string{"", "a", "hello", "\x00\x01\xff", "a\r\nb", "with space", "é", "NULL"})
-	case n < 60: // about the sizes at which a value is kept in another way
+	case n < 60: // near the sizes at which a value changes its encoding
 		return strings.Repeat("x", 43+p.rand.IntN(4))
 	case n < 70:
 		return strings.Repeat("y", 62+p.rand.IntN(5))
@@ -139,7 +139,7 @@ func (p *pool) value() string {
 	}
 }
 
-// member is a member of a set or a field of a hash.
+// member returns a member of a set or a field of a hash.
 func (p *pool) member() string {
 	switch n := p.rand.IntN(100); {
 	case n < 50:
@@ -153,7 +153,7 @@ func (p *pool) member() string {
 	}
 }
 
-// degreesOrSize is a longitude, a latitude, or how large an area is.
+// degreesOrSize returns a longitude, a latitude, or the size of an area.
 func (p *pool) degreesOrSize(name string) string {
 	most := map[string]float64{"longitude": 180, "latitude": 85.05112878}[name]
 	switch n := p.rand.IntN(100); {
@@ -170,7 +170,7 @@ func (p *pool) degreesOrSize(name string) string {
 	}
 }
 
-// scoreBound is an end of an interval of scores.
+// scoreBound returns an end of an interval of scores.
 func (p *pool) scoreBound() string {
 	switch n := p.rand.IntN(100); {
 	case n < 30:
@@ -186,7 +186,7 @@ func (p *pool) scoreBound() string {
 	}
 }
 
-// lexBound is an end of an interval of members.
+// lexBound returns an end of an interval of members.
 func (p *pool) lexBound() string {
 	switch n := p.rand.IntN(100); {
 	case n < 35:
@@ -200,7 +200,7 @@ func (p *pool) lexBound() string {
 	}
 }
 
-// seconds is a time to live that does not run out during the test, an edge, or nonsense.
+// timeToLive returns a time to live that does not end during the test, an edge case, or an invalid word.
 func (p *pool) timeToLive(perSecond int64) string {
 	if p.chance(60) {
 		return strconv.FormatInt((1000+p.rand.Int64N(100_000))*perSecond, 10)
@@ -208,7 +208,7 @@ func (p *pool) timeToLive(perSecond int64) string {
 	return p.integer()
 }
 
-// moment is a time since 1970, in parts of a second.
+// moment returns a time since 1970, in the given unit.
 func (p *pool) moment(perSecond int64) string {
 	switch n := p.rand.IntN(100); {
 	case n < 60:
@@ -220,7 +220,7 @@ func (p *pool) moment(perSecond int64) string {
 	}
 }
 
-// entryID is the id of a new entry of a stream: most of them rise.
+// entryID returns the id of a new entry of a stream; most of them rise.
 func (p *pool) entryID() string {
 	switch n := p.rand.IntN(100); {
 	case n < 60:
@@ -236,7 +236,7 @@ func (p *pool) entryID() string {
 	}
 }
 
-// streamID is an id that may be in a stream, an end of an interval, or nonsense.
+// streamID returns an id that may be in a stream, an end of an interval, or an invalid word.
 func (p *pool) streamID() string {
 	switch n := p.rand.IntN(100); {
 	case n < 55:

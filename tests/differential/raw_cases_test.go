@@ -24,7 +24,7 @@ func differs(c rawCase, deviation string) rawCase {
 	return c
 }
 
-// rawCases end with a PING where the connection should stay usable.
+// rawCases returns the cases. They end with a PING if the connection should stay usable.
 func rawCases() []rawCase {
 	return slicesOf(inlineCases(), headerCases(), pipelineCases(), sessionCases(), largeCases())
 }

@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// quiet is how long Redis may say nothing before its answer counts as whole.
+	// quiet is the time without data from Redis after which its answer counts as complete.
 	quiet = 200 * time.Millisecond
-	// patience is how long lockserver has for as much.
+	// patience is how long lockserver may take for the same amount of data.
 	patience = time.Minute
-	// pause is between the parts of what is sent.
+	// pause is the time between the parts of the input.
 	pause = 10 * time.Millisecond
 )
 
-// rawCase is bytes that a client sends, in one write or in several with pauses between them.
+// rawCase is the input of a client, in one write or in several with pauses between them.
 type rawCase struct {
 	name  string
 	parts []string
-	// deviation is the entry of docs/DIFFERENCES.md that says why the two differ; empty: they must not.
+	// deviation is the entry of docs/DIFFERENCES.md for a difference, or empty if there must be none.
 	deviation string
 }
 
-// answer is what came back: the bytes, and whether the server then closed the connection.
+// answer holds the received bytes, and whether the server then closed the connection.
 type answer struct {
 	bytes  string
 	closed bool
@@ -57,11 +57,10 @@ func shorten(s string) string {
 	return s
 }
 
-// TestRaw sends bytes that are no good commands, and good ones in unusual forms,
-// over both kinds of transport.
+// TestRaw sends invalid commands, and valid ones in unusual forms, over both kinds of transport.
 func TestRaw(t *testing.T) { onBothTransports(t, "", rawCases()) }
 
-// TestRawWithPassword does the same to servers that ask for a password.
+// TestRawWithPassword does the same to servers with a password.
 func TestRawWithPassword(t *testing.T) { onBothTransports(t, "secret", passwordCases()) }
 
 func onBothTransports(t *testing.T, password string, cases []rawCase) {
@@ -79,7 +78,7 @@ func onBothTransports(t *testing.T, password string, cases []rawCase) {
 	})
 }
 
-// startLoops starts a lockserver as the server program does, and returns how to reach it.
+// startLoops starts a lockserver like the server program, and returns a function to connect to it.
 func startLoops(t *testing.T, password string) func() (net.Conn, error) {
 	t.Helper()
 	srv, err := server.New(server.Options{Directives: configOf(password).Directives(), EventLoops: true})
@@ -89,10 +88,10 @@ func startLoops(t *testing.T, password string) func() (net.Conn, error) {
 	return func() (net.Conn, error) { return net.Dial("tcp", srv.Addr().String()) }
 }
 
-// atOnce is how many cases are under way together: most of their time is waiting.
+// atOnce is the number of cases that run at the same time: they mostly wait.
 const atOnce = 24
 
-// compareRaw plays the cases, each on connections of its own, and compares what came back.
+// compareRaw plays the cases on new connections, and compares the answers.
 func (p *pair) compareRaw(cases []rawCase) {
 	outcomes := make([]outcome, len(cases))
 	free := make(chan struct{}, atOnce)
@@ -124,13 +123,13 @@ func (p *pair) compareRaw(cases []rawCase) {
 	}
 }
 
-// outcome is what came back from both.
+// outcome holds the answers of both servers.
 type outcome struct {
 	ours, redis answer
 	err         error
 }
 
-// playRaw plays one case on both.
+// playRaw plays one case on both servers.
 func (p *pair) playRaw(c rawCase, quiet time.Duration) (o outcome) {
 	if o.redis, o.err = exchange(p.redis.dial, c.parts, quiet, -1); o.err != nil {
 		return o
@@ -143,15 +142,15 @@ func (p *pair) playRaw(c rawCase, quiet time.Duration) (o outcome) {
 	return o
 }
 
-// masked blanks out what is each server's own: versions and clients' numbers in the reply to HELLO.
+// masked removes data that may differ: versions and clients' ids in the reply to HELLO.
 func masked(a answer) answer {
 	a.bytes = regexp.MustCompile(`\$(\d+)\r\n\d+\.\d+\.\d+\r\n`).ReplaceAllString(a.bytes, "<version>")
 	a.bytes = regexp.MustCompile(`\$2\r\nid\r\n:\d+\r\n`).ReplaceAllString(a.bytes, "<id>")
 	return a
 }
 
-// exchange sends the parts on a new connection and reads until the server closes it, or nothing came for a
-// while. enough is how many bytes are worth more patience; -1: unknown.
+// exchange sends the parts on a new connection. It reads until the server closes it, or no data came for a
+// while. enough is the expected number of bytes, for which it waits longer, or -1.
 func exchange(dial func() (net.Conn, error), parts []string, quiet time.Duration, enough int) (answer, error) {
 	conn, err := dial()
 	if err != nil {
@@ -164,7 +163,7 @@ func exchange(dial func() (net.Conn, error), parts []string, quiet time.Duration
 				time.Sleep(pause)
 			}
 			if _, err := conn.Write([]byte(part)); err != nil {
-				return // the server has closed it: what it said before is compared
+				return // the server has closed it: its earlier data is compared
 			}
 		}
 	}()
@@ -183,7 +182,7 @@ func exchange(dial func() (net.Conn, error), parts []string, quiet time.Duration
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return answer{got.String(), false}, nil
-		case err != nil: // io.EOF, or a reset by a server that did not read everything
+		case err != nil: // io.EOF, or a reset by a server that did not read all input
 			return answer{got.String(), true}, nil
 		}
 	}

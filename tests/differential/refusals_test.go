@@ -16,8 +16,8 @@ import (
 	"lockserver/server"
 )
 
-// refusals are said to clients of servers that cannot save and, in the end, have no memory left: of all that
-// speaks against a command both name the same first.
+// refusals plays commands on servers that cannot save and, at the end, have no memory left. If there are
+// several reasons against a command, both servers must report the same one.
 const refusals play = `
 	A SET k v
 	A PING
@@ -69,7 +69,7 @@ const refusals play = `
 	A EVAL "return redis.call('GET', KEYS[1])" 1 k
 `
 
-// TestOrderOfRefusals makes saving fail by a directory that has the snapshot's name.
+// TestOrderOfRefusals makes saving fail: there is a directory with the snapshot's name.
 func TestOrderOfRefusals(t *testing.T) {
 	conf, dir := configOf(""), t.TempDir()
 	conf.Dir, conf.DBFilename, conf.Save = dir, "dump.rdb", []config.SavePoint{{PeriodMS: 3_600_000, Changes: 100_000}}
@@ -109,7 +109,7 @@ func TestOrderOfRefusals(t *testing.T) {
 	}
 }
 
-// awaitStatus waits until a background save has ended so.
+// awaitStatus waits until a background save has ended with a status.
 func awaitStatus(t *testing.T, c *testkit.Client, status string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {

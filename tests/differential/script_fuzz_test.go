@@ -14,11 +14,11 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// scriptsPerRun is how many random scripts a test plays.
+// scriptsPerRun returns the number of random scripts in a test.
 func scriptsPerRun() int { return *commandsFlag / 33 }
 
-// TestRandomScripts plays random small scripts on both servers. They are mostly sound; now and then a value
-// is of a wrong type, so that errors are compared, too.
+// TestRandomScripts plays random small scripts on both servers. Most are valid. Sometimes a value has a wrong
+// type, so that errors are compared, too.
 func TestRandomScripts(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -59,10 +59,10 @@ func TestRandomScripts(t *testing.T) {
 	}
 }
 
-// named is how an error names the variable at fault, which is not always the right one here (D65).
+// named matches how an error names the variable, which is not always the same name here (D65).
 var named = regexp.MustCompile(`(local|upvalue|global|field|method|constant) '[^']*' \(a (\w+) value\)`)
 
-// unnamed takes that out of a reply.
+// unnamed removes that from a reply.
 func unnamed(v resp.Value) resp.Value {
 	v.Str = named.ReplaceAllString(v.Str, "a $2 value")
 	for i := range v.Elems {
@@ -71,7 +71,7 @@ func unnamed(v resp.Value) resp.Value {
 	return v
 }
 
-// kind is what an expression of a script is.
+// kind is the type of an expression in a script.
 type kind int
 
 const (
@@ -82,7 +82,7 @@ const (
 	kinds
 )
 
-// scriptWriter writes one script.
+// scriptWriter writes a script.
 type scriptWriter struct {
 	rand   *rand.Rand
 	out    strings.Builder
@@ -105,7 +105,7 @@ func (g *scriptWriter) line(text string) {
 	g.out.WriteString(strings.Repeat("  ", g.depth) + text + "\n")
 }
 
-// block writes statements; what is local to them is forgotten behind them.
+// block writes statements. Their local variables are forgotten afterwards.
 func (g *scriptWriter) block(n int) {
 	if g.depth > 0 {
 		saved := g.locals
@@ -147,7 +147,7 @@ func (g *scriptWriter) statement() {
 		}
 	case choice < 45:
 		if t := g.local(aTable); t != "" {
-			g.line(g.pick(t+"[#"+t+" + 1] = ", t+".f = ", t+"[2] = ") + g.expr(kind(g.rand.IntN(int(aTable))), 2)) // no table, or it might hold itself
+			g.line(g.pick(t+"[#"+t+" + 1] = ", t+".f = ", t+"[2] = ") + g.expr(kind(g.rand.IntN(int(aTable))), 2)) // not a table: it might contain itself
 		}
 	case choice < 55:
 		g.line(g.pick("redis.call", "redis.pcall") + g.command())
@@ -190,11 +190,11 @@ func (g *scriptWriter) statement() {
 		if t == "" {
 			t = "{" + g.any(1) + ", " + g.any(1) + "}"
 		}
-		g.nested("for i, v in ipairs({unpack("+t+")}) do", "end") // of a copy, or it might grow for ever
+		g.nested("for i, v in ipairs({unpack("+t+")}) do", "end") // of a copy, because otherwise the loop might never end
 	}
 }
 
-// local is a variable of a kind, or "" if there is none.
+// local returns a variable of a kind, or "".
 func (g *scriptWriter) local(k kind) string {
 	if len(g.locals[k]) == 0 {
 		return ""

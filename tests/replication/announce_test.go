@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatAReplicaSaysOfItself: address, port, priority, and whether Sentinels get it, as a master of either
-// kind hears of a replica of either kind.
+// TestWhatAReplicaSaysOfItself: a replica of either kind reports its address, port and priority, and whether
+// Sentinels get it, to a master of either kind.
 func TestWhatAReplicaSaysOfItself(t *testing.T) {
 	for _, masterKind := range kinds {
 		for _, kind := range kinds {
@@ -28,7 +28,7 @@ func TestWhatAReplicaSaysOfItself(t *testing.T) {
 	}
 }
 
-// TestBacklogIsDropped: repl-backlog-ttl after the last replica has gone, the history is dropped.
+// TestBacklogIsDropped: the history is dropped repl-backlog-ttl after the last replica has gone.
 func TestBacklogIsDropped(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.all.Write(b)
 }
 
-// have reports whether a text is in the log, which begins anew then.
+// have reports whether a text is in the log, and then clears the log.
 func (l *lines) have(text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,8 +42,8 @@ func (l *lines) have(text string) bool {
 	return true
 }
 
-// transferOf is what a master sends a replica that has nothing: the answer to PSYNC, up to the snapshot's
-// end.
+// transferOf returns the data that a master sends to a replica without data: the reply to PSYNC, up to the
+// end of the snapshot.
 func transferOf(t *testing.T, master *node) (head string, snapshot []byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", master.addr)
@@ -67,9 +67,9 @@ func transferOf(t *testing.T, master *node) (head string, snapshot []byte) {
 	return head + line, snapshot
 }
 
-// TestDamagedSnapshots: wherever the snapshot is damaged on its way, the replica says so, and its link is
-// down. What it had is gone, as with Redis, or, if the snapshot was loaded aside, all there; it has nothing
-// of the damaged one, and starts again as it was.
+// TestDamagedSnapshots: wherever the snapshot is damaged on its way, the replica reports it, and its link is
+// down. Its old data is gone, as in Redis, or complete if the snapshot was loaded aside. It has no data of
+// the damaged snapshot, and restarts with the same data.
 func TestDamagedSnapshots(t *testing.T) {
 	t.Parallel()
 	step := testkit.Steps(29, 7)
@@ -85,7 +85,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			var log lines
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			replica := start(t, o)
-			next := make(chan []byte, 1) // each is sent once: the replica tries again, and gets nothing
+			next := make(chan []byte, 1) // each snapshot is sent once: further attempts of the replica get nothing
 			addr := liar(t, func(conn net.Conn) {
 				select {
 				case damaged := <-next:
@@ -120,7 +120,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	}
 }
 
-// TestLinkInPieces: what comes byte by byte, or a few at a time, is the same.
+// TestLinkInPieces: data that comes byte by byte, or a few bytes at a time, has the same effect.
 func TestLinkInPieces(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []int64{1, 7, 1000} {

@@ -13,8 +13,8 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// TestReplicaThatEvicts: with replica-ignore-maxmemory no a replica evicts like a master: for what its
-// own clients write, and for what the master sends (D172). Otherwise it never does.
+// TestReplicaThatEvicts: with replica-ignore-maxmemory no, a replica evicts like a master: because of writes
+// of its own clients, and because of data of its master (D172). Otherwise it never evicts.
 func TestReplicaThatEvicts(t *testing.T) {
 	for name, program := range map[string]string{"lockserver": testkit.Lockserver(t), "redis": string(testkit.Oracle(t))} {
 		t.Run(name, func(t *testing.T) {

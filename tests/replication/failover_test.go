@@ -67,11 +67,11 @@ func failOver(t *testing.T, master, replica *node) {
 	inStep(t, replica, master)
 }
 
-// TestFailoverIsCalledOff: by hand, and by time, and writes go on.
+// TestFailoverIsCalledOff: a failover is cancelled by hand and by its time limit, and writes go on.
 func TestFailoverIsCalledOff(t *testing.T) {
 	t.Parallel()
 	master := start(t, server.Options{EventLoops: true})
-	mute, err := net.Dial("tcp", master.addr) // says that it is a replica, and never how far it is
+	mute, err := net.Dial("tcp", master.addr) // it claims to be a replica, and never reports its position
 	require.NoError(t, err)
 	defer func() { _ = mute.Close() }()
 	_, err = mute.Write([]byte("PSYNC ? -1\r\n"))
@@ -104,8 +104,8 @@ func TestFailoverIsCalledOff(t *testing.T) {
 	}
 }
 
-// TestFailoverIsAskedForTwice: a client that lost the reply gets the same reply again; a request that cannot
-// be answered promotes no replica.
+// TestFailoverIsAskedForTwice: a client that lost the reply gets the same reply again. If the request has no
+// possible answer, no replica is promoted.
 func TestFailoverIsAskedForTwice(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {

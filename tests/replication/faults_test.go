@@ -16,7 +16,7 @@ import (
 	"lockserver/server"
 )
 
-// liar is a master that answers the way into a synchronization as a test says.
+// liar is a master that answers the first commands of a replica, and then calls psync.
 func liar(t *testing.T, psync func(conn net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,7 +52,7 @@ func liar(t *testing.T, psync func(conn net.Conn)) (addr string) {
 
 const id = "0123456789012345678901234567890123456789"
 
-// TestMastersThatLie: the server lives, its link is down, and it follows an honest one afterwards.
+// TestMastersThatLie: the replica lives, its link is down, and it can follow an honest master afterwards.
 func TestMastersThatLie(t *testing.T) {
 	t.Parallel()
 	for name, says := range map[string]string{
@@ -98,7 +98,7 @@ func TestMastersThatLie(t *testing.T) {
 	}
 }
 
-// request is a command as a master sends it.
+// request returns a command as a master sends it.
 func request(args ...string) (b string) {
 	b = fmt.Sprintf("*%d\r\n", len(args))
 	for _, a := range args {
@@ -107,8 +107,8 @@ func request(args ...string) (b string) {
 	return b
 }
 
-// sends starts a master that answers each synchronization with no data and these requests. asked counts the
-// synchronizations.
+// sends starts a master that answers each synchronization with an empty snapshot and these requests. asked
+// counts the synchronizations.
 func sends(t *testing.T, requests ...string) (addr string, asked *atomic.Int32) {
 	t.Helper()
 	asked = new(atomic.Int32)
@@ -119,9 +119,9 @@ func sends(t *testing.T, requests ...string) (addr string, asked *atomic.Int32) 
 	}), asked
 }
 
-// TestMasterThatHangs: a master that takes a connection and says nothing, or no more after its answer to so
-// many commands of the handshake, is given up after repl-timeout, and tried again. A new repl-timeout is in
-// force at once.
+// TestMasterThatHangs: a master accepts a connection and sends nothing, or nothing more after some commands
+// of the handshake. The replica gives it up after repl-timeout, and tries again. A new repl-timeout takes
+// effect at once.
 func TestMasterThatHangs(t *testing.T) {
 	t.Parallel()
 	for _, setLater := range []bool{false, true} {
@@ -162,8 +162,8 @@ func TestMasterThatHangs(t *testing.T) {
 	}
 }
 
-// hangs starts a master that answers so many commands of each connection, and then no more. It tells asked of
-// each connection that has come so far.
+// hangs starts a master that answers a number of commands of each connection, and then no more. It sends to
+// asked for each connection that has got these answers.
 func hangs(t *testing.T, answers int, asked chan struct{}) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -193,7 +193,7 @@ func hangs(t *testing.T, answers int, asked chan struct{}) (addr string) {
 }
 
 // TestMasterSendsScripts: Redis 6 and older send SCRIPT LOAD and SCRIPT FLUSH, also in transactions, and
-// scripts that write. A replica runs them although its clients may not write. The link stays up.
+// scripts that write. A replica runs them although its clients may not write, and the link stays up.
 func TestMasterSendsScripts(t *testing.T) {
 	const code = "return redis.call('set',KEYS[1],'bar')"
 	for name, directives := range map[string]map[string]string{
@@ -220,8 +220,8 @@ func TestMasterSendsScripts(t *testing.T) {
 	}
 }
 
-// TestMasterSendsScriptsThatFail: a script that fails on the replica ends the link, as other commands do. An
-// error that a script returns is logged.
+// TestMasterSendsScriptsThatFail: a script that fails on the replica ends the link, like any other command
+// that fails. An error that a script returns is logged.
 func TestMasterSendsScriptsThatFail(t *testing.T) {
 	for script, log := range map[string]string{
 		"redis.call('set','foo','bar') return redis.call('incr','foo')":  "what the master has sent cannot be applied, all is fetched anew: eval: ERR value is not an integer",
@@ -241,7 +241,7 @@ func TestMasterSendsScriptsThatFail(t *testing.T) {
 	}
 }
 
-// TestMasterSendsSlowScript: clients are served while a script of the master is busy, and cannot end it.
+// TestMasterSendsSlowScript: clients are served while a script of the master runs, and cannot end it.
 func TestMasterSendsSlowScript(t *testing.T) {
 	replica := start(t, server.Options{EventLoops: true, Directives: map[string]string{"busy-reply-threshold": "10"}})
 	const slow = "local from = os.clock() while os.clock() - from < 1 do end redis.call('set','foo','bar')"
@@ -254,10 +254,10 @@ func TestMasterSendsSlowScript(t *testing.T) {
 	require.EqualValues(t, 1, asked.Load())
 }
 
-// empty is a synchronization with no data, behind which commands may stand.
+// empty is a synchronization with an empty snapshot. Commands may follow it.
 const empty = "+FULLRESYNC " + id + " 5\r\n$18\r\nREDIS0011\xff\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// TestOldDataStaysUntilThereIsNew: a master that breaks off in its snapshot costs nothing.
+// TestOldDataStaysUntilThereIsNew: if a master breaks off in its snapshot, the old data stays.
 func TestOldDataStaysUntilThereIsNew(t *testing.T) {
 	t.Parallel()
 	replica := start(t, server.Options{})
@@ -288,8 +288,8 @@ func TestWrongPassword(t *testing.T) {
 	inStep(t, master, replica)
 }
 
-// TestReplicasInACycle: a server that follows itself, or two that follow each other, stay up. One that is
-// made the master is followed by the other.
+// TestReplicasInACycle: a server that follows itself, or two servers that follow each other, stay up. If one
+// of the two becomes a master, the other follows it.
 func TestReplicasInACycle(t *testing.T) {
 	t.Parallel()
 	a, b := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
@@ -299,15 +299,15 @@ func TestReplicasInACycle(t *testing.T) {
 	a.follow(b.addr)
 	inStep(t, b, a)
 	b.follow(a.addr)
-	// Mostly both links end. A link goes on if it began when the other server did not know yet that it had
-	// lost its master.
+	// Usually both links end. A link goes on if it began before the other server knew that it had lost its
+	// master.
 	eventually(t, "both follow", func() bool { return a.info("role") == "slave" && b.info("role") == "slave" })
 	require.Equal(t, "+OK", b.do("REPLICAOF NO ONE"))
 	require.Equal(t, "+OK", b.do("SET k v"))
 	inStep(t, b, a)
 }
 
-// TestSlowReplica: what the server keeps for a replica that does not read is bounded.
+// TestSlowReplica: the server's output for a replica that does not read is limited.
 func TestSlowReplica(t *testing.T) {
 	master := start(t, server.Options{EventLoops: true, Directives: map[string]string{"client-output-buffer-limit": "replica 4mb 0 0"}})
 	slow, err := net.Dial("tcp", master.addr)
@@ -323,7 +323,7 @@ func TestSlowReplica(t *testing.T) {
 	}
 }
 
-// TestWritesNeedReplicas is min-replicas-to-write.
+// TestWritesNeedReplicas tests min-replicas-to-write.
 func TestWritesNeedReplicas(t *testing.T) {
 	t.Parallel()
 	master := start(t, server.Options{EventLoops: true})
@@ -341,12 +341,12 @@ func TestWritesNeedReplicas(t *testing.T) {
 	eventually(t, "writes are refused", func() bool { return master.do("SET a 1") == refused })
 }
 
-// TestReadTimeout: a link that is silent is broken off by the one who waits.
+// TestReadTimeout: the side that waits closes a silent link.
 func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	replica := start(t, server.Options{Directives: map[string]string{"repl-timeout": "1"}})
 	asked := make(chan time.Time, 100)
-	begun := time.Now() // before the first wait, so that a slow machine makes the interval longer, never shorter
+	begun := time.Now() // before the first wait: on a slow machine the measured interval is longer, never shorter
 	replica.follow(liar(t, func(net.Conn) { asked <- time.Now() }))
 	<-asked
 	require.Greater(t, (<-asked).Sub(begun), 900*time.Millisecond)

@@ -11,23 +11,23 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// What a server writes when it ends a link for what its replica does not know.
+// notKnown is in the log when a server ends a link because its replica does not know an effect.
 const notKnown = "closing a replica that does not know"
 
-// features are effects that not every Redis knows, each with a command that makes it, and one behind which
-// the data has nothing of the kind any more.
+// features are effects that not every Redis knows. Each has a command that causes it, and a command that
+// removes it from the data again.
 var features = []struct {
 	name, by, away string
-	since          string // the version of Redis that has it without a module; empty: none that is tested
+	since          string // the version of Redis that has it without a module, or empty if no tested version has
 }{
 	{"deadline of a field", "HPEXPIRE fields 5000000 FIELDS 1 a", "DEL fields", "7.4"},
 	{"shared lock", "LOCK shared me SHARED EX 5000", "DEL shared", "7.4"},
 	{"bloom filter", "BF.ADD filter a", "DEL filter", ""},
 }
 
-// TestReplicaThatDoesNotKnow: the link of a replica ends that does not know what it is sent, the log says so,
-// and it stays down until the data has nothing of the kind. A replica that knows it stays, whatever that is
-// (D160).
+// TestReplicaThatDoesNotKnow: if a replica is sent an effect that it does not know, its link ends and the log
+// says so. The link stays down until the data has no such effect. A replica that knows it stays, whatever
+// kind it is (D160).
 func TestReplicaThatDoesNotKnow(t *testing.T) {
 	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
 		for _, f := range features {
@@ -66,8 +66,8 @@ func TestReplicaThatDoesNotKnow(t *testing.T) {
 	})
 }
 
-// TestReplicaThatDoesNotKnowComesBack: who was away while it would have been sent what it does not know, and
-// goes on behind it, is asked then.
+// TestReplicaThatDoesNotKnowComesBack: a replica was away while the master had an effect that it does not
+// know, and continues after it. Then it is asked whether it knows it.
 func TestReplicaThatDoesNotKnowComesBack(t *testing.T) {
 	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
 		master, log := startLogged(t)
@@ -93,7 +93,7 @@ func TestReplicaThatDoesNotKnowComesBack(t *testing.T) {
 	})
 }
 
-// TestAcknowledgedByOneThatDoesNotKnow: what a replica leaves out it does not acknowledge.
+// TestAcknowledgedByOneThatDoesNotKnow: a replica does not acknowledge an effect that it leaves out.
 func TestAcknowledgedByOneThatDoesNotKnow(t *testing.T) {
 	master, log := startLogged(t)
 	require.Equal(t, "1", master.do("HSET hash a 1"))
@@ -105,7 +105,8 @@ func TestAcknowledgedByOneThatDoesNotKnow(t *testing.T) {
 	require.Positive(t, log.times(notKnown))
 }
 
-// TestWhoAnswersNothingStays: a program that reads the history, and says now and then how far it is.
+// TestWhoAnswersNothingStays: a program that only reads the history and reports its position now and then
+// stays connected.
 func TestWhoAnswersNothingStays(t *testing.T) {
 	master, log := startLogged(t)
 	values(master)

@@ -12,15 +12,15 @@ import (
 	"lockserver/server"
 )
 
-// TestForcedFailover: a replica that does not catch up in time leads nevertheless, without what it lacks,
-// which the old master gives up.
+// TestForcedFailover: a replica that does not catch up in time becomes the master all the same. The old
+// master gives up the data that the replica lacks.
 func TestForcedFailover(t *testing.T) {
 	eachMaster(t, func(t *testing.T, master *node) {
 		replica := start(t, server.Options{EventLoops: true})
 		link := between(t, master.addr)
 		replica.follow(link.addr())
 		inStep(t, master, replica)
-		link.piece.Store(1) // as good as not at all
+		link.piece.Store(1) // so slow that almost nothing arrives
 		value := strings.Repeat("v", 1<<20)
 		for range 20 {
 			require.False(t, master.Do("RPUSH", "list", value).IsError())
@@ -35,7 +35,8 @@ func TestForcedFailover(t *testing.T) {
 	})
 }
 
-// TestUserOfTheMaster: a replica logs in as masteruser, and has its link down as long as that one may not.
+// TestUserOfTheMaster: a replica logs in as masteruser. Its link is down while that user has no right to
+// replicate.
 func TestUserOfTheMaster(t *testing.T) {
 	eachMaster(t, func(t *testing.T, master *node) {
 		plain(master)

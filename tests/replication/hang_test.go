@@ -12,8 +12,8 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// TestReplicaThatHangs: writes are refused when the only replica has said nothing for min-replicas-max-lag,
-// and go on when it does, over the same link.
+// TestReplicaThatHangs: writes are refused while the only replica has been silent for min-replicas-max-lag.
+// When it answers again they go on, over the same link.
 func TestReplicaThatHangs(t *testing.T) {
 	run := buildPrograms(t)
 	for _, kind := range kinds {

@@ -42,7 +42,7 @@ func start(t *testing.T, o server.Options) *node {
 	return reach(t, srv.Addr().String())
 }
 
-// written is a log to look at.
+// written is a log that the test reads.
 type written struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -55,21 +55,21 @@ func (w *written) Write(b []byte) (int, error) {
 	return w.text.Write(b)
 }
 
-// times is how often a text stands there.
+// times returns how often a text is in the log.
 func (w *written) times(text string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return bytes.Count(w.text.Bytes(), []byte(text))
 }
 
-// startLogged starts a lockserver with a log that is checked.
+// startLogged starts a lockserver, and returns its log.
 func startLogged(t *testing.T) (*node, *written) {
 	t.Helper()
 	w := &written{}
 	return start(t, server.Options{EventLoops: true, Log: slog.New(slog.NewTextHandler(w, nil))}), w
 }
 
-// reach is a server at an address.
+// reach returns a node for the server at an address.
 func reach(t *testing.T, addr string) *node {
 	t.Helper()
 	c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
@@ -97,7 +97,7 @@ func (n *node) follow(addr string) {
 	require.Equal(n.t, "+OK", reply)
 }
 
-// info is a field of INFO; empty: it is not there.
+// info returns a field of INFO, or "".
 func (n *node) info(field string) string {
 	n.t.Helper()
 	for line := range strings.Lines(string(n.Do("INFO", "everything").Str)) {
@@ -115,10 +115,10 @@ func (n *node) number(field string) int64 {
 	return v
 }
 
-// patience is how long something may take that happens by itself.
+// patience is the longest time for an event that comes by itself.
 const patience = 60 * time.Second
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
@@ -128,7 +128,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// inStep waits until a replica has all that its master has, and compares the two.
+// inStep waits until a replica has all data of its master, and compares the two.
 func inStep(t *testing.T, master, replica *node) {
 	t.Helper()
 	eventually(t, "the link is up", func() bool { return replica.info("master_link_status") == "up" })
@@ -136,7 +136,7 @@ func inStep(t *testing.T, master, replica *node) {
 		return replica.number("master_repl_offset") == master.number("master_repl_offset")
 	})
 	same := false
-	// One may have removed an overdue key that the other still has.
+	// One of them may have removed an overdue key that the other still has.
 	for end := time.Now().Add(patience); !same && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		same = master.do("DEBUG DIGEST") == replica.do("DEBUG DIGEST")
 	}
@@ -152,10 +152,10 @@ type proxy struct {
 	listener net.Listener
 	to       string
 	carried  atomic.Int64 // bytes from the server
-	cutAt    atomic.Int64 // number of bytes before every connection is cut; below 0: no limit
-	piece    atomic.Int64 // how many bytes are carried at once; 0: as they come
-	chance   *rand.Rand   // of seeds for those that delay; nil: nothing is delayed
-	closed   atomic.Bool  // who comes is sent away
+	cutAt    atomic.Int64 // number of bytes before every connection is cut; negative means no limit
+	piece    atomic.Int64 // how many bytes are carried at once; 0 means no limit
+	chance   *rand.Rand   // seeds for the connections of a proxy that delays; nil means no delay
+	closed   atomic.Bool  // it refuses connections
 	mu       sync.Mutex
 	open     []net.Conn
 }
@@ -163,7 +163,7 @@ type proxy struct {
 // between puts a proxy before a server.
 func between(t *testing.T, to string) *proxy { return delaying(t, to, nil) }
 
-// delaying is between, of a proxy that delays by chance.
+// delaying is between for a proxy with random delays.
 func delaying(t *testing.T, to string, chance *rand.Rand) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -204,11 +204,11 @@ func (p *proxy) accept() {
 	}
 }
 
-// mostDelay is the most that a proxy which delays holds a piece back.
+// mostDelay is the longest time for which such a proxy holds a piece back.
 const mostDelay = 20 * time.Millisecond
 
-// directions are chances for the two directions of a connection, each of its own. They say how large pieces
-// are, up to what the proxy carries at once, and for how long they are held back. None: nothing is delayed.
+// directions returns random numbers for the two directions of a connection. They determine the sizes of the
+// pieces, up to what the proxy carries at once, and their delays. nil means no delay.
 func (p *proxy) directions() (there, back *rand.Rand) {
 	if p.chance == nil {
 		return nil, nil
@@ -226,7 +226,7 @@ func (p *proxy) cut() {
 	p.open = nil
 }
 
-// cutAfter cuts when so many more bytes of the server have been carried, once.
+// cutAfter makes the proxy cut once, after another number of bytes from the server.
 func (p *proxy) cutAfter(bytes int64) { p.cutAt.Store(p.carried.Load() + bytes) }
 
 // counted reads from the server.
@@ -250,11 +250,11 @@ func (c counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// inPieces reads no more at once than the proxy carries, and may hold it back.
+// inPieces reads at most as much at once as the proxy carries, and may delay it.
 type inPieces struct {
 	net.Conn
 	p      *proxy
-	chance *rand.Rand // nil: as soon as it comes
+	chance *rand.Rand // nil means no delay
 }
 
 func (c inPieces) Read(b []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"lockserver/server"
 )
 
-// TestHistoryAfterAPromotion: the history of locks is not replicated. Both servers say from when on they know
+// TestHistoryAfterAPromotion: the history of locks is not replicated. Both servers say since when they know
 // what happened, and why not from before.
 func TestHistoryAfterAPromotion(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestHistoryAfterAPromotion(t *testing.T) {
 	})
 }
 
-// knownSince is since when a server knows the history of locks, in milliseconds since 1970.
+// knownSince returns the time since when a server knows the history of locks, in milliseconds since 1970.
 func knownSince(t *testing.T, n *node) int64 {
 	t.Helper()
 	v := n.Client.Do("LOCK.HISTORY")

@@ -21,10 +21,10 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// killsPerRound is how many servers are killed before the two are compared.
+// killsPerRound is the number of kills before the two servers are compared.
 const killsPerRound = 8
 
-// killed is a master and a replica, each a process that is killed at any moment and started again.
+// killed holds a master and a replica. Each is a process that is killed at any moment and started again.
 type killed struct {
 	t               *testing.T
 	chance          *rand.Rand
@@ -32,13 +32,13 @@ type killed struct {
 	leads           atomic.Pointer[fleet.Process] // the server for clients' writes
 }
 
-// kept are the ways in which a server writes its data down; a leader needs the first.
+// kept lists the configurations for storing data. A leader needs the first.
 var kept = []string{"appendonly yes\nappendfsync always\nsave \"\"\n", "appendonly yes\nappendfsync everysec\nsave \"\"\n", "appendonly no\nsave 1 1\n", "appendonly no\nsave \"\"\n"}
 
-// killConf is what all have in common.
+// killConf is the common part of the configurations.
 const killConf = "repl-diskless-sync-delay 0\nenable-debug-command yes\nrepl-timeout 5\n"
 
-// newKilled starts a master with some data and a replica, of a kind each.
+// newKilled starts a master with some data, and a replica, each of a given kind.
 func newKilled(t *testing.T, chance *rand.Rand, master, replica, conf string) *killed {
 	t.Helper()
 	k := &killed{t: t, chance: chance}
@@ -53,7 +53,7 @@ func newKilled(t *testing.T, chance *rand.Rand, master, replica, conf string) *k
 	return k
 }
 
-// rewrite gives the program's configuration another last line; empty: none.
+// rewrite replaces the last line of the program's configuration. An empty line removes it.
 func rewrite(t *testing.T, p *fleet.Process, last string) {
 	t.Helper()
 	file := filepath.Join(p.Dir(), "conf")
@@ -63,7 +63,7 @@ func rewrite(t *testing.T, p *fleet.Process, last string) {
 	require.NoError(t, os.WriteFile(file, []byte(text+"\n#\n"+last+"\n"), 0o600))
 }
 
-// forget removes what the server has written down.
+// forget removes the data files of a server.
 func forget(t *testing.T, p *fleet.Process) {
 	t.Helper()
 	for _, name := range []string{"appendonlydir", "dump.rdb"} {
@@ -71,13 +71,13 @@ func forget(t *testing.T, p *fleet.Process) {
 	}
 }
 
-// strike kills one of the two at some moment, or both, and starts it again: at work, in the middle of a
-// synchronization, partial or whole, or while it loads.
+// strike kills one of the two, or both, at a random moment, and starts it again. It may be at work, in a
+// partial or full synchronization, or loading.
 func (k *killed) strike() {
 	k.t.Helper()
 	victims := [][]*fleet.Process{{k.master}, {k.replica}, {k.master, k.replica}}[k.chance.IntN(3)]
 	time.Sleep(time.Duration(k.chance.IntN(250)) * time.Millisecond)
-	for range 1 + k.chance.IntN(3) { // again before it has come up
+	for range 1 + k.chance.IntN(3) { // kill it again before it is up
 		for _, p := range victims {
 			p.Kill()
 		}
@@ -91,7 +91,7 @@ func (k *killed) strike() {
 	}
 }
 
-// restore waits until the two are equal.
+// restore waits until both have the same data.
 func (k *killed) restore() {
 	k.t.Helper()
 	for _, p := range []*fleet.Process{k.master, k.replica} {
@@ -126,7 +126,7 @@ func TestKills(t *testing.T) {
 	})
 }
 
-// killEither kills master and replica. All acknowledged writes exist in the end, and the two are equal.
+// killEither kills master and replica. At the end all acknowledged writes exist, and both have the same data.
 func killEither(t *testing.T, chance *rand.Rand, master, replica string) {
 	k := newKilled(t, chance, master, replica, "")
 	all := k.letWrite(4)
@@ -138,7 +138,7 @@ func killEither(t *testing.T, chance *rand.Rand, master, replica string) {
 	all.check(k.master)
 }
 
-// killAmongAnyCommand is the same among clients that send anything there is.
+// killAmongAnyCommand does the same while clients send arbitrary commands.
 func killAmongAnyCommand(t *testing.T, chance *rand.Rand, program string) {
 	k := newKilled(t, chance, program, program, "proto-max-bulk-len 1mb\n")
 	c := newCrowd(t, reach(t, k.master.Addr()), rand.New(rand.NewPCG(chance.Uint64(), 2)))
@@ -160,8 +160,8 @@ func killAmongAnyCommand(t *testing.T, chance *rand.Rand, program string) {
 	t.Logf("%d commands", c.sent)
 }
 
-// killAndPromote: with min-replicas-ack 1, a master that is killed is followed by its replica, and comes back
-// as that one's. Nothing acknowledged is lost.
+// killAndPromote: with min-replicas-ack 1, a master is killed, its replica takes over, and the old master
+// follows it. Nothing acknowledged is lost.
 func killAndPromote(t *testing.T, chance *rand.Rand, program string) {
 	k := newKilled(t, chance, program, program, "min-replicas-ack 1\n")
 	linked := func() {
@@ -203,14 +203,14 @@ type writers struct {
 	each         []*writer
 }
 
-// writer is one of them.
+// writer is one of these clients.
 type writer struct {
 	name    string
 	counter int64
-	pushed  int64 // to its list: the numbers from 1 on, some of them perhaps twice
+	pushed  int64 // pushed to its list: the numbers from 1 on, some of them perhaps twice
 }
 
-// letWrite has this number of clients write to the leader.
+// letWrite starts a number of clients that write to the leader.
 func (k *killed) letWrite(count int) *writers {
 	w := &writers{k: k}
 	for i := range count {
@@ -232,7 +232,7 @@ func (k *killed) letWrite(count int) *writers {
 	return w
 }
 
-// write writes until something goes wrong, or another one leads.
+// write writes until there is an error, or another server leads.
 func (w *writers) write(c *writer, client *testkit.Client, to *fleet.Process) {
 	for !w.ended.Load() && w.k.leads.Load() == to {
 		v, err := client.Call("INCR", c.name+":counter")
@@ -267,7 +267,7 @@ func (w *writers) end() {
 	w.working.Wait()
 }
 
-// check looks for all acknowledged writes.
+// check checks that all acknowledged writes are there.
 func (w *writers) check(at *fleet.Process) {
 	t, n := w.k.t, reach(w.k.t, at.Addr())
 	for _, c := range w.each {

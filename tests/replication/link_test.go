@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCutInEachWay is TestCutAtEveryByte for each other way in which a snapshot is sent, and taken. Of a
-// Redis that leads, which takes its time for each, it cuts at some of the bytes.
+// TestCutInEachWay is TestCutAtEveryByte for each other way of sending and loading a snapshot. With a Redis
+// as master it cuts only at some of the bytes, because Redis is slow for each attempt.
 func TestCutInEachWay(t *testing.T) {
 	for _, kind := range kinds {
 		for _, diskless := range []string{"yes", "no"} {
 			for _, load := range []string{"disabled", "on-empty-db", "swapdb"} {
 				if kind == "lockserver" && diskless == "yes" && load == "disabled" {
-					continue // that one
+					continue // TestCutAtEveryByte has this one
 				}
 				t.Run(fmt.Sprintf("%s/diskless=%s,load=%s", kind, diskless, load), func(t *testing.T) {
 					t.Parallel()
@@ -32,15 +32,15 @@ func TestCutInEachWay(t *testing.T) {
 	}
 }
 
-// TestLinkThatDelays: what one server sends another comes late and in pieces of any size, in each direction
-// for itself, and breaks off anywhere. One synchronization is enough, and waiting for replicas is answered.
+// TestLinkThatDelays: data between two servers comes late and in pieces of any size, different in each
+// direction, and the link breaks anywhere. One full synchronization is enough, and WAIT gets its replies.
 func TestLinkThatDelays(t *testing.T) {
 	seed := seedOf(t)
 	for _, of := range [][2]string{{"lockserver", "lockserver"}, {"lockserver", "redis"}, {"redis", "lockserver"}} {
 		for _, diskless := range []string{"yes", "no"} {
 			t.Run(fmt.Sprintf("%s behind %s/diskless=%s/SEED=%d", of[1], of[0], diskless, seed), func(t *testing.T) {
 				t.Parallel()
-				chance := rand.New(rand.NewPCG(seed, 1)) // the proxy has one of its own
+				chance := rand.New(rand.NewPCG(seed, 1)) // the proxy has its own
 				master := startOf(t, of[0], t.TempDir(), map[string]string{"save": "", "repl-diskless-sync": diskless})
 				replica := startOf(t, of[1], t.TempDir(), map[string]string{"save": ""})
 				plain(master)
@@ -48,7 +48,7 @@ func TestLinkThatDelays(t *testing.T) {
 				link := delaying(t, master.addr, rand.New(rand.NewPCG(seed, 2)))
 				link.piece.Store(300)
 				replica.follow(link.addr())
-				for i := range 200 { // while it is synchronized
+				for i := range 200 { // during the synchronization
 					require.Equal(t, strconv.Itoa(i+1), master.do(fmt.Sprintf("RPUSH early %d", i)))
 				}
 				inStep(t, master, replica)

@@ -13,8 +13,8 @@ import (
 	"lockserver/server"
 )
 
-// TestMasterIsAClient: a replica shows its link to the master among the clients, ends it on request, and
-// shows and counts what comes on it (D144).
+// TestMasterIsAClient: a replica lists its link to the master among the clients, and closes it on request. It
+// shows and counts the commands that come on it (D144).
 func TestMasterIsAClient(t *testing.T) {
 	for _, kind := range []string{"lockserver", "redis"} {
 		t.Run(kind, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"lockserver/server"
 )
 
-// startRedis starts a real Redis that listens on a port.
+// startRedis starts a real Redis with a port.
 func startRedis(t *testing.T, p testkit.Program, args ...string) *node {
 	t.Helper()
 	port := testkit.FreePort(t)
@@ -34,8 +34,8 @@ func startRedis(t *testing.T, p testkit.Program, args ...string) *node {
 	return reach(t, "127.0.0.1:"+port)
 }
 
-// eachReplica is testkit.EachProgram for those that can follow a lockserver, which is a master of Redis 7.0
-// and later. Of an older one the test is that it does not.
+// eachReplica runs a test with each Redis that can follow a lockserver: 7.0 and later. For an older one it
+// tests that it cannot.
 func eachReplica(t *testing.T, test func(t *testing.T, p testkit.Program)) {
 	t.Helper()
 	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
@@ -47,8 +47,8 @@ func eachReplica(t *testing.T, test func(t *testing.T, p testkit.Program)) {
 	})
 }
 
-// doesNotFollow: a Redis that is too old to read a snapshot of ours says so, whichever way that comes. It
-// tries again and again with its link down, and has nothing of ours; we go on, and so do other replicas.
+// doesNotFollow: a Redis that is too old to read our snapshot says so, for any way of sending it. It tries
+// again and again with its link down, and has none of our data. We go on, and so do other replicas.
 func doesNotFollow(t *testing.T, p testkit.Program) {
 	for _, diskless := range []string{"yes", "no"} {
 		t.Run("too old,diskless="+diskless, func(t *testing.T) {
@@ -77,7 +77,7 @@ func doesNotFollow(t *testing.T, p testkit.Program) {
 	}
 }
 
-// plain writes values that every Redis from 7.0 on knows.
+// plain writes values that every Redis since 7.0 knows.
 func plain(n *node) {
 	for _, line := range []string{
 		"SET string value", "SET timed value PX 5000000", "HSET hash a 1 b 2", "RPUSH list a b c", "SADD set 1 2 three", "ZADD zset 1 a 2.5 b",
@@ -88,7 +88,7 @@ func plain(n *node) {
 	}
 }
 
-// TestRedisFollowsLockserver: a real Redis has what it follows, by every way in which a snapshot comes.
+// TestRedisFollowsLockserver: a real Redis has the data of its master, for each way of sending a snapshot.
 func TestRedisFollowsLockserver(t *testing.T) {
 	eachReplica(t, func(t *testing.T, p testkit.Program) {
 		for _, diskless := range []string{"yes", "no"} {
@@ -115,7 +115,7 @@ func TestRedisFollowsLockserver(t *testing.T) {
 	})
 }
 
-// TestLockserverFollowsRedis: the other way round, by every way in which Redis sends a snapshot.
+// TestLockserverFollowsRedis: the same in the other direction, for each way in which Redis sends a snapshot.
 func TestLockserverFollowsRedis(t *testing.T) {
 	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
 		for _, diskless := range []string{"yes", "no"} {
@@ -144,7 +144,7 @@ func TestLockserverFollowsRedis(t *testing.T) {
 	})
 }
 
-// TestMessagesReachReplicas: PUBLISH is heard at a replica of the other kind.
+// TestMessagesReachReplicas: subscribers of a replica of the other kind get messages of PUBLISH.
 func TestMessagesReachReplicas(t *testing.T) {
 	master := start(t, server.Options{EventLoops: true})
 	redis := startRedis(t, testkit.Oracle(t))
@@ -163,8 +163,8 @@ func TestMessagesReachReplicas(t *testing.T) {
 	}
 }
 
-// TestRandomCommandsBesideRedis: lockserver, Redis and lockserver, one behind the other, while links break;
-// then the last one leads.
+// TestRandomCommandsBesideRedis: a chain of lockserver, Redis and lockserver, while links break. At the end
+// the last one leads.
 func TestRandomCommandsBesideRedis(t *testing.T) {
 	first, last := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
 	middle := startRedis(t, testkit.Oracle(t))
@@ -204,12 +204,12 @@ func TestRandomCommandsBesideRedis(t *testing.T) {
 	require.Equal(t, int64(1), last.number("sync_partial_ok"), "the histories are one")
 }
 
-// TestSnapshotOfARedisThatFollows: a Redis stands between two lockservers.
+// TestSnapshotOfARedisThatFollows: a Redis is between two lockservers.
 func TestSnapshotOfARedisThatFollows(t *testing.T) {
 	eachReplica(t, func(t *testing.T, p testkit.Program) { snapshotOfAReplica(t, startRedis(t, p)) })
 }
 
-// TestTools: redis-cli takes copies, and reads the history.
+// TestTools: redis-cli copies the data, and reads the history.
 func TestTools(t *testing.T) {
 	p := testkit.Oracle(t)
 	master := start(t, server.Options{EventLoops: true})
@@ -261,7 +261,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestSyncOfLongAgo: a client that knows nothing of PSYNC gets a length, the snapshot, and the history.
+// TestSyncOfLongAgo: a client that does not know PSYNC gets a length, the snapshot, and the history.
 func TestSyncOfLongAgo(t *testing.T) {
 	master := start(t, server.Options{EventLoops: true})
 	plain(master)

@@ -16,8 +16,9 @@ import (
 	"lockserver/server"
 )
 
-// overdueKinds are the values that the tests of overdue keys and fields make under the name %. The command in
-// dies gives the key, or some fields, one more millisecond. Fields a and z become overdue, b and c do not.
+// overdueKinds lists the values that the tests of overdue keys and fields create under the name %. The
+// commands in dies give the key, or some fields, one more millisecond. Fields a and z become overdue, b and c
+// do not.
 var overdueKinds = []struct{ name, made, dies string }{
 	{"string", "", "SET % 7 PX 1"},
 	{"list", "RPUSH % 3 1 2", "PEXPIRE % 1"},
@@ -28,8 +29,8 @@ var overdueKinds = []struct{ name, made, dies string }{
 	{"bigall", "HSET % a 5 z " + strings.Repeat("x", 70), "HPEXPIRE % 1 FIELDS 2 a z"},
 }
 
-// overdueCommands are the commands of the tests of overdue keys and fields. % is the overdue key, % with a
-// suffix a key of its own.
+// overdueCommands lists the commands for overdue keys and fields. % is the overdue key, and % with a suffix
+// is another key.
 var overdueCommands = []string{
 	"GET %", "SET % 1", "SET % 1 NX", "SET % 1 XX", "SET % 1 NX GET", "SET % 1 KEEPTTL", "SET % 1 PXAT 1", "SETNX % 1", "SETEX % 100000 1", "GETSET % 1", "GETDEL %", "GETEX %", "GETEX % PERSIST",
 	"GETEX % PXAT 1", "APPEND % x", "INCR %", "INCRBY % x", "INCRBYFLOAT % 1.5", "SETRANGE % 2 x", "SETBIT % 1 1", "BITFIELD % SET u8 0 1", "BITFIELD_RO % GET u8 0", "STRLEN %",
@@ -49,14 +50,14 @@ var overdueCommands = []string{
 	"EVAL_RO return{redis.call('HGET',KEYS[1],'a'),redis.call('HLEN',KEYS[1])} 1 %", "SORT_RO %", "SORT_RO %names BY nosort GET *->a", "HSTRLEN % b", "SINTERCARD 1 %", "OBJECT FREQ %", "SCAN 0 MATCH % COUNT 10000", "KEYS %",
 }
 
-// overdueStates are the commands that tell the state that a command left.
+// overdueStates lists the commands that show the state after a command.
 var overdueStates = []string{
 	"EXISTS % %o %live", "TYPE %", "TYPE %o", "GET %", "HLEN %", "HLEN %o", "HGETALL %", "HGETALL %o", "HTTL % FIELDS 5 a b c n z", "HTTL %o FIELDS 5 a b c n z", "HRANDFIELD % 10", "HEXISTS % a",
 	"OBJECT ENCODING %", "TTL %", "LRANGE %o 0 -1",
 }
 
-// onOverdue runs one command on one server, and returns the reply, the number of keys that came or went, and
-// the state.
+// onOverdue runs a command on a server. It returns the reply, the change in the number of keys, and the
+// state.
 func onOverdue(n *node, key, line string) []string {
 	before := n.Do("DBSIZE").Int
 	words := strings.Fields(strings.ReplaceAll(line, "%", key))
@@ -64,7 +65,7 @@ func onOverdue(n *node, key, line string) []string {
 	return append([]string{reply, fmt.Sprint("keys that came: ", n.Do("DBSIZE").Int-before)}, stateOf(n, key)...)
 }
 
-// stateOf returns what the overdueStates say of a key.
+// stateOf returns the replies to overdueStates for a key.
 func stateOf(n *node, key string) (all []string) {
 	for _, line := range overdueStates {
 		words := strings.Fields(strings.ReplaceAll(line, "%", key))
@@ -73,7 +74,7 @@ func stateOf(n *node, key string) (all []string) {
 	return all
 }
 
-// timeless is a command with its reply, without what depends on the time of the call or on chance.
+// timeless returns a command with its reply, without parts that depend on the time of the call or on chance.
 func timeless(words []string, reply resp.Value) string {
 	text := inOrder(reply)
 	if words[0] == "DUMP" && !reply.IsNull() {
@@ -82,16 +83,16 @@ func timeless(words []string, reply resp.Value) string {
 	return strings.Join(words, " ") + ": " + timeDependent.ReplaceAllString(text, "#")
 }
 
-// timeDependent are the IDs of messages, times in milliseconds or seconds since 1970, and what is left of
+// timeDependent matches the IDs of messages, times in milliseconds or seconds since 1970, and rests of
 // 100,000 seconds.
 var timeDependent = regexp.MustCompile(`1\d{12}-\d+|\b(100000|99\d{3})\b|\b[12]\d{12}\b|\b[12]\d{9}\b`)
 
-// overdueKey is the name of the key of a command and a kind.
+// overdueKey returns the name of the key for a command and a kind.
 func overdueKey(command, kind int) string {
 	return fmt.Sprintf("k%d.%s.", command, overdueKinds[kind].name)
 }
 
-// overdueLines are the commands that make the key of a command and a kind.
+// overdueLines returns the commands that create the key for a command and a kind.
 func overdueLines(command, kind int) (lines []string) {
 	for _, line := range []string{overdueKinds[kind].made, overdueKinds[kind].dies, "SET %live 3", "RPUSH %names %"} {
 		if i := strings.IndexByte(line, '%'); i < 0 || line[i+1] != ' ' && !strings.Contains(overdueCommands[command], line[i:i+5]) {
@@ -111,7 +112,7 @@ func eachOverdue(visit func(command, kind int, key, line string)) {
 	}
 }
 
-// differs adds to wrong the replies that differ from those of Redis, in the list want.
+// differs adds the replies that differ from Redis' replies, in want, to wrong.
 func differs(wrong []string, line, key string, want, got []string) []string {
 	for i := range want {
 		if want[i] != got[i] {
@@ -122,8 +123,8 @@ func differs(wrong []string, line, key string, want, got []string) []string {
 }
 
 // TestCommandsOnOverdue: on a replica each command on an overdue key, or on a hash with overdue fields,
-// answers as in Redis, and leaves the same state. If the replica is writable, a write removes an overdue key,
-// never an overdue field. The masters do not look for either.
+// replies as in Redis, and leaves the same state. On a writable replica a write removes an overdue key, but
+// never an overdue field. The masters do not remove overdue data by themselves.
 func TestCommandsOnOverdue(t *testing.T) {
 	redis := testkit.Oracle(t)
 	for _, readOnly := range []string{"no", "yes"} {
@@ -131,7 +132,7 @@ func TestCommandsOnOverdue(t *testing.T) {
 			replicas := []*node{startRedis(t, redis), start(t, server.Options{EventLoops: true})}
 			for _, replica := range replicas {
 				require.Equal(t, "+OK", replica.do("CONFIG SET replica-read-only "+readOnly))
-				require.Equal(t, "+OK", replica.do("DEBUG SET-ACTIVE-EXPIRE 0")) // removes what its clients gave a deadline
+				require.Equal(t, "+OK", replica.do("DEBUG SET-ACTIVE-EXPIRE 0")) // otherwise it removes keys with a deadline of its own clients
 				master := startRedis(t, redis)
 				require.Equal(t, "+OK", master.do("DEBUG SET-ACTIVE-EXPIRE 0"))
 				replica.follow(master.addr)
@@ -154,8 +155,8 @@ func TestCommandsOnOverdue(t *testing.T) {
 	}
 }
 
-// TestCommandsOnOverdueUnderPause: during CLIENT PAUSE ... WRITE commands that read answer as in Redis.
-// Writes are held. They run after the pause, and do not find overdue keys and fields, as on any master.
+// TestCommandsOnOverdueUnderPause: during CLIENT PAUSE ... WRITE, commands that read reply as in Redis.
+// Writes are delayed. They run after the pause, and do not find overdue keys and fields, as on any master.
 func TestCommandsOnOverdueUnderPause(t *testing.T) {
 	redis := testkit.Oracle(t)
 	paused, expired, ours := startRedis(t, redis), startRedis(t, redis), start(t, server.Options{EventLoops: true})
@@ -207,7 +208,7 @@ func TestCommandsOnOverdueUnderPause(t *testing.T) {
 	require.Empty(t, wrong, strings.Join(wrong, "\n"))
 }
 
-// inOrder is a reply with its elements in order.
+// inOrder returns a reply with its elements sorted.
 func inOrder(v resp.Value) string {
 	if v.Elems == nil {
 		return v.String()

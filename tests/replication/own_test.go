@@ -10,9 +10,9 @@ import (
 	"lockserver/server"
 )
 
-// TestOwnKeysExpire: keys that clients made in a writable replica are removed when their time comes. It does
-// not matter which command gave them their deadlines. Keys of the master stay until the master removes them,
-// also one that had its deadline from a client of the replica before.
+// TestOwnKeysExpire: keys that clients created in a writable replica are removed at their deadlines. It does
+// not matter which command set the deadline. Keys of the master stay until the master removes them, even
+// after a client of the replica gave the key another deadline.
 func TestOwnKeysExpire(t *testing.T) {
 	begin := time.UnixMilli(time.Now().UnixMilli())
 	clocks := []*server.ManualClock{server.NewManualClock(begin), server.NewManualClock(begin)}
@@ -47,8 +47,8 @@ func TestOwnKeysExpire(t *testing.T) {
 	})
 }
 
-// TestFieldCommandsOnOverdue: for HGETEX, HGETDEL and HSETEX, which Redis 7.4 has not, an overdue field of a
-// writable replica is absent, too, and stays.
+// TestFieldCommandsOnOverdue: HGETEX, HGETDEL and HSETEX, which Redis 7.4 does not have, do not find an
+// overdue field of a writable replica, and do not remove it.
 func TestFieldCommandsOnOverdue(t *testing.T) {
 	replica, master := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
 	require.Equal(t, "+OK", replica.do("CONFIG SET replica-read-only no"))

@@ -17,14 +17,14 @@ const (
 	pieceLease = "36000000"
 )
 
-// piecesCase is one way to free very much at once.
+// piecesCase is a way to free many waits at once.
 type piecesCase struct {
 	shared bool
 	key    func(i int) string
 	free   []string
 }
 
-// piecesCases are locks of their own, and readers of one lock.
+// piecesCases returns the cases: many different locks, and many readers of one lock.
 func piecesCases() map[string]piecesCase {
 	each := func(i int) string { return fmt.Sprint("k", i) }
 	free := []string{"MUNLOCK", strconv.Itoa(pieceWaits)}
@@ -37,7 +37,7 @@ func piecesCases() map[string]piecesCase {
 	}
 }
 
-// lock is the command by which owner i asks for its lock.
+// lock returns the command with which owner i asks for its lock.
 func (c piecesCase) lock(i int, more ...string) []string {
 	words := []string{"LOCK", c.key(i), fmt.Sprint("o", i), "PX", pieceLease}
 	if c.shared {
@@ -46,7 +46,7 @@ func (c piecesCase) lock(i int, more ...string) []string {
 	return append(words, more...)
 }
 
-// pushesOf are the pushes that a client has got.
+// pushesOf returns the pushes that a client has got.
 func pushesOf(c *node) (pushes []resp.Value) {
 	c.Send("PING")
 	for v := c.Receive(); v.Kind == '>'; v = c.Receive() {
@@ -55,7 +55,8 @@ func pushesOf(c *node) (pushes []resp.Value) {
 	return pushes
 }
 
-// outcomesOf adds the grants among pushes to those by owner, and counts the refusals. No owner has two.
+// outcomesOf adds the grants in pushes to tokens by owner, and returns the number of refusals. No owner may
+// have two outcomes.
 func outcomesOf(t *testing.T, pushes []resp.Value, tokens map[string]int64) (refused int) {
 	t.Helper()
 	for _, p := range pushes {
@@ -72,10 +73,10 @@ func outcomesOf(t *testing.T, pushes []resp.Value, tokens map[string]int64) (ref
 	return refused
 }
 
-// TestGrantsInPiecesOverPromotion: a replica is promoted while its master is in the middle of very many
-// grants, which it does in pieces. The replica has those that were done, with their tokens, and no others.
-// The owners of the others ask again there, and get higher tokens. The master is made a replica in the
-// middle, or first grants the rest. Each wait has one outcome.
+// TestGrantsInPiecesOverPromotion: a replica is promoted while its master makes very many grants, which it
+// does in pieces. The replica has the completed grants with their tokens, and no others. The other owners ask
+// again there, and get higher tokens. The master becomes a replica in the middle, or first completes the
+// grants. Each wait has one outcome.
 func TestGrantsInPiecesOverPromotion(t *testing.T) {
 	t.Parallel()
 	for name, c := range piecesCases() {
@@ -89,7 +90,7 @@ func TestGrantsInPiecesOverPromotion(t *testing.T) {
 }
 
 func promoteInPieces(t *testing.T, c piecesCase, goesOn bool) {
-	options := func() server.Options { // each grant is confirmed in time, however slow the machine is
+	options := func() server.Options { // every grant is confirmed in time, even on a slow machine
 		return server.Options{EventLoops: true, Directives: map[string]string{"lock-watchdog-timeout": "3600000"}}
 	}
 	master, replica := start(t, options()), start(t, options())
@@ -102,7 +103,7 @@ func promoteInPieces(t *testing.T, c piecesCase, goesOn bool) {
 	for i := range pieceWaits {
 		require.Equal(t, "+QUEUED", waits.Do(c.lock(i, "WAIT", "0", "NOTIFY")...).String())
 	}
-	// The first piece belongs to the unit of EXEC. The pause holds the others up.
+	// The first piece belongs to the unit of EXEC. The pause delays the others.
 	for _, words := range [][]string{{"MULTI"}, c.free, {"CLIENT", "PAUSE", "3600000", "WRITE"}} {
 		require.Equal(t, byte('+'), byte(master.Do(words...).Kind))
 	}
@@ -130,7 +131,7 @@ func promoteInPieces(t *testing.T, c piecesCase, goesOn bool) {
 	for i := range pieceWaits {
 		token := replica.Do(c.lock(i, "ONCE")...).Int
 		require.Positive(t, token)
-		if i < first { // the oldest were first
+		if i < first { // the oldest come first
 			require.Equal(t, tokens[fmt.Sprint("o", i)], token, "owner %d has lost its lock", i)
 		} else {
 			require.Greater(t, token, highest, "owner %d", i)
@@ -152,7 +153,7 @@ func promoteInPieces(t *testing.T, c piecesCase, goesOn bool) {
 	inStep(t, replica, master)
 }
 
-// noneWait returns when all waits have an outcome.
+// noneWait waits until all waits have an outcome.
 func noneWait(t *testing.T, n *node) {
 	eventually(t, "no wait is left", func() bool { return n.number("lock_waiters_notify") == 0 })
 }

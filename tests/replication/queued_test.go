@@ -10,9 +10,9 @@ import (
 	"lockserver/server"
 )
 
-// TestQueuedWaitsOverPromotion: a queue and the time to confirm are no part of the data. On a replica that is
-// promoted a grant that was not confirmed is an ordinary lock. It ends with its lease, or its owner attaches
-// and keeps it. Waits are asked for anew there.
+// TestQueuedWaitsOverPromotion: a queue and the time to confirm are not part of the data. After a promotion,
+// an unconfirmed grant is an ordinary lock. It ends with its lease, unless its owner attaches and keeps it.
+// Waits must be asked for again.
 func TestQueuedWaitsOverPromotion(t *testing.T) {
 	clock := server.NewManualClock(time.Now())
 	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{Clock: clock})

@@ -21,7 +21,7 @@ import (
 	"lockserver/tests/grammar"
 )
 
-// crowd is clients that send any command there is, well-formed or not, and read nothing of what is answered.
+// crowd is a set of clients that send arbitrary commands, valid or not. Their replies are dropped.
 type crowd struct {
 	t      *testing.T
 	addr   string
@@ -31,7 +31,7 @@ type crowd struct {
 	sent   int
 }
 
-// newCrowd fills a master with a value of each kind, and makes clients of it.
+// newCrowd fills a master with a value of each kind, and connects clients to it.
 func newCrowd(t *testing.T, master *node, chance *rand.Rand) *crowd {
 	t.Helper()
 	c := &crowd{t: t, addr: master.addr, chance: chance, calls: grammar.New()}
@@ -44,10 +44,10 @@ func newCrowd(t *testing.T, master *node, chance *rand.Rand) *crowd {
 	return c
 }
 
-// stuck is how long a client may keep the others waiting that waits itself, and is sent no more than that.
+// stuck is how long the others wait for a client that waits itself. Then it gets no more commands.
 const stuck = 200 * time.Millisecond
 
-// send has a client send a pipeline. One that waits for something is left after a while.
+// send sends a pipeline as a random client.
 func (c *crowd) send() {
 	c.t.Helper()
 	conn := &c.open[c.chance.IntN(len(c.open))]
@@ -63,7 +63,7 @@ func (c *crowd) send() {
 	var out []byte
 	for _, words := range c.calls.Pipeline() {
 		if slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, "failover") }) {
-			continue // the master is to stay it
+			continue // the master must stay a master
 		}
 		argv := make([][]byte, len(words))
 		for i, w := range words {
@@ -79,7 +79,7 @@ func (c *crowd) send() {
 	}
 }
 
-// discard reads what is answered.
+// discard reads and drops replies.
 func discard(conn net.Conn) {
 	for buf := make([]byte, 64<<10); ; {
 		if _, err := conn.Read(buf); err != nil {
@@ -98,11 +98,11 @@ func (c *crowd) leave() {
 	}
 }
 
-// tests is how many tests share the MINUTES.
+// tests is the number of tests that share the MINUTES.
 const tests = 2
 
-// rounds plays a test with the seed of seedOf, and with MINUTES again and again
-// for so long, each time with the next seed.
+// rounds plays a test with the seed of seedOf. With MINUTES it repeats the test for its share of that time,
+// each time with the next seed.
 func rounds(t *testing.T, test func(t *testing.T, chance *rand.Rand)) {
 	t.Helper()
 	minutes := 0.0
@@ -119,7 +119,7 @@ func rounds(t *testing.T, test func(t *testing.T, chance *rand.Rand)) {
 	}
 }
 
-// seedOf is the SEED of the environment, or that of testkit.
+// seedOf returns SEED of the environment, or the seed of testkit.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	s := os.Getenv("SEED")
@@ -131,7 +131,7 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// life is a server in this process that ends and comes back at the same address, with what it wrote down.
+// life is a server in this process that ends and starts again at the same address, with its files.
 type life struct {
 	*node
 	t   *testing.T
@@ -139,7 +139,7 @@ type life struct {
 	srv *server.Server
 }
 
-// newLife is a server with an append-only log, with snapshots, or with neither.
+// newLife starts a server with an append-only log, with snapshots, or with neither.
 func newLife(t *testing.T, chance *rand.Rand) *life {
 	t.Helper()
 	// A value that takes half a minute to send proves nothing.
@@ -152,7 +152,7 @@ func newLife(t *testing.T, chance *rand.Rand) *life {
 	case 1:
 		l.o.Save = "3600 1"
 	}
-	var log bytes.Buffer // a server writes line by line, one after the other
+	var log bytes.Buffer // a server writes its log line by line
 	l.o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	t.Cleanup(func() {
 		_ = l.srv.Close()
@@ -172,7 +172,7 @@ func (l *life) start() {
 	l.srv, l.node = srv, reach(l.t, l.o.Addr)
 }
 
-// follow makes it a replica, now and after each restart.
+// follow makes the server a replica, now and after each restart.
 func (l *life) follow(addr string) {
 	l.t.Helper()
 	l.node.follow(addr)
@@ -181,15 +181,15 @@ func (l *life) follow(addr string) {
 	l.o.Directives["replicaof"] = host + " " + port
 }
 
-// again ends the server as SHUTDOWN does, and starts it.
+// again ends the server like SHUTDOWN, and starts it.
 func (l *life) again() {
 	l.t.Helper()
 	require.NoError(l.t, l.srv.Shutdown(server.ShutdownOptions{}))
 	l.start()
 }
 
-// TestAnyCommand: whatever clients send to a master, its replica and the replica of that have the same data,
-// though links break again and again, and replicas restart.
+// TestAnyCommand: a master, its replica and the replica of the replica have the same data, whatever clients
+// send. Links break again and again, and replicas restart.
 func TestAnyCommand(t *testing.T) {
 	rounds(t, func(t *testing.T, chance *rand.Rand) {
 		master, near, far := newLife(t, chance), newLife(t, chance), newLife(t, chance)
@@ -215,7 +215,7 @@ func TestAnyCommand(t *testing.T) {
 			}
 		}
 		c.leave()
-		leader := reach(t, master.addr) // clients have killed each other
+		leader := reach(t, master.addr) // a new connection: clients have killed each other
 		leader.do("DEBUG SET-ACTIVE-EXPIRE 1")
 		for _, n := range []*node{near.node, far.node} {
 			inStep(t, leader, n)
@@ -224,7 +224,7 @@ func TestAnyCommand(t *testing.T) {
 	})
 }
 
-// functions are the libraries of a server.
+// functions returns the libraries of a server.
 func functions(n *node) string {
 	all := n.Do("FUNCTION", "LIST", "WITHCODE").Elems
 	slices.SortFunc(all, func(a, b resp.Value) int { return strings.Compare(a.String(), b.String()) })

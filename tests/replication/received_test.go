@@ -14,10 +14,10 @@ import (
 	"lockserver/server"
 )
 
-// kinds are what a test runs with: a server of each kind with these directives.
+// kinds are the kinds of servers of a test.
 var kinds = []string{"redis", "lockserver"}
 
-// startOf starts a server of a kind that keeps its files in a directory.
+// startOf starts a server of a kind with its files in a directory.
 func startOf(t *testing.T, kind, dir string, directives map[string]string) *node {
 	t.Helper()
 	if kind == "redis" {
@@ -34,15 +34,15 @@ func startOf(t *testing.T, kind, dir string, directives map[string]string) *node
 	return start(t, server.Options{EventLoops: true, Dir: dir, Directives: o})
 }
 
-// TestReceivedSnapshotIsKept: what a master has sent by a file is the replica's own snapshot from then on,
-// whatever else it keeps, unless rdb-del-sync-files says otherwise and there are no save points. What comes
-// without a file is not, and counts as a change. A replica that starts from it goes on where it was.
+// TestReceivedSnapshotIsKept: a snapshot that a master sent as a file becomes the replica's own snapshot. The
+// only exception is rdb-del-sync-files without save points. A snapshot without a file does not, and counts as
+// a change. A replica that starts from the file continues where it was.
 func TestReceivedSnapshotIsKept(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		directives map[string]string
 		file       bool
-		changes    string // since the last snapshot
+		changes    string // number of changes since the last snapshot
 	}{
 		{"nothing else is kept", map[string]string{"save": ""}, true, "1"},
 		{"with save points", map[string]string{"save": "3600 1000"}, true, "1"},
@@ -106,7 +106,7 @@ func TestReceivedSnapshotIsTheLast(t *testing.T) {
 	}
 }
 
-// dirWith is a directory that a file has been copied to.
+// dirWith returns a new directory with a copy of a file.
 func dirWith(t *testing.T, file string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -116,8 +116,8 @@ func dirWith(t *testing.T, file string) (dir string) {
 	return dir
 }
 
-// TestDamagedSnapshotIsNotKept: what could not be loaded leaves the replica's own snapshot as it was, from
-// which it can start (D162).
+// TestDamagedSnapshotIsNotKept: a snapshot that cannot be loaded leaves the replica's own snapshot unchanged,
+// and it can start from that (D162).
 func TestDamagedSnapshotIsNotKept(t *testing.T) {
 	dir := t.TempDir()
 	replica := start(t, server.Options{EventLoops: true, Dir: dir})

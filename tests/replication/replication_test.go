@@ -55,13 +55,13 @@ func TestReplicaHasWhatItsMasterHas(t *testing.T) {
 	})
 }
 
-// TestNothingEndsByItself: what is overdue on a replica is not found, and is there until the master says
-// otherwise; a lease that the master renews lasts.
+// TestNothingEndsByItself: overdue data on a replica is not found, but stays until the master removes it. A
+// lease that the master renews lasts.
 func TestNothingEndsByItself(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
 	clock := server.NewManualClock(begin)
-	master := start(t, server.Options{Clock: server.NewManualClock(begin)}) // no time passes there
+	master := start(t, server.Options{Clock: server.NewManualClock(begin)}) // its clock stands still
 	replica := start(t, server.Options{Clock: clock})
 	replica.follow(master.addr)
 	inStep(t, master, replica)
@@ -84,8 +84,8 @@ func TestNothingEndsByItself(t *testing.T) {
 	require.Equal(t, "0", replica.do("DBSIZE"))
 }
 
-// TestOverdueInASnapshot: what a replica finds overdue in the snapshot that it begins with, or in its own
-// when it starts, its master may give more time. It is there when that word comes. The replica's clock is
+// TestOverdueInASnapshot: a replica finds overdue data in the snapshot from its master, or in its own at a
+// start. The master may still extend the deadline, and then the data must be there. The replica's clock is
 // ahead.
 func TestOverdueInASnapshot(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func TestOverdueInASnapshot(t *testing.T) {
 	}
 }
 
-// TestPromotion: who led and who followed change places, without a snapshot; tokens rise, holders come back.
+// TestPromotion: master and replica change places without a snapshot. Tokens rise, and holders come back.
 func TestPromotion(t *testing.T) {
 	t.Parallel()
 	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
@@ -162,7 +162,7 @@ func TestPromotion(t *testing.T) {
 	inStep(t, replica, master)
 }
 
-// TestBrokenLink: the link breaks again and again while the master is written to.
+// TestBrokenLink: the link breaks again and again while the master gets writes.
 func TestBrokenLink(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
@@ -183,15 +183,15 @@ func TestBrokenLink(t *testing.T) {
 	})
 }
 
-// TestCutAtEveryByte: of a whole synchronization and of what follows.
+// TestCutAtEveryByte: a full synchronization, and the history after it, are cut at every byte.
 func TestCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	step := int64(testkit.Steps(9, 1))
 	cutEverywhere(t, start(t, server.Options{EventLoops: true}), start(t, server.Options{}), step)
 }
 
-// cutEverywhere cuts a synchronization of all data again and again, each time so many bytes later, and at
-// last what follows it.
+// cutEverywhere cuts a full synchronization again and again, each time step bytes later. Finally it cuts the
+// history after it.
 func cutEverywhere(t *testing.T, master, replica *node, step int64) {
 	t.Helper()
 	for _, line := range []string{"SET a 1", "RPUSH l a b", "HSET h f v"} {
@@ -203,7 +203,7 @@ func cutEverywhere(t *testing.T, master, replica *node, step int64) {
 	whole, syncs := p.carried.Load(), master.number("sync_full")
 	for at := int64(0); at < whole+60; at += step {
 		require.Equal(t, "+OK", replica.do("REPLICAOF NO ONE"))
-		require.Equal(t, "+OK", replica.do("FLUSHALL")) // it is loaded as it comes by on-empty-db
+		require.Equal(t, "+OK", replica.do("FLUSHALL")) // with on-empty-db it is loaded as it comes
 		require.Equal(t, "+OK", replica.do("DEBUG CHANGE-REPL-ID"))
 		p.cutAfter(at)
 		replica.follow(p.addr())
@@ -215,11 +215,11 @@ func cutEverywhere(t *testing.T, master, replica *node, step int64) {
 	require.GreaterOrEqual(t, master.number("sync_full"), syncs)
 }
 
-// TestOverdueFieldsAreHidden: a field that has had its time is not shown by a replica without its master, but
-// it is there, and the key as well.
+// TestOverdueFieldsAreHidden: a replica without its master does not show an overdue field, but the field
+// stays, and so does the key.
 func TestOverdueFieldsAreHidden(t *testing.T) {
 	t.Parallel()
-	clock := server.NewManualClock(time.Now()) // the field may not end before the link is cut
+	clock := server.NewManualClock(time.Now()) // the field must not expire before the link is cut
 	o := server.Options{EventLoops: true, Clock: clock}
 	master, replica := start(t, o), start(t, o)
 	p := between(t, master.addr)
@@ -241,13 +241,13 @@ func TestOverdueFieldsAreHidden(t *testing.T) {
 	require.Equal(t, "1", replica.do("HLEN hash"), "it is removed by who leads")
 }
 
-// isWritten waits until a server has executed the write of another connection: it has one key.
+// isWritten waits until a server has run the write of another connection: it has one key.
 func isWritten(t *testing.T, admin *node) {
 	t.Helper()
 	eventually(t, "it has a key", func() bool { return strings.HasPrefix(admin.info("db0"), "keys=1,") })
 }
 
-// TestMinReplicasAck: no write is acknowledged that no replica has.
+// TestMinReplicasAck: no write is acknowledged before a replica has it.
 func TestMinReplicasAck(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
@@ -287,8 +287,8 @@ func TestMinReplicasAck(t *testing.T) {
 	})
 }
 
-// TestDemotedTellsNothing: who waits for an acknowledgement when the server becomes a replica learns that the
-// outcome is not known, by the end of the connection.
+// TestDemotedTellsNothing: a client waits for an acknowledgement when the server becomes a replica. The
+// server closes its connection, so the client knows that the outcome is unknown.
 func TestDemotedTellsNothing(t *testing.T) {
 	t.Parallel()
 	o := server.Options{EventLoops: true, Directives: map[string]string{"min-replicas-ack": "1"}}
@@ -303,7 +303,7 @@ func TestDemotedTellsNothing(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestRestartedReplicaGoesOn: from its log and from its snapshot.
+// TestRestartedReplicaGoesOn: a replica continues after a restart from its log and from its snapshot.
 func TestRestartedReplicaGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, log := range []bool{true, false} {
@@ -329,7 +329,7 @@ func TestRestartedReplicaGoesOn(t *testing.T) {
 				master.do(fmt.Sprintf("RPUSH list %d", i))
 				master.do(fmt.Sprintf("INCR in:%d", i%3))
 			}
-			master.do("SELECT 3") // what follows is for that database, and does not say so again
+			master.do("SELECT 3") // the next commands are for that database, without another SELECT
 			master.do("SET last before")
 			inStep(t, master, replica)
 			require.NoError(t, srv.Shutdown(server.ShutdownOptions{}))
@@ -349,8 +349,8 @@ func TestRestartedReplicaGoesOn(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAReplica: who gets a snapshot of a server that follows another goes on in the database in
-// which the history goes on, which does not say so again.
+// TestSnapshotOfAReplica: a server that gets a snapshot of a replica continues in the right database: the
+// history does not contain another SELECT.
 func TestSnapshotOfAReplica(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
@@ -373,7 +373,7 @@ func snapshotOfAReplica(t *testing.T, middle *node) {
 	inStep(t, middle, last)
 }
 
-// TestRandomCommands writes whatever comes to mind, while the link breaks, and compares.
+// TestRandomCommands runs random writes while the link breaks, and compares the data.
 func TestRandomCommands(t *testing.T) {
 	t.Parallel()
 	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
@@ -387,7 +387,7 @@ func TestRandomCommands(t *testing.T) {
 	inStep(t, master, replica)
 }
 
-// randomWrites runs random commands on few keys. Errors of theirs do not matter.
+// randomWrites runs random commands on few keys. Their errors do not matter.
 func randomWrites(t *testing.T, n *node, count int, between func(i int)) {
 	seed := seedOf(t)
 	t.Logf("SEED=%d", seed)
@@ -445,7 +445,8 @@ func randomWrites(t *testing.T, n *node, count int, between func(i int)) {
 	n.Do("SELECT", "0")
 }
 
-// TestEncryptedLink: the link goes to the encrypted port, and not to a master with an unsigned certificate.
+// TestEncryptedLink: the link uses the encrypted port. It does not connect to a master with an unsigned
+// certificate.
 func TestEncryptedLink(t *testing.T) {
 	t.Parallel()
 	authority, otherAuthority := testkit.NewAuthority(t), testkit.NewAuthority(t)
@@ -472,7 +473,7 @@ func TestEncryptedLink(t *testing.T) {
 	inStep(t, m, r)
 }
 
-// TestWaitForReplicasDisks is WAITAOF.
+// TestWaitForReplicasDisks tests WAITAOF.
 func TestWaitForReplicasDisks(t *testing.T) {
 	t.Parallel()
 	master := start(t, server.Options{EventLoops: true, Dir: t.TempDir(), AppendOnly: true})

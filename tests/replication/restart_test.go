@@ -13,15 +13,15 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// TestPlannedRestart: one of the two is stopped, and started again. They go on where they were, whatever
-// kind they are of, and although keys have died meanwhile.
+// TestPlannedRestart: one of the two is stopped and started again. They continue where they were, whatever
+// kind they are, and although keys have expired meanwhile.
 func TestPlannedRestart(t *testing.T) {
 	ours, redis := testkit.Lockserver(t), string(testkit.Oracle(t))
 	for _, c := range []struct {
 		master, replica string
 		restarted       string
-		log             string // appendonly of the one that is restarted
-		partial         bool   // a Redis with a log forgets where it was (D171)
+		log             string // appendonly of the restarted server
+		partial         bool   // a Redis with a log forgets its position (D171)
 	}{
 		{ours, ours, "master", "no", true}, {ours, ours, "master", "yes", true},
 		{ours, redis, "master", "no", true}, {ours, redis, "master", "yes", true},
@@ -52,7 +52,7 @@ func plannedRestart(t *testing.T, master, replica string, restartsMaster bool, l
 	leads, follows := reach(t, m.Addr()), reach(t, r.Addr())
 	plain(leads)
 	inStep(t, leads, follows)
-	require.Equal(t, "+OK", leads.do("SELECT 3")) // what follows is for that database, and does not say so again
+	require.Equal(t, "+OK", leads.do("SELECT 3")) // the next commands are for that database, without another SELECT
 	require.Equal(t, "+OK", leads.do("SET last before"))
 	dies := time.Now().Add(time.Second)
 	require.Equal(t, "+OK", leads.do(fmt.Sprintf("SET dies meanwhile PXAT %d", dies.UnixMilli())))
@@ -77,7 +77,7 @@ func plannedRestart(t *testing.T, master, replica string, restartsMaster bool, l
 	require.Equal(t, "+OK", leads.do("SELECT 3"))
 	require.Equal(t, "+OK", leads.do("SET more after"))
 	inStep(t, leads, follows)
-	full := int64(0) // of the master that was restarted
+	full := int64(0) // number of full synchronizations of the restarted master
 	if !restartsMaster {
 		full = 1
 	}
@@ -88,8 +88,8 @@ func plannedRestart(t *testing.T, master, replica string, restartsMaster bool, l
 	}
 }
 
-// TestPlannedRestartAboveAChain: the master of a chain is stopped, and started again. Neither the replica nor
-// the replica of that copies everything.
+// TestPlannedRestartAboveAChain: the master of a chain is stopped and started again. Neither the replica nor
+// its replica copies all data.
 func TestPlannedRestartAboveAChain(t *testing.T) {
 	ours, redis := testkit.Lockserver(t), string(testkit.Oracle(t))
 	for _, log := range []string{"no", "yes"} {

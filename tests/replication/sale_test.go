@@ -9,8 +9,8 @@ import (
 	"lockserver/server"
 )
 
-// TestHoldsOfAReplica: a replica takes no order of a sale back, however overdue. When it leads, what has not
-// been confirmed runs out when it would have, or at once, and what has been stays sold.
+// TestHoldsOfAReplica: a replica cancels no order of a sale, however overdue. When it leads, unconfirmed
+// orders end at their times, or at once, and confirmed orders stay sold.
 func TestHoldsOfAReplica(t *testing.T) {
 	for name, early := range map[string]bool{"promoted before the end": true, "promoted after it": false} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"lockserver/server"
 )
 
-// TestSemaphoresOfAReplica: a replica has the holders of its master. It lets no lease end by itself. When it
-// leads, permits that are in use stay so, and come back at the end of their leases.
+// TestSemaphoresOfAReplica: a replica has the holders of its master. It ends no lease by itself. When it
+// leads, permits in use stay so, and come back at the end of their leases.
 func TestSemaphoresOfAReplica(t *testing.T) {
 	clock := server.NewManualClock(time.Now())
 	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{Clock: clock})

@@ -19,7 +19,7 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// programs are what a test runs.
+// programs holds the paths of the programs of a test.
 type programs struct{ lockserver, redis, sentinel string }
 
 // buildPrograms builds the server. The Sentinels are those of the Redis in PATH: Debian's.
@@ -28,7 +28,7 @@ func buildPrograms(t *testing.T) programs {
 	return programs{lockserver: testkit.Lockserver(t), redis: string(testkit.Oracle(t)), sentinel: string(testkit.Installed(t))}
 }
 
-// TestSentinel has three real Sentinels see to servers that are killed, paused and asleep.
+// TestSentinel: three real Sentinels watch servers that are killed, paused and stopped.
 func TestSentinel(t *testing.T) {
 	run := buildPrograms(t)
 	t.Run("lockservers", func(t *testing.T) { failovers(t, run) })
@@ -43,8 +43,8 @@ func TestSentinel(t *testing.T) {
 	t.Run("acknowledged", func(t *testing.T) { nothingAcknowledgedIsLost(t, run) })
 }
 
-// failovers: whatever becomes of the leader of three, another one leads, and it follows that one when it is
-// back.
+// failovers: whatever happens to the leader of three, another one takes over, and the old leader follows it
+// when it is back.
 func failovers(t *testing.T, run programs) {
 	f := fleet.Start(t, run.sentinel, "", run.lockserver, run.lockserver, run.lockserver)
 	leader := f.Members[0]
@@ -77,9 +77,9 @@ func failovers(t *testing.T, run programs) {
 	f.Same(leader)
 }
 
-// cutOff: a leader that neither Sentinels nor replicas reach any more, but a client. What it does from then
-// on is thrown away when it is reached again, though its history is the longer one. No client gets in without
-// its password, which it has from one moment to the next.
+// cutOff: neither Sentinels nor replicas can reach the leader, but one client can. Writes from then on are
+// thrown away when the others reach it again, although its history is longer. No client gets in without its
+// password, which changes suddenly.
 func cutOff(t *testing.T, f *fleet.Fleet) {
 	old := f.Members[0]
 	c := reach(t, old.Addr())
@@ -96,7 +96,7 @@ func cutOff(t *testing.T, f *fleet.Fleet) {
 	}
 	surplus()
 	next := f.Successor(old)
-	surplus() // Sentinels are surer that it is gone than it is
+	surplus() // the Sentinels take it for dead while it still writes
 	require.Equal(t, "+OK", next.Try("SET", "leader", "next").String())
 	there, err := strconv.ParseInt(next.Field("master_repl_offset"), 10, 64)
 	require.NoError(t, err)
@@ -111,8 +111,8 @@ func cutOff(t *testing.T, f *fleet.Fleet) {
 	require.Equal(t, "1", next.Field("sync_full"), "of the old leader; the others went on")
 }
 
-// sentinelsCutOff: the Sentinels do not reach the leader any more, but its replica and a client do, which
-// goes on writing while another one is made the leader. Writes acknowledged by then are there, and none is
+// sentinelsCutOff: the Sentinels cannot reach the leader, but its replica and a client can. The client goes
+// on writing while another server becomes the leader. Writes acknowledged by then are there, and none is
 // acknowledged after that.
 func sentinelsCutOff(t *testing.T, run programs) {
 	f := fleet.Start(t, run.sentinel, "min-replicas-ack 1\n", run.lockserver, run.lockserver)
@@ -156,18 +156,18 @@ func sentinelsCutOff(t *testing.T, run programs) {
 	require.Greater(t, next.Try("LOCK", "other", "me", "PX", "1000").Int, token.Load())
 }
 
-// replacedBeforeTheReplicasAreKnown: a planned failover that the Sentinel refuses at first.
+// replacedBeforeTheReplicasAreKnown: the Sentinel first refuses a planned failover.
 func replacedBeforeTheReplicasAreKnown(t *testing.T, run programs) {
 	f := fleet.Start(t, run.sentinel, "", run.lockserver, run.lockserver)
 	leader, sentinel := f.Members[0], f.Sentinels[0]
-	// Of a replica that it has not asked for three of these periods a Sentinel knows nothing.
+	// If a Sentinel has not asked a replica for three of these periods, it knows nothing about it.
 	require.Equal(t, "+OK", sentinel.Try("SENTINEL", "DEBUG", "info-period", "1").String())
 	time.AfterFunc(time.Second, func() { sentinel.Try("SENTINEL", "DEBUG", "info-period", "200") })
 	f.Replace(leader)
 	f.Same(f.Successor(leader))
 }
 
-// failoversOfBoth: a lockserver and a Redis take turns.
+// failoversOfBoth: a lockserver and a Redis take turns as the leader.
 func failoversOfBoth(t *testing.T, run programs) {
 	f := fleet.Start(t, run.redis, "", run.lockserver, run.redis)
 	leader := f.Members[0]
@@ -188,11 +188,11 @@ func failoversOfBoth(t *testing.T, run programs) {
 	}
 }
 
-// stock is of what the clients buy, who are fewer.
+// stock is more than the clients buy.
 const stock = 10_000_000
 
 // nothingAcknowledgedIsLost: with min-replicas-ack 1 and one replica, clients that continue over failovers
-// find all acknowledged writes. FAILOVERS says how many there are.
+// find all acknowledged writes. FAILOVERS is the number of failovers.
 func nothingAcknowledgedIsLost(t *testing.T, run programs) {
 	count := 4
 	if s := os.Getenv("FAILOVERS"); s != "" {
@@ -242,20 +242,20 @@ func nothingAcknowledgedIsLost(t *testing.T, run programs) {
 	t.Logf("%d failovers, %d acknowledged", count, w.acknowledged.Load())
 }
 
-// watched is what is known of all workers.
+// watched holds what is known about all workers.
 type watched struct {
 	t            *testing.T
 	fleet        *fleet.Fleet
 	ended        atomic.Bool
 	acknowledged atomic.Int64
-	highest      atomic.Int64 // token of all that were acknowledged
-	holders      atomic.Int64 // of the lock that all want
-	permits      atomic.Int64 // of the semaphore that all want
+	highest      atomic.Int64 // the highest acknowledged token
+	holders      atomic.Int64 // holders of the lock that all use
+	permits      atomic.Int64 // users of the semaphore that all use
 	mu           sync.Mutex
 	wrong        []string
 }
 
-// goesOn waits until more has been acknowledged.
+// goesOn waits until more writes have been acknowledged.
 func (w *watched) goesOn() {
 	w.t.Helper()
 	enough := w.acknowledged.Load() + 200
@@ -280,16 +280,16 @@ func (w *watched) report() {
 type worker struct {
 	all     *watched
 	name    string
-	client  *testkit.Client // nil: not connected
+	client  *testkit.Client // nil if not connected
 	counter int64
-	turn    int64 // token of the last time that it had the lock of all
+	turn    int64 // token of its last hold of the shared lock
 	pushed  []string
 	locks   []lock
 	orders  []string
-	entries map[string]entry // delayed ones
+	entries map[string]entry // delayed entries
 }
 
-// entry is a delayed entry. acknowledged: DELAY.ADD was answered.
+// entry is a delayed entry. acknowledged means that DELAY.ADD has replied.
 type entry struct {
 	dueMS        int64
 	acknowledged bool
@@ -300,7 +300,7 @@ type lock struct {
 	token int64
 }
 
-// connect asks the Sentinels who leads; false: there is none that can be reached.
+// connect asks the Sentinels for the leader, and connects to it. It returns false if that is not possible.
 func (c *worker) connect() bool {
 	for _, s := range c.all.fleet.Sentinels {
 		leader := c.all.fleet.Leader(s)
@@ -309,14 +309,14 @@ func (c *worker) connect() bool {
 		}
 		if conn, err := net.DialTimeout("tcp", leader.Addr(), time.Second); err == nil {
 			c.client = testkit.NewClient(c.all.t, conn)
-			c.client.Timeout = time.Second // a leader that is paused, or without a replica
+			c.client.Timeout = time.Second // for a leader that is paused, or has no replica
 			return true
 		}
 	}
 	return false
 }
 
-// ask runs a command; false: whether it was done is not known.
+// ask runs a command. It returns false if the result is unknown.
 func (c *worker) ask(args ...string) (reply string, answered bool) {
 	if c.client == nil && !c.connect() {
 		time.Sleep(10 * time.Millisecond) // a failover is under way
@@ -332,7 +332,7 @@ func (c *worker) ask(args ...string) (reply string, answered bool) {
 	return v.String(), true
 }
 
-// work goes on until the test ends.
+// work works until the test ends.
 func (c *worker) work() {
 	for n := 0; !c.all.ended.Load(); n++ {
 		c.count()
@@ -350,7 +350,7 @@ func (c *worker) work() {
 	}
 }
 
-// delay adds an entry to a stream a little later.
+// delay adds an entry to a stream, due a little later.
 func (c *worker) delay(n int) {
 	id, dueMS := fmt.Sprintf("%s:%d", c.name, n), time.Now().UnixMilli()+int64(n*37%3000)
 	if c.entries == nil {
@@ -363,8 +363,8 @@ func (c *worker) delay(n int) {
 	}
 }
 
-// checkEntries: each acknowledged entry is in the stream once, and not early. One that was not
-// acknowledged is there at most once.
+// checkEntries: each acknowledged entry is in the stream once, and not early. An entry without
+// acknowledgement is there at most once.
 func checkEntries(t *testing.T, leader *fleet.Process, clients []*worker) {
 	n := reach(t, leader.Addr())
 	eventually(t, "all entries are added", func() bool { return n.Do("DELAY.COUNT", "delayed").String() == "0" })
@@ -394,12 +394,12 @@ func checkEntries(t *testing.T, leader *fleet.Process, clients []*worker) {
 	t.Logf("%d delayed entries were acknowledged", acknowledged)
 }
 
-// takePermit acquires a permit of the semaphore that all want, if there is one, and releases it.
+// takePermit acquires a permit of the semaphore that all use, if there is one, and releases it.
 func (c *worker) takePermit() {
 	const key, limit = "the semaphore of all", 2
 	acquire := []string{"SEM.ACQUIRE", key, c.name, "LIMIT", strconv.Itoa(limit), "EX", "100000", "ONCE"}
 	reply, answered := c.ask(acquire...)
-	for !answered && !c.all.ended.Load() { // it may be ours
+	for !answered && !c.all.ended.Load() { // the lost reply may have been a grant
 		reply, answered = c.ask(acquire...)
 	}
 	if !answered || reply == "$nil" {
@@ -414,7 +414,7 @@ func (c *worker) takePermit() {
 	}
 }
 
-// buy orders something, by that name, for a user of that name.
+// buy places an order; the user has the same name.
 func (c *worker) buy(order string) {
 	reply, answered := c.ask("SECKILL", "sale", order, order)
 	if answered {
@@ -442,7 +442,7 @@ func (c *worker) count() {
 	c.counter = n
 }
 
-// take locks a key of its own; 0: it is not known.
+// take locks its own key. The result is 0 if it is unknown.
 func (c *worker) take(key string) int64 {
 	highest := c.all.highest.Load()
 	reply, answered := c.ask("LOCK", key, c.name, "EX", "100000")
@@ -466,11 +466,11 @@ func (c *worker) saw(token int64) {
 	}
 }
 
-// takeTurns takes the lock that all want, if it is free, and releases it.
+// takeTurns takes the lock that all use, if it is free, and releases it.
 func (c *worker) takeTurns() {
 	const key = "the lock of all"
 	reply, answered := c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
-	for !answered && !c.all.ended.Load() { // it may be ours
+	for !answered && !c.all.ended.Load() { // the lost reply may have been a grant
 		reply, answered = c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
 	}
 	if !answered || reply == "$nil" {
@@ -491,7 +491,7 @@ func (c *worker) takeTurns() {
 	}
 }
 
-// check looks for all acknowledged writes of the worker.
+// check checks that all acknowledged writes of the worker are there.
 func (c *worker) check(leader *fleet.Process) {
 	t, n := c.all.t, reach(c.all.t, leader.Addr())
 	require.NotEmpty(t, c.pushed)

@@ -15,7 +15,7 @@ import (
 	"lockserver/server"
 )
 
-// silentReplica follows a server, and says nothing.
+// silentReplica returns a connection that is a replica of a server, and never sends anything.
 func silentReplica(t *testing.T, master *node) *node {
 	t.Helper()
 	r := reach(t, master.addr)
@@ -25,7 +25,7 @@ func silentReplica(t *testing.T, master *node) *node {
 	return r
 }
 
-// ends waits until a server has ended: it closes its connections.
+// ends waits until a server has ended and closed the connection.
 func ends(t *testing.T, c *node) {
 	t.Helper()
 	c.Timeout = patience
@@ -34,13 +34,14 @@ func ends(t *testing.T, c *node) {
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
-// eachMaster runs a test with a lockserver and a Rediswithout replicas.
+// eachMaster runs a test with a lockserver and a Redis without replicas.
 func eachMaster(t *testing.T, test func(t *testing.T, master *node)) {
 	t.Run("lockserver", func(t *testing.T) { test(t, start(t, server.Options{EventLoops: true})) })
 	t.Run("redis", func(t *testing.T) { test(t, startRedis(t, testkit.Oracle(t))) })
 }
 
-// TestShutdownWaitsForReplicas: what it waits for, who calls it off, and what happens meanwhile.
+// TestShutdownWaitsForReplicas: a shutdown waits for the replicas, and can be cancelled. Meanwhile writes are
+// delayed.
 func TestShutdownWaitsForReplicas(t *testing.T) {
 	eachMaster(t, func(t *testing.T, master *node) {
 		plain(master)
@@ -68,7 +69,7 @@ func TestShutdownWaitsForReplicas(t *testing.T) {
 	})
 }
 
-// TestShutdownEndsWhenReplicasHaveEverything: it waits no longer than it must.
+// TestShutdownEndsWhenReplicasHaveEverything: it waits no longer than necessary.
 func TestShutdownEndsWhenReplicasHaveEverything(t *testing.T) {
 	eachMaster(t, func(t *testing.T, master *node) {
 		require.Equal(t, "+OK", master.do("CONFIG SET shutdown-timeout 1000"))
@@ -82,8 +83,8 @@ func TestShutdownEndsWhenReplicasHaveEverything(t *testing.T) {
 	})
 }
 
-// TestShutdownDoesNotWaitForEver: the replicas have shutdown-timeout; with NOW, or without replicas, nothing
-// is waited for.
+// TestShutdownDoesNotWaitForEver: the replicas have shutdown-timeout. With NOW, or without replicas, there is
+// no wait.
 func TestShutdownDoesNotWaitForEver(t *testing.T) {
 	for _, c := range []struct {
 		name, timeout, words string
@@ -119,8 +120,8 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostByShutdown: what a master has acknowledged when it is stopped its replica has, though that
-// is behind.
+// TestNothingIsLostByShutdown: the replica gets everything that the master has acknowledged before its
+// shutdown, although it was behind.
 func TestNothingIsLostByShutdown(t *testing.T) {
 	srv, err := server.New(server.Options{EventLoops: true, Directives: map[string]string{"repl-diskless-sync-delay": "0", "save": "",
 		"shutdown-timeout": "1000"}})
@@ -145,7 +146,7 @@ func TestNothingIsLostByShutdown(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// TestShutdownCalledOff: who has asked by a call, as a signal does, hears of it.
+// TestShutdownCalledOff: a caller of Shutdown, as for a signal, learns that it was cancelled.
 func TestShutdownCalledOff(t *testing.T) {
 	srv, err := server.New(server.Options{EventLoops: true})
 	require.NoError(t, err)

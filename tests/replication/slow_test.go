@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unread makes a replica of a connection that reads nothing.
+// unread makes a connection that reads nothing a replica.
 func unread(t *testing.T, master *node) net.Conn {
 	t.Helper()
 	already := master.info("connected_slaves")
@@ -27,7 +27,7 @@ func unread(t *testing.T, master *node) net.Conn {
 	return conn
 }
 
-// flood writes more than unread connections take.
+// flood writes more than unread connections can buffer.
 func flood(t *testing.T, master *node) {
 	t.Helper()
 	value := strings.Repeat("v", 1<<20)
@@ -37,7 +37,7 @@ func flood(t *testing.T, master *node) {
 }
 
 // TestSoftLimitOfReplicas: a replica that is far behind for longer than client-output-buffer-limit allows is
-// closed, and counted, and not before; one that goes on reading in time stays.
+// closed, and counted, but not before. A replica that reads again in time stays.
 func TestSoftLimitOfReplicas(t *testing.T) {
 	for _, kind := range kinds {
 		for _, seconds := range []int{0, 3} {

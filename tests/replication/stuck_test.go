@@ -15,8 +15,8 @@ import (
 	"lockserver/server"
 )
 
-// TestLoadLongerThanTheTimeout: a replica that says that it lives while it loads what it was sent is not
-// taken for dead, though that takes longer than repl-timeout.
+// TestLoadLongerThanTheTimeout: a replica that reports that it lives while it loads is not taken for dead,
+// although the load takes longer than repl-timeout.
 func TestLoadLongerThanTheTimeout(t *testing.T) {
 	for _, diskless := range []string{"yes", "no"} {
 		for _, kind := range kinds {
@@ -28,7 +28,7 @@ func TestLoadLongerThanTheTimeout(t *testing.T) {
 				}
 				directives := map[string]string{"save": ""}
 				if kind == "redis" {
-					directives["loading-process-events-interval-bytes"] = "1024" // when it says that it lives
+					directives["loading-process-events-interval-bytes"] = "1024" // how often it reports that it lives
 				}
 				replica := startOf(t, kind, t.TempDir(), directives)
 				require.Equal(t, "+OK", master.do("CONFIG SET repl-timeout 5 rdbcompression no"))
@@ -43,9 +43,9 @@ func TestLoadLongerThanTheTimeout(t *testing.T) {
 	}
 }
 
-// TestStuckReplica: one that is sent a snapshot and reads nothing does not keep others from theirs. Sent by
-// way of a file they need not wait for it at all; sent as it is made, all wait until repl-timeout ends it,
-// as in Redis.
+// TestStuckReplica: a replica that does not read its snapshot does not keep others from theirs. With a
+// snapshot file they need not wait for it. With a snapshot sent while it is made, all wait until repl-timeout
+// ends it, as in Redis.
 func TestStuckReplica(t *testing.T) {
 	for _, diskless := range []string{"no", "yes"} {
 		for _, kind := range kinds {
@@ -53,7 +53,7 @@ func TestStuckReplica(t *testing.T) {
 				t.Parallel()
 				master := startOf(t, kind, t.TempDir(), map[string]string{"save": "", "rdbcompression": "no", "repl-diskless-sync": diskless,
 					"repl-diskless-sync-delay": "100", "repl-diskless-sync-max-replicas": "3", "client-output-buffer-limit": "replica 0 0 0"})
-				require.Equal(t, "+OK", master.do("CONFIG SET repl-diskless-sync-delay 100")) // until three wait
+				require.Equal(t, "+OK", master.do("CONFIG SET repl-diskless-sync-delay 100")) // waits until there are three replicas
 				require.Equal(t, "+OK", master.do("DEBUG POPULATE 20000 key 2000"))
 				if diskless == "yes" {
 					require.Equal(t, "+OK", master.do("CONFIG SET repl-timeout 8"))

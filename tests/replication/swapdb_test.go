@@ -13,14 +13,14 @@ import (
 	"lockserver/server"
 )
 
-// both runs a test with a replica of each kind, and compares what it says of them.
+// both runs a test with a replica of each kind, and compares the results.
 func both(t *testing.T, test func(t *testing.T, replica *node) (seen []string)) {
 	redis := startRedis(t, testkit.Oracle(t), "--loading-process-events-interval-bytes", "1024")
 	seen := test(t, redis)
 	require.Equal(t, seen, test(t, start(t, server.Options{EventLoops: true})))
 }
 
-// apart is a master, a link to it, and a replica that was in step and has missed more than the master keeps.
+// apart returns a master, a link to it, and makes a replica that was in step miss more than the master keeps.
 // It comes back on request.
 func apart(t *testing.T, replica *node) (master *node, link *proxy) {
 	t.Helper()
@@ -37,7 +37,7 @@ func apart(t *testing.T, replica *node) (master *node, link *proxy) {
 	inStep(t, master, replica)
 	require.Equal(t, "+OK", replica.do("REPLICAOF 127.0.0.1 1"))
 	for i := range 800 {
-		master.Do("SET", fmt.Sprintf("new:%d", i), strings.Repeat("x", 1100)) // as much as a Redis loads before it looks after clients
+		master.Do("SET", fmt.Sprintf("new:%d", i), strings.Repeat("x", 1100)) // the amount that a Redis loads before it serves clients
 	}
 	for _, line := range []string{"SET a new", "DEL b", "XADD stream 1-1 f v"} {
 		require.NotContains(t, master.do(line)[:1], "-", line)
@@ -51,7 +51,7 @@ func library(says string) string {
 	return "#!lua name=lib\nredis.register_function{function_name='f', callback=function() return '" + says + "' end, flags={'no-writes'}}"
 }
 
-// say runs commands, and adds what is replied to what was seen.
+// say runs commands, and adds the replies to seen.
 func say(n *node, seen *[]string, lines ...string) {
 	for _, line := range lines {
 		if field, ok := strings.CutPrefix(line, "INFO "); ok {
@@ -62,8 +62,8 @@ func say(n *node, seen *[]string, lines ...string) {
 	}
 }
 
-// TestSwapDB: a replica with data of the same history as the snapshot answers from it while it loads what
-// takes its place, as Redis does with repl-diskless-load swapdb. Clients that watched, waited or tracked are
+// TestSwapDB: a replica with data of the same history as the snapshot serves that data while it loads the
+// snapshot, as Redis does with repl-diskless-load swapdb. Clients that watched, waited or tracked are
 // notified.
 func TestSwapDB(t *testing.T) {
 	both(t, func(t *testing.T, replica *node) (seen []string) {
@@ -100,8 +100,8 @@ func TestSwapDB(t *testing.T) {
 	})
 }
 
-// TestSwapDBOfAnotherHistory: data of another history is not shown while what replaces it is loaded, but
-// stays if that fails. A transaction that was queued before is not run meanwhile.
+// TestSwapDBOfAnotherHistory: data of another history is not shown while its replacement is loaded, but stays
+// if that fails. Meanwhile a transaction that was queued before is not run.
 func TestSwapDBOfAnotherHistory(t *testing.T) {
 	both(t, func(t *testing.T, replica *node) (seen []string) {
 		master, link := apart(t, replica)
@@ -124,8 +124,7 @@ func TestSwapDBOfAnotherHistory(t *testing.T) {
 	})
 }
 
-// TestSwapDBThatFails: the link ends in the middle, again and again. The data from before is there as if
-// nothing had been.
+// TestSwapDBThatFails: the link breaks in the middle, again and again. The old data stays as it was.
 func TestSwapDBThatFails(t *testing.T) {
 	both(t, func(t *testing.T, replica *node) (seen []string) {
 		master, link := apart(t, replica)
@@ -146,7 +145,7 @@ func TestSwapDBThatFails(t *testing.T) {
 	})
 }
 
-// TestSwapDBAndALog: the log of a replica leads to what it has, whether what was loaded aside took its place
+// TestSwapDBAndALog: the log of a replica gives the data that it has, whether the loaded data took its place
 // or not.
 func TestSwapDBAndALog(t *testing.T) {
 	master := start(t, server.Options{EventLoops: true})
@@ -196,8 +195,8 @@ func TestSwapDBAndALog(t *testing.T) {
 	}
 }
 
-// TestSwapDBWaitsForAScript: a script that runs for long finds the same data at its end as at its beginning,
-// though all is loaded that is to take its place.
+// TestSwapDBWaitsForAScript: a long script finds the same data at its end as at its start, although the
+// replacement has been loaded.
 func TestSwapDBWaitsForAScript(t *testing.T) {
 	replica := start(t, server.Options{EventLoops: true})
 	master, link := apart(t, replica)

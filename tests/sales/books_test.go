@@ -144,8 +144,8 @@ func (b *books) check() error {
 	return nil
 }
 
-// agree checks that each order that belongs into a stream stands there once, and nothing else does. parts are
-// pieces that the entry has and the order has no longer.
+// agree checks that each order that belongs into a stream is there once, and nothing else. parts holds the
+// pieces that the entry has and the order no longer has.
 func (b *books) agree(entries []map[string]string, parts map[string]int, belongs func(order) bool) error {
 	seen := map[string]bool{}
 	for _, e := range entries {

@@ -32,8 +32,8 @@ type hold struct {
 // pieces is the stock at the start.
 const pieces = 4
 
-// holdMS is for how long an order of the sale with holds waits for its confirmation, holding which sale that
-// is, and orderEvery how soon there is one more order that a client requests.
+// holdMS is how long an order of the sale with holds waits for its confirmation. holding is the number of
+// that sale. orderEvery is the time in which one more order becomes possible.
 const (
 	holdMS     = 700
 	holding    = 1
@@ -50,8 +50,8 @@ func saleFamily() family {
 		},
 		draw: func(c *client, n int) *operation {
 			name := fmt.Sprint("sale", n)
-			// A few orders, so that a client asks again; each has one user. With holds they are others as
-			// time goes on, for none of them lasts.
+			// A few orders, so that a client repeats some of them; each has one user. With holds they change
+			// as time goes on, because none of them lasts.
 			order := c.chance.below(12)
 			user := fmt.Sprint("u", order%8)
 			if n == holding {
@@ -78,10 +78,10 @@ func saleFamily() family {
 		}}
 }
 
-// allOver is the value of the look at which no hold may be left.
+// allOver is the value of the read after which no hold may be left.
 const allOver = "all over"
 
-// String implements sequential. When a hold that may be over was to end makes no difference.
+// String implements sequential. For a hold that may be over, the time of its end makes no difference.
 func (s sale) String() string {
 	text := append(make([]byte, 0, 128), s.orders...)
 	text = strconv.AppendInt(text, int64(s.stock), 10)
@@ -92,7 +92,7 @@ func (s sale) String() string {
 	return string(text)
 }
 
-// find is what became of an order.
+// find returns the state of an order.
 func (s sale) find(order string) (state string) {
 	if _, rest, ok := strings.Cut(s.orders, " "+order+":"); ok {
 		state, _, _ = strings.Cut(rest, " ")
@@ -100,7 +100,7 @@ func (s sale) find(order string) (state string) {
 	return state
 }
 
-// with is the sale with an order in a state.
+// with returns the sale with an order in a state.
 func (s sale) with(order, state string) sale {
 	all := strings.Fields(s.orders)
 	all = slices.DeleteFunc(all, func(o string) bool { return strings.HasPrefix(o, order+":") })
@@ -133,8 +133,8 @@ func (s sale) after(op *operation) (all []sequential) {
 	return all
 }
 
-// expired is the sale after taking back none, some or all of the orders with a hold that can have ended by a
-// moment.
+// expired returns the possible sales at a moment: none, some or all of the holds that can have ended have
+// ended.
 func (s sale) expired(by time.Duration) []sale {
 	all := []sale{s}
 	for _, h := range s.sure {
@@ -149,7 +149,7 @@ func (s sale) expired(by time.Duration) []sale {
 	return all
 }
 
-// seen reports whether SECKILL.INFO's reply is what there is.
+// seen reports whether a reply of SECKILL.INFO agrees with the model.
 func (s sale) seen(op *operation) bool {
 	held, paid := len(s.sure), strings.Count(s.orders, ":paid")
 	if op.value == allOver && held > 0 {
@@ -158,7 +158,7 @@ func (s sale) seen(op *operation) bool {
 	return field(op, "stock") == s.stock && field(op, "held") == held && field(op, "confirmed") == paid
 }
 
-// field is one of SECKILL.INFO's reply.
+// field returns a field of SECKILL.INFO's reply.
 func field(op *operation, name string) int {
 	e := op.reply.Elems
 	for i := 0; i+1 < len(e); i += 2 {
@@ -169,7 +169,7 @@ func field(op *operation, name string) int {
 	return -2
 }
 
-// apply is what an operation does, and what it answers.
+// apply returns the sale after an operation, and its reply.
 func (s sale) apply(op *operation) (next sale, want int) {
 	state := s.find(op.value)
 	_, user, _ := strings.Cut(op.value, ":")

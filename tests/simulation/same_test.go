@@ -17,13 +17,14 @@ import (
 	"lockserver/store"
 )
 
-// otherData says that members have other data than each other at one place of the history.
+// otherData is the error for members with different data at one place of the history.
 type otherData string
 
 func (o otherData) Error() string { return string(o) }
 
-// same is why the members do not all have the same data at one place. It is an otherData if they are at one,
-// before they were asked and after, and no member has applied uncommitted entries: that never passes.
+// same returns why the members do not all have the same data at one place. The error is an otherData if they
+// are at one place, before and after the comparison, and no member has applied uncommitted entries. Such a
+// difference never goes away.
 func (w *world) same() error {
 	at, err := w.place()
 	if err != nil {
@@ -43,7 +44,7 @@ func (w *world) same() error {
 	return nil
 }
 
-// place is where all members are, with nothing under way.
+// place returns the place of all members, when nothing is under way.
 func (w *world) place() (at string, err error) {
 	for _, m := range w.those() {
 		f := m.fields()
@@ -64,9 +65,9 @@ func (w *world) place() (at string, err error) {
 	return at, nil
 }
 
-// differences are the keys that are not the same on all members, including those that no command finds.
+// differences lists the keys that are not the same on all members, including those that no command finds.
 func (w *world) differences() (text string) {
-	all := map[string]map[string]string{} // by key and what is there: who has it
+	all := map[string]map[string]string{} // by key and value: the members that have it
 	members := w.those()
 	for _, m := range members {
 		text += m.peer.ID + " is " + m.fields()["raft_role"] + "; "
@@ -93,8 +94,8 @@ func (w *world) differences() (text string) {
 	return text
 }
 
-// contents are all keys that a member has, with the digests of their values and their deadlines. A snapshot
-// that it makes for that has what is overdue, too, which commands do not show.
+// contents returns all keys of a member, with the digests of their values and their deadlines. It reads them
+// from a new snapshot, because that has overdue keys, which commands do not show.
 func (m *member) contents() (map[string]string, error) {
 	image, err := m.photograph()
 	if err != nil {
@@ -114,7 +115,7 @@ func (m *member) contents() (map[string]string, error) {
 	return all, nil
 }
 
-// photograph is a snapshot that a member makes now.
+// photograph returns a snapshot that a member writes now.
 func (m *member) photograph() ([]byte, error) {
 	before := m.disk.newest()
 	if v := m.ask("RAFT", "SNAPSHOT"); v.IsError() {
@@ -125,13 +126,13 @@ func (m *member) photograph() ([]byte, error) {
 			return is.data, nil
 		}
 	}
-	if before != nil { // there was nothing new
+	if before != nil { // nothing has changed since
 		return before.data, nil
 	}
 	return nil, fmt.Errorf("no snapshot was made within %s", mostHealing)
 }
 
-// newest is the newest snapshot; nil: there is none.
+// newest returns the newest snapshot, or nil.
 func (d *disk) newest() *image {
 	d.mu.Lock()
 	defer d.mu.Unlock()

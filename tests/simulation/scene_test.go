@@ -11,13 +11,13 @@ import (
 	"lockserver/internal/resp"
 )
 
-// scene is a group to which happens what a test says, and nothing else.
+// scene is a group in which only that happens what a test says.
 type scene struct {
 	t *testing.T
 	*group
 }
 
-// play lets a test have a group of some running members.
+// play runs a test with a group of running members.
 func play(t *testing.T, members int, f func(s *scene)) {
 	bubble(t, func(t *testing.T) {
 		s := &scene{t, newGroup(1, members, 0)}
@@ -32,7 +32,7 @@ func play(t *testing.T, members int, f func(s *scene)) {
 	})
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func (s *scene) eventually(what string, is func() bool) {
 	s.t.Helper()
 	for begun := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
@@ -42,7 +42,7 @@ func (s *scene) eventually(what string, is func() bool) {
 	}
 }
 
-// leader waits until one of these serves, or of all.
+// leader waits until one of the given members serves, or one of all members.
 func (s *scene) leader(of ...*member) (found *member) {
 	s.t.Helper()
 	if len(of) == 0 {
@@ -60,7 +60,7 @@ func (s *scene) leader(of ...*member) (found *member) {
 	return found
 }
 
-// others are the members that are not this one.
+// others returns the members except one.
 func (s *scene) others(than *member) (all []*member) {
 	for _, m := range s.all {
 		if m != than {
@@ -70,7 +70,7 @@ func (s *scene) others(than *member) (all []*member) {
 	return all
 }
 
-// do has the leader run a command that may run twice, also if the leader changes meanwhile.
+// do runs a command on the leader, again if the leader changes meanwhile. So the command must be repeatable.
 func (s *scene) do(words ...string) (v resp.Value) {
 	s.t.Helper()
 	s.eventually(words[0]+" is answered", func() bool {
@@ -80,14 +80,14 @@ func (s *scene) do(words ...string) (v resp.Value) {
 	return v
 }
 
-// same waits until all who run have the same data.
+// same waits until all running members have the same data.
 func (s *scene) same() {
 	s.t.Helper()
 	w := &world{group: s.group}
 	s.eventually("all have the same", func() bool { return w.same() == nil })
 }
 
-// later sends a command, and hands out the reply when there is one.
+// later sends a command, and sends the reply on a channel.
 func (m *member) later(words ...string) <-chan resp.Value {
 	done := make(chan resp.Value, 1)
 	go func() { done <- m.ask(words...) }()

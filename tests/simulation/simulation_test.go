@@ -20,7 +20,7 @@ var (
 	againFlag = flag.Int("again", 1, "how often each seed has its run")
 )
 
-// TestSimulation lets groups live, each as its seed says.
+// TestSimulation runs groups, each determined by its seed.
 func TestSimulation(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -42,7 +42,7 @@ func TestSimulation(t *testing.T) {
 	t.Logf("%s in %s", n, time.Since(begun))
 }
 
-// counts are what runs were like.
+// counts are the sums over runs.
 type counts struct{ runs, operations, unknown, undecided, leaders, undone, rebuilds, failed int }
 
 func (n *counts) add(w *world) {

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// behind makes a member that has to be given a snapshot, of the leader's disk, when it starts again.
+// behind crashes a member and lets the others go on, with short logs, so that the member needs the leader's
+// snapshot when it starts again.
 func (s *scene) behind() (leader, away *member) {
 	s.trailing = 1
 	leader = s.leader()
@@ -27,7 +28,7 @@ func (s *scene) behind() (leader, away *member) {
 	return leader, away
 }
 
-// TestSnapshotIsSent: who was away for longer than the log goes back has all the same.
+// TestSnapshotIsSent: a member that was away for longer than the log goes back gets all data.
 func TestSnapshotIsSent(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		_, away := s.behind()
@@ -37,8 +38,8 @@ func TestSnapshotIsSent(t *testing.T) {
 	})
 }
 
-// TestSnapshotIsAnswered: RAFT SNAPSHOT answers when the snapshot is there, and with an error if it could not
-// be written.
+// TestSnapshotIsAnswered: RAFT SNAPSHOT replies when the snapshot is complete, or with an error if it could
+// not be written.
 func TestSnapshotIsAnswered(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		leader := s.leader()
@@ -61,8 +62,8 @@ func TestSnapshotIsAnswered(t *testing.T) {
 	})
 }
 
-// TestDamagedSnapshot: a member that is sent a snapshot that it cannot read stops, and says so. Its process
-// lives, and so does the group.
+// TestDamagedSnapshot: a member that is sent an unreadable snapshot stops and reports it. Its process lives,
+// and so does the group.
 func TestDamagedSnapshot(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		leader, away := s.behind()
@@ -78,24 +79,25 @@ func TestDamagedSnapshot(t *testing.T) {
 	})
 }
 
-// TestLogsPartBehindSnapshot: a member that was sent a snapshot, and has entries that no other member has,
-// follows another leader from where the snapshot ends, although that one's log goes back to the first entry.
+// TestLogsPartBehindSnapshot: a member was sent a snapshot, and has entries that no other member has. It then
+// follows another leader from the end of the snapshot, although the log of that leader goes back to the first
+// entry.
 func TestLogsPartBehindSnapshot(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		old, away := s.behind()
 		require.NoError(s.t, away.start())
 		s.same()
-		require.Equal(s.t, "OK", s.do("SET", "x", "0").Str) // by now entries go to it as they come
+		require.Equal(s.t, "OK", s.do("SET", "x", "0").Str) // from now on it gets entries as they come
 		s.same()
 		other := s.others(old)[0]
 		if other == away {
 			other = s.others(old)[1]
 		}
-		for _, m := range []*member{old, away} { // they go on, the third does not hear of it
+		for _, m := range []*member{old, away} { // they go on, without the third
 			s.network.set(link{m.at(), other.at()}, lost, 0)
 			s.network.set(link{other.at(), m.at()}, lost, 0)
 		}
-		s.network.set(link{away.at(), old.at()}, lost, 0) // what one of them takes it cannot acknowledge
+		s.network.set(link{away.at(), old.at()}, lost, 0) // one of them cannot acknowledge what it gets
 		last := lastIndex(away)
 		lost := old.later("SET", "x", "lost")
 		s.eventually("it has taken it", func() bool { return lastIndex(away) > last })
@@ -111,7 +113,7 @@ func TestLogsPartBehindSnapshot(t *testing.T) {
 	})
 }
 
-// lastIndex is the index of the last entry of the member's log.
+// lastIndex returns the index of the last entry in the member's log.
 func lastIndex(m *member) int {
 	n, _ := strconv.Atoi(m.fields()["raft_last_index"])
 	return n

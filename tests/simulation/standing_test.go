@@ -10,19 +10,20 @@ import (
 	"sync/atomic"
 )
 
-// standing is whether a server is a member of the group, as those know who have changed that.
+// standing records whether a server is a member of the group, as far as the replies to changes say.
 type standing struct {
-	in        atomic.Bool // for all that is known
-	discarded atomic.Bool // it was removed, and its machine has been thrown away
+	in        atomic.Bool // it is a member, as far as is known
+	discarded atomic.Bool // it was removed, and its machine was thrown away
 
 	mu    sync.Mutex
-	under bool // it is to be added or removed, and there is no answer yet
-	// open is how often it was to be a member, or to be none, without an answer that it is done. Each of
-	// these may be done even now.
+	under bool // it is being added or removed, and there is no reply yet
+	// open counts the attempts to add it (true) or to remove it (false) without a positive reply. Each of
+	// these may still take effect.
 	open map[bool]int
 }
 
-// begin records that it is to be a member, or none; false: its machine is gone, or something is under way.
+// begin records an attempt to add or remove it. It returns false if its machine is gone, or another attempt
+// is under way.
 func (s *standing) begin(in bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +38,7 @@ func (s *standing) begin(in bool) bool {
 	return true
 }
 
-// cancel records that nothing was asked.
+// cancel records that the attempt was not made.
 func (s *standing) cancel(in bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,8 +46,8 @@ func (s *standing) cancel(in bool) {
 	s.open[in]--
 }
 
-// end records an answer. discard throws away a machine that is no longer a member, if the group certainly
-// does not need it; end reports whether that is so.
+// end records a reply. discard throws away the machine if it is no longer a member, and the group certainly
+// does not need it. end reports whether it did.
 func (s *standing) end(done, in, discard bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,15 +64,14 @@ func (s *standing) end(done, in, discard bool) bool {
 	return true
 }
 
-// wrong reports whether an answer said otherwise than that it is a member, or none, and nothing can have
-// changed that since.
+// wrong reports whether the replies said the opposite, and nothing can have changed that since.
 func (s *standing) wrong(in bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.in.Load() != in && s.open[in] == 0
 }
 
-// members are those that are in the group, for all that is known.
+// members returns the members of the group, as far as is known.
 func (g *group) members() (all []*member) {
 	for _, m := range g.all {
 		if m.in.Load() {
@@ -81,7 +81,7 @@ func (g *group) members() (all []*member) {
 	return all
 }
 
-// addMember makes a spare server a member, or one that was removed again.
+// addMember adds a spare server, or one that was removed.
 func (c *chaos) addMember() {
 	var spare []*member
 	for _, m := range c.group.all {
@@ -100,12 +100,11 @@ func (c *chaos) addMember() {
 	c.change(leader, m, true, "RAFT", "ADD", m.peer.ID, m.peer.Raft, m.peer.Client)
 }
 
-// fewest is how many members there are to be at least. With two of them one that crashes is missed.
+// fewest is the least number of members. A group of two cannot go on when one of them crashes.
 const fewest = 2
 
-// removeMember takes a member out: perhaps the one that leads, which hands that on first. If the answer is
-// that this was done, its machine is thrown away with its disk, or goes on for a while as if nothing had
-// been.
+// removeMember removes a member, perhaps the leader, which first hands over the lead. After a positive reply
+// its machine is thrown away with its disk, or runs on for a while.
 func (c *chaos) removeMember() {
 	leader := c.leader()
 	if leader == nil || len(c.group.members()) <= fewest {
@@ -115,7 +114,7 @@ func (c *chaos) removeMember() {
 	c.change(leader, m, false, "RAFT", "REMOVE", m.peer.ID)
 }
 
-// successor has another member lead, and returns that one, or the same where there is none.
+// successor makes another member lead, and returns it. If there is none it returns the same member.
 func (c *chaos) successor(of *member) *member {
 	v := of.ask("RAFT", "TRANSFER")
 	c.say("RAFT TRANSFER at %s: %s", of.peer.ID, v)
@@ -125,12 +124,12 @@ func (c *chaos) successor(of *member) *member {
 	return of
 }
 
-// change asks a member to add or remove one.
+// change asks a member to add or remove a server.
 func (c *chaos) change(leader, m *member, in bool, words ...string) {
 	if !m.begin(in) {
 		return
 	}
-	if !c.allVote() { // a group that shrinks meanwhile may need the one that has no vote
+	if !c.allVote() { // if the group gets smaller, it may need the member that has no vote
 		m.cancel(in)
 		return
 	}
@@ -148,8 +147,8 @@ func (c *chaos) change(leader, m *member, in bool, words ...string) {
 	}()
 }
 
-// learnMembers asks the leader who is in the group: the others need not have the data. The error says that
-// there is no leader yet, or that a member had another answer.
+// learnMembers asks the leader for the members of the group: other members may not have the data. It returns
+// an error if there is no leader yet, or if a member gives another answer.
 func (w *world) learnMembers() error {
 	for _, m := range w.group.all {
 		if l := m.alive.Load(); l == nil || !l.engine.Leads() || m.ask("GET", "any").IsError() {
@@ -174,7 +173,7 @@ func (w *world) learnMembers() error {
 	return errors.New("there is no leader")
 }
 
-// those are the members, or all that run if the membership was not asked for.
+// those returns the members, or all running servers if the leader was not asked.
 func (w *world) those() (all []*member) {
 	for _, m := range w.group.all {
 		if w.memberIDs == nil || w.memberIDs[m.peer.ID] {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestVoteForOneWhoIsNotKnown: one of three is away while another is added, and then the leader dies. Two are
-// left. The one that is behind does not know that the other has a vote; the other leads.
+// TestVoteForOneWhoIsNotKnown: of three members one is away while a fourth is added, and then the leader
+// dies. Two are left. The member that is behind does not know that the new one has a vote; the new one leads.
 func TestVoteForOneWhoIsNotKnown(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		old := s.leader()

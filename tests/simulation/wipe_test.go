@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// losable is the least number of members of a group in which one loses its disk. The others are to be a
-// majority, and the leader has to make that one a voter again.
+// losable is the least number of members of a group in which one loses its disk. The others must be a
+// majority, and the leader must make that member a voter again.
 const losable = 3
 
-// loseDisk has a member crash, and come back with an empty disk under its old id. One at a time: of the data
-// of two members of three nothing may be left. Nothing may change the group meanwhile.
+// loseDisk makes a member crash and come back with an empty disk under its old id. Only one member at a time
+// does so, because the data of two of three members may be lost. The group must not change meanwhile.
 func (c *chaos) loseDisk() {
 	if !c.allVote() || len(c.group.members()) < losable || !c.group.quiet() {
 		return
@@ -36,7 +36,7 @@ func (c *chaos) loseDisk() {
 	}
 }
 
-// quiet reports whether all changes of the group were answered, and none is under way.
+// quiet reports whether all changes of the group were answered.
 func (g *group) quiet() bool {
 	for _, m := range g.all {
 		m.mu.Lock()
@@ -59,7 +59,7 @@ func (c *chaos) allVote() bool {
 	return true
 }
 
-// hasVote reports whether the leader says that a member is a voter with the disk that it has now.
+// hasVote reports whether the leader says that a member is a voter with its present disk.
 func (c *chaos) hasVote(m *member) bool {
 	l := c.leader()
 	if l == nil || m.alive.Load() == nil {
@@ -74,7 +74,7 @@ func (c *chaos) hasVote(m *member) bool {
 	return false
 }
 
-// wipe makes a disk an empty one.
+// wipe empties a disk.
 func (d *disk) wipe() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,8 +82,8 @@ func (d *disk) wipe() {
 	d.logs, d.low, d.high, d.kept, d.numbers, d.snapshots = fresh.logs, 0, 0, fresh.kept, fresh.numbers, nil
 }
 
-// TestLostDiskHasNoVote: a write is on the disks of two, and one is lost. It does not help the third, which
-// does not know the write, to lead; when the other is back all have it.
+// TestLostDiskHasNoVote: a write is on two disks, and one of them is lost. It does not help the third member,
+// which does not have the write, to lead. When the other member is back all have the write.
 func TestLostDiskHasNoVote(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		old := s.leader()
@@ -104,7 +104,7 @@ func TestLostDiskHasNoVote(t *testing.T) {
 		require.Contains(s.t, wiped.fields()["raft_waiting"], "has the data of a group")
 		require.NoError(s.t, old.start())
 		s.leader()
-		s.eventually("all know that it is a voter", func() bool { // not the leader alone, which is going to crash
+		s.eventually("all know that it is a voter", func() bool { // all members: the leader is going to crash
 			for _, m := range s.all {
 				if strings.Contains(m.ask("RAFT", "MEMBERS").String(), "learner") {
 					return false
@@ -118,8 +118,7 @@ func TestLostDiskHasNoVote(t *testing.T) {
 	})
 }
 
-// TestTwoLostDisksFormNoGroup: of three members two have new disks. None leads, and the third keeps what it
-// has.
+// TestTwoLostDisksFormNoGroup: two of three members have new disks. None leads, and the third keeps its data.
 func TestTwoLostDisksFormNoGroup(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		require.Equal(s.t, "OK", s.do("SET", "x", "1").Str)
@@ -145,8 +144,8 @@ func TestTwoLostDisksFormNoGroup(t *testing.T) {
 	})
 }
 
-// TestNothingIsRemoved: of three members one is away, so that the other two are needed. None of these is
-// removed, and the group goes on.
+// TestNothingIsRemoved: one of three members is away, so the other two are needed. Neither can be removed,
+// and the group goes on.
 func TestNothingIsRemoved(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		leader := s.leader()
@@ -161,8 +160,8 @@ func TestNothingIsRemoved(t *testing.T) {
 	})
 }
 
-// TestLearnerHasNoVote: a server that is added and cannot be reached from then on is no voter, however long
-// that takes. It is one when it has caught up.
+// TestLearnerHasNoVote: a server is added and then cannot be reached. It gets no vote, however long that
+// takes, until it has caught up.
 func TestLearnerHasNoVote(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		leader := s.leader()
@@ -180,7 +179,7 @@ func TestLearnerHasNoVote(t *testing.T) {
 			return ""
 		}
 		added := leader.later("RAFT", "ADD", d.peer.ID, d.peer.Raft, d.peer.Client)
-		for leader.fields()["raft_members"] != "4" { // RAFT MEMBERS asks all: meanwhile it would be a voter
+		for leader.fields()["raft_members"] != "4" { // RAFT MEMBERS asks all members: meanwhile it would become a voter
 			time.Sleep(time.Millisecond)
 		}
 		s.network.set(link{d.at(), leader.at()}, lost, 0)
@@ -188,14 +187,14 @@ func TestLearnerHasNoVote(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			require.Equal(s.t, "learner", role())
 		}
-		<-added // it does not wait for as long
+		<-added // the reply does not wait for that
 		s.network.calm()
 		s.eventually("it is a voter", func() bool { return role() == "follower" })
 		s.same()
 	})
 }
 
-// TestNothingIsAdded: servers that are not there are refused, and the group goes on.
+// TestNothingIsAdded: servers that do not run are refused, and the group goes on.
 func TestNothingIsAdded(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		leader := s.leader()

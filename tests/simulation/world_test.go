@@ -16,29 +16,29 @@ import (
 	"time"
 )
 
-// world is one run: a group, its clients, and what befalls it.
+// world is one run: a group, its clients, and its faults.
 type world struct {
 	seed   uint64
 	group  *group
 	chance *chance
-	ends   time.Time // when clients stop
+	ends   time.Time // the time when clients stop
 	history
-	memberIDs map[string]bool        // who is in the group when the run is over
+	memberIDs map[string]bool        // the members at the end of the run
 	lost      atomic.Pointer[member] // the last member that lost its disk
 	err       error
 
-	lived, checked time.Duration // of the machine's time
+	lived, checked time.Duration // in the machine's time
 }
 
 // lasts is how long clients use the group in a run.
 const lasts = 12 * time.Second
 
-// run lets a world happen, and returns what was wrong with it.
+// run plays a world, and returns its fault.
 func run(t *testing.T, seed uint64) (w *world) {
 	w = &world{seed: seed, chance: newChance(seed, "world")}
 	w.group = newGroup(seed, one(w.chance, 3, 3, 5), spares)
 	//lint:ignore SA1019 there is no other way to make that library's choices repeat
-	oldrand.Seed(int64(seed)) // hashicorp/raft draws the times of elections from it
+	oldrand.Seed(int64(seed)) // hashicorp/raft draws the times of elections from this source
 	runtime.GC()
 	begun := time.Now()
 	bubble(t, func(*testing.T) {
@@ -54,26 +54,26 @@ func run(t *testing.T, seed uint64) (w *world) {
 	return w
 }
 
-// bubble lets f run in virtual time. What f has begun has ended when it returns.
+// bubble runs f in virtual time. When it returns, all goroutines of f have ended.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	defer func() {
-		if p := recover(); p != nil { // that some goroutine has not ended, say
+		if p := recover(); p != nil { // for example that a goroutine has not ended
 			panic(fmt.Sprint(p, "\n", stacks()))
 		}
 	}()
 	synctest.Test(t, f)
 }
 
-// stacks are those of all goroutines.
+// stacks returns the stacks of all goroutines.
 func stacks() string {
 	b := make([]byte, 4<<20)
 	return string(b[:runtime.Stack(b, true)])
 }
 
-// over reports whether clients are to stop.
+// over reports whether clients must stop.
 func (w *world) over() bool { return !time.Now().Before(w.ends) }
 
-// live is all that happens.
+// live plays the world.
 func (w *world) live() error {
 	w.begun = time.Now()
 	w.ends = w.begun.Add(time.Hour)
@@ -111,12 +111,12 @@ func (w *world) live() error {
 	return nil
 }
 
-// client makes one.
+// client returns a new client.
 func (w *world) client(n int) *client {
 	return &client{world: w, number: n, chance: newChance(w.seed, fmt.Sprint("client ", n)), tokens: map[int]int64{}}
 }
 
-// must sends a command again until it is answered, and returns the reply.
+// must sends a command again and again until it is answered, and returns the reply.
 func (c *client) must(words ...string) string {
 	o := op("", "", words...)
 	for o.unknown = true; o.unknown && !c.world.over(); {
@@ -126,13 +126,13 @@ func (c *client) must(words ...string) string {
 	return o.reply.Str
 }
 
-// spares is how many servers there are beside those that form the group.
+// spares is the number of servers besides the first members.
 const spares = 2
 
-// mostHealing is how long it may take until all is well when nothing is wrong any more.
+// mostHealing is the longest time until all members agree after the last fault has been mended.
 const mostHealing = 60 * time.Second
 
-// heal ends all that is wrong, and waits until all members have the same data.
+// heal mends all faults, and waits until all members have the same data.
 func (w *world) heal() (err error) {
 	w.say("all is healed")
 	w.group.network.calm()
@@ -157,7 +157,7 @@ func (w *world) heal() (err error) {
 	return fmt.Errorf("not well %s after all is: %w\n%s\n%s", mostHealing, err, w.report(nil), stacks())
 }
 
-// end ends all members, and waits until nothing of them is left.
+// end ends all members, and waits for their goroutines.
 func (w *world) end() error {
 	for _, m := range w.group.all {
 		w.group.count(m)
@@ -171,11 +171,11 @@ func (w *world) end() error {
 			panic(fmt.Sprintf("seed %d: a member does not end: %v\n%s\n%s", w.seed, w.err, w.report(nil), stacks()))
 		}
 	}
-	time.Sleep(5 * time.Second) // what is still under way arrives nowhere
+	time.Sleep(5 * time.Second) // messages that are still on their way arrive nowhere
 	return nil
 }
 
-// report is the history of what some operations are about, or of all, with what befell the members.
+// report returns the history of the keys of some operations, or of all keys, with the faults of the members.
 func (w *world) report(some []*operation) string {
 	if some == nil {
 		some = w.all

@@ -18,14 +18,14 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "replay the random data of this seed; 0: of a new one")
 
-// maker makes random data with commands that lockserver and Redis both have.
+// maker makes random data with commands that both lockserver and Redis have.
 type maker struct {
 	*rand.Rand
 	prefix   string // of all keys
 	commands [][]string
 }
 
-// newMaker prints the seed, so that a failure can be replayed.
+// newMaker returns a maker, and prints its seed, so that a failure can be repeated.
 func newMaker(t *testing.T) *maker {
 	t.Helper()
 	seed := *seedFlag
@@ -38,14 +38,14 @@ func newMaker(t *testing.T) *maker {
 
 func (m *maker) add(args ...string) { m.commands = append(m.commands, args) }
 
-// makers are the kinds of values, each with its encodings.
+// makers lists functions for each kind of value, each with its encodings.
 var makers = []func(m *maker, key string){
 	(*maker).text, (*maker).number, (*maker).grown, (*maker).smallHash, (*maker).largeHash, (*maker).wideHash,
 	(*maker).smallList, (*maker).largeList, (*maker).wideList, (*maker).intset, (*maker).smallSet, (*maker).largeSet,
 	(*maker).smallZSet, (*maker).largeZSet, (*maker).wideZSet, (*maker).stream, (*maker).trimmedStream, (*maker).groupedStream, (*maker).emptyStream,
 }
 
-// fill makes keys of all kinds in three databases; some of them die in some hours.
+// fill makes keys of all kinds in three databases; some of them expire in some hours.
 func (m *maker) fill(perKind int) {
 	for _, db := range []string{"0", "3", "15"} {
 		m.add("SELECT", db)
@@ -63,7 +63,7 @@ func (m *maker) fill(perKind int) {
 	m.add("SELECT", "0")
 }
 
-// send runs the commands in pipelines; none of them may fail.
+// send runs the commands in pipelines. Each must succeed.
 func (m *maker) send(t *testing.T, c *testkit.Client) {
 	t.Helper()
 	const batch = 500
@@ -75,7 +75,7 @@ func (m *maker) send(t *testing.T, c *testkit.Client) {
 	}
 }
 
-// word is up to most bytes of any value; often text, sometimes a number, sometimes nothing.
+// word returns at most most bytes of any content: often text, sometimes a number, sometimes nothing.
 func (m *maker) word(most int) string {
 	switch m.IntN(8) {
 	case 0:
@@ -97,7 +97,7 @@ func (m *maker) word(most int) string {
 	return string(b)
 }
 
-// integer is one of any width, at the borders of the encodings more often than elsewhere.
+// integer returns an integer of any width, often one at the borders of the encodings.
 func (m *maker) integer() string {
 	bits := []int{4, 7, 8, 12, 13, 15, 16, 23, 24, 31, 32, 62, 63}[m.IntN(13)]
 	n := int64(1)<<bits - 2 + m.Int64N(3)
@@ -137,7 +137,7 @@ func (m *maker) smallHash(key string) { m.hash(key, 1+m.IntN(20), 64) }
 func (m *maker) largeHash(key string) { m.hash(key, 513+m.IntN(300), 10) }
 func (m *maker) wideHash(key string)  { m.hash(key, 1+m.IntN(5), 3000) }
 
-// list pushes n elements on both sides, of most bytes each, and takes out some again.
+// list pushes n elements of at most most bytes on both sides, and removes some again.
 func (m *maker) list(key string, n, most int) {
 	for range n {
 		m.add([]string{"LPUSH", "RPUSH"}[m.IntN(2)], key, m.word(most), m.word(most))
@@ -175,7 +175,7 @@ func (m *maker) largeSet(key string) {
 	}
 }
 
-// score is one of any kind that a sorted set can hold.
+// score returns a score of any kind that a sorted set can hold.
 func (m *maker) score() string {
 	switch m.IntN(8) {
 	case 0:
@@ -185,10 +185,10 @@ func (m *maker) score() string {
 	case 2, 3:
 		return strconv.FormatFloat(m.NormFloat64()*1e6, 'g', -1, 64)
 	}
-	return strconv.Itoa(m.IntN(50)) // the same ones again
+	return strconv.Itoa(m.IntN(50)) // equal scores
 }
 
-// zset adds n members of most bytes each, changes some of their scores, and takes one out again.
+// zset adds n members of at most most bytes, changes some of their scores, and removes one.
 func (m *maker) zset(key string, n, most int) {
 	members := []string{m.word(most)}
 	for i := range n {
@@ -205,8 +205,8 @@ func (m *maker) smallZSet(key string) { m.zset(key, 1+m.IntN(100), 60) }
 func (m *maker) largeZSet(key string) { m.zset(key, 129+m.IntN(600), 20) }
 func (m *maker) wideZSet(key string)  { m.zset(key, 1+m.IntN(20), 3000) }
 
-// entries adds n entries with rising IDs, most of them with the fields of the one
-// before, and returns the IDs.
+// entries adds n entries with rising IDs, most of them with the same fields as the previous one, and returns
+// the IDs.
 func (m *maker) entries(key string, n int) []string {
 	var ids []string
 	ms, seq := m.Int64N(1_000_000_000_000), int64(1)
@@ -247,8 +247,8 @@ func (m *maker) trimmedStream(key string) {
 	}
 }
 
-// groupedStream has groups, with consumers that have pending entries and others that have none, and entries
-// that were deleted while they were pending.
+// groupedStream makes a stream with groups. Some consumers have pending entries and others have none, and
+// some entries were deleted while they were pending.
 func (m *maker) groupedStream(key string) {
 	ids := m.entries(key, 20+m.IntN(300))
 	for _, group := range []string{"workers", "audit", m.word(30)} {
@@ -266,7 +266,8 @@ func (m *maker) groupedStream(key string) {
 	m.add("XDEL", key, ids[0], ids[len(ids)/2])
 }
 
-// emptyStream remembers more than entries: its last ID, how many it ever had, the highest deleted one.
+// emptyStream makes a stream without entries. It still has its last ID, the number of entries ever added, and
+// the highest deleted ID.
 func (m *maker) emptyStream(key string) {
 	for _, id := range m.entries(key, 1+m.IntN(3)) {
 		m.add("XDEL", key, id)

@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// functionLibraries are two libraries, one longer than what is stored as it is.
+// functionLibraries are two libraries. One is long enough to be compressed.
 var functionLibraries = []string{
 	"#!lua name=short\nredis.register_function('f', function() return 1 end)",
 	"#!lua name=long\n-- " + "a comment that repeats itself, a comment that repeats itself, a comment that repeats itself\n" +
@@ -19,7 +19,7 @@ var functionLibraries = []string{
 		"redis.register_function{function_name='look', callback=function(keys) return redis.call('get', keys[1]) end, flags={'no-writes'}}",
 }
 
-// useFunctions fails unless the libraries are there and work.
+// useFunctions fails unless the libraries exist and work.
 func useFunctions(t *testing.T, c *testkit.Client) {
 	t.Helper()
 	code := map[string]string{}

@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// logOf is a log of commands, with bars between them.
+// logOf returns a log of commands; the text has bars between them.
 func logOf(text string) string {
 	var out []byte
 	for line := range strings.SplitSeq(text, "|") {
@@ -27,10 +27,10 @@ func logOf(text string) string {
 	return string(out)
 }
 
-// handwritten are logs that Redis loads, in bytes, as an operator may find or make them.
+// handwritten holds logs that Redis loads, in bytes, as an operator may find or write them.
 var handwritten = map[string]struct {
 	log     string
-	refused bool // by lockserver: docs/MIGRATION.md says why
+	refused bool // refused by lockserver: docs/MIGRATION.md says why
 }{
 	"nothing":                         {log: ""},
 	"only annotations":                {log: "#TS:1\r\n#a comment\n"},
@@ -61,8 +61,8 @@ var handwritten = map[string]struct {
 	"an annotation with a zero in it": {log: "#a\x00b\r\n" + logOf("SET b 2"), refused: true},
 }
 
-// TestHandwrittenLogs: what Redis loads loads here, with the same data, or is refused for a reason that
-// docs/MIGRATION.md has (D76, D91).
+// TestHandwrittenLogs: a log that Redis loads is loaded here with the same data, or refused for a reason in
+// docs/MIGRATION.md (D76, D91).
 func TestHandwrittenLogs(t *testing.T) {
 	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
 		for name, c := range handwritten {

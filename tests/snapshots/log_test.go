@@ -29,7 +29,7 @@ var logVariants = map[string][]string{
 	"not rewritten": {"auto-aof-rewrite-percentage", "0"},
 }
 
-// checkLog has Redis' own tool look at a log.
+// checkLog checks a log with Redis' own tool.
 func checkLog(t *testing.T, p testkit.Program, dir, name, filename string) {
 	t.Helper()
 	out, err := exec.Command(p.Tool("redis-check-aof"), filepath.Join(dir, name, filename+".manifest")).CombinedOutput()
@@ -37,7 +37,7 @@ func checkLog(t *testing.T, p testkit.Program, dir, name, filename string) {
 	require.Contains(t, string(out), "All AOF files and manifest are valid")
 }
 
-// rewriteLog rewrites a log and waits until that is done.
+// rewriteLog rewrites a log and waits for the end.
 func rewriteLog(t *testing.T, c *testkit.Client) {
 	t.Helper()
 	v := c.Do("BGREWRITEAOF")
@@ -49,7 +49,7 @@ func rewriteLog(t *testing.T, c *testkit.Client) {
 	require.Contains(t, c.Do("INFO", "persistence").Str, "aof_last_bgrewrite_status:ok")
 }
 
-// locksAndSales does what only lockserver can.
+// locksAndSales runs commands that only lockserver has.
 func locksAndSales(t *testing.T, c *testkit.Client, round int) {
 	t.Helper()
 	c.Do("SET", "seckill:stock:10", "300", "NX")
@@ -84,15 +84,15 @@ func locksAndSales(t *testing.T, c *testkit.Client, round int) {
 	c.Do("NEXTID", "orders", "COUNT", "5")
 }
 
-// endRedis ends a Redis with its log whole.
+// endRedis ends a Redis so that its log is complete.
 func endRedis(c *testkit.Client) {
 	c.Send("SHUTDOWN", "NOSAVE")
-	_, _ = c.Next() // it hangs up
+	_, _ = c.Next() // it closes the connection
 }
 
-// copyOf is a copy of a directory. Redis forgets some of what it holds when it reads its own log (how much
-// of a stream a group has read, pending entries that were deleted). So what it holds then is what we compare
-// with.
+// copyOf returns a copy of a directory. When Redis reads its own log it forgets some data: how much of a
+// stream a group has read, and pending entries that were deleted. So the data after its restart is the one to
+// compare with.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	copied := t.TempDir()
@@ -100,8 +100,8 @@ func copyOf(t *testing.T, dir string) string {
 	return copied
 }
 
-// TestRedisContinuesOurLog: a real Redis starts on the directory of our log and holds the same
-// data; what it adds we read again.
+// TestRedisContinuesOurLog: a real Redis starts with the directory of our log and has the same data. Then we
+// read the log to which it has added.
 func TestRedisContinuesOurLog(t *testing.T) { testkit.EachProgram(t, redisContinuesOurLog) }
 
 func redisContinuesOurLog(t *testing.T, p testkit.Program) {
@@ -160,14 +160,13 @@ func redisContinuesOurLog(t *testing.T, p testkit.Program) {
 	}
 }
 
-// before72 says whether a server is Redis 7.0 or older. Its log of a stream has an XCLAIM for each pending
-// entry, also for one that was deleted. Such an XCLAIM claims nothing, and since Redis 7.2 it creates its
-// consumer all the same.
+// before72 reports whether a server is Redis 7.0 or older. Its log of a stream has an XCLAIM for each pending
+// entry, even for a deleted one. Such an XCLAIM claims nothing, but since Redis 7.2 it creates its consumer.
 func before72(c *testkit.Client) bool {
 	return regexp.MustCompile(`redis_version:([0-6]\.|7\.[01]\.)`).MatchString(c.Do("INFO", "server").Str)
 }
 
-// removeIdleConsumers removes the consumers that nothing is pending for.
+// removeIdleConsumers removes the consumers without pending entries.
 func removeIdleConsumers(t *testing.T, c *testkit.Client) {
 	t.Helper()
 	for place, entry := range testkit.ReadDataset(c) {
@@ -186,7 +185,7 @@ func removeIdleConsumers(t *testing.T, c *testkit.Client) {
 	}
 }
 
-// TestWeContinueRedisLog: Redis' own log, with what it makes of commands that we log otherwise.
+// TestWeContinueRedisLog: we load Redis' own log. For some commands Redis writes other effects than we do.
 func TestWeContinueRedisLog(t *testing.T) { testkit.EachProgram(t, weContinueRedisLog) }
 
 func weContinueRedisLog(t *testing.T, p testkit.Program) {

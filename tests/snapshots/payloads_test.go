@@ -32,7 +32,7 @@ func carry(t *testing.T, from, to *testkit.Client) map[string]string {
 	return payloads
 }
 
-// database0 is the content of database 0.
+// database0 returns the content of database 0.
 func database0(c *testkit.Client) testkit.Dataset {
 	data := testkit.ReadDataset(c)
 	for place := range data {
@@ -44,17 +44,17 @@ func database0(c *testkit.Client) testkit.Dataset {
 	return data
 }
 
-// value is what a payload holds, without the version and the checksum at its end: each writes its own version
-// (D45).
+// value returns the value in a payload, without the version and the checksum at its end: each server writes
+// its own version (D45).
 func value(payload string) string { return payload[:len(payload)-2-8] }
 
-// oneForm reports whether a value of this encoding looks the same in every uncompressed
-// payload. The members of a hash table stand in an order of chance, and where the nodes of a
-// long list end depends on how it came to be.
+// oneForm reports whether a value of this encoding has only one uncompressed payload. The members of a hash
+// table have a random order, and the nodes of a long list depend on its history.
 func oneForm(encoding string) bool { return encoding != "hashtable" && encoding != "quicklist" }
 
-// TestPayloadsOfRedis go into lockserver and, as lockserver's own, back into another Redis; its digest of all
-// data is the first one's. Where there is only one way to write a value, the bytes are the same.
+// TestPayloadsOfRedis: payloads of Redis go into lockserver, and lockserver's payloads of the same values go
+// into another Redis. Both Redis servers have the same digest of all data. Where a value can be written in
+// only one way, the bytes are the same.
 func TestPayloadsOfRedis(t *testing.T) { testkit.EachProgram(t, payloadsOfRedis) }
 
 func payloadsOfRedis(t *testing.T, p testkit.Program) {
@@ -84,14 +84,15 @@ func payloadsOfRedis(t *testing.T, p testkit.Program) {
 			same := 0
 			for key, payload := range theirs {
 				encoding := ours.Do("OBJECT", "ENCODING", key).Str
-				if directives == nil || !oneForm(encoding) { // each compresses in its own way
+				if directives == nil || !oneForm(encoding) { // each server compresses differently
 					continue
 				}
-				// A hash or sorted set that has shrunk stays large in Redis, until it is loaded.
+				// In Redis a hash or sorted set that has shrunk stays in its large encoding, until it is
+				// loaded.
 				if was := redis.Do("OBJECT", "ENCODING", key).Str; was != encoding && was != "quicklist" {
 					continue
 				}
-				if payload[0] != mine[key][0] { // a newer form, which Redis 7.0 would not take
+				if payload[0] != mine[key][0] { // a newer format, which Redis 7.0 would not accept
 					continue
 				}
 				require.True(t, value(payload) == value(mine[key]), "%q, %s", key, encoding)
@@ -103,7 +104,7 @@ func payloadsOfRedis(t *testing.T, p testkit.Program) {
 	}
 }
 
-// TestPayloadsOfOurs: what lockserver made itself goes into Redis, locks included.
+// TestPayloadsOfOurs: data that was made in lockserver goes into Redis, including locks.
 func TestPayloadsOfOurs(t *testing.T) { testkit.EachProgram(t, payloadsOfOurs) }
 
 func payloadsOfOurs(t *testing.T, p testkit.Program) {
@@ -118,7 +119,7 @@ func payloadsOfOurs(t *testing.T, p testkit.Program) {
 }
 
 // TestPayloadsOfFieldTimes: deadlines of fields go to Redis 7.4 and come back. Redis 7.0 refuses such a
-// payload by its version; what loses its deadlines is a payload of version 10 again.
+// payload because of its version. After the deadlines are removed the payload has version 10 again.
 func TestPayloadsOfFieldTimes(t *testing.T) { testkit.EachProgram(t, payloadsOfFieldTimes) }
 
 func payloadsOfFieldTimes(t *testing.T, p testkit.Program) {

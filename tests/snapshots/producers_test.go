@@ -11,8 +11,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestProducersAreNotInTheWay: what streams remember of their producers (D15) a Redis that does not know it
-// reads past, in snapshots and payloads; another server of ours finds it.
+// TestProducersAreNotInTheWay: streams store data about their producers (D15). A Redis that does not know it
+// skips it in snapshots and payloads; another lockserver reads it.
 func TestProducersAreNotInTheWay(t *testing.T) { testkit.EachProgram(t, producersAreNotInTheWay) }
 
 func producersAreNotInTheWay(t *testing.T, p testkit.Program) {

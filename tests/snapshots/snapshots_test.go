@@ -21,8 +21,8 @@ import (
 
 const fileName = "dump.rdb"
 
-// newServer makes a lockserver that keeps its snapshot in dir, with directives
-// added ("rdbcompression", "no").
+// newServer returns a lockserver with its snapshot in dir, and with additional directives ("rdbcompression",
+// "no").
 func newServer(t *testing.T, dir string, directives ...string) *server.Server {
 	t.Helper()
 	args := []string{"--port", "0", "--dir", dir, "--save", ""}
@@ -37,7 +37,7 @@ func newServer(t *testing.T, dir string, directives ...string) *server.Server {
 	return srv
 }
 
-// startServer is newServer, started.
+// startServer is newServer with a start of the server.
 func startServer(t *testing.T, dir string, directives ...string) *testkit.Client {
 	t.Helper()
 	srv := newServer(t, dir, directives...)
@@ -45,7 +45,7 @@ func startServer(t *testing.T, dir string, directives ...string) *testkit.Client
 	return testkit.Dial(t, srv.Dial)
 }
 
-// startRedis starts a real Redis that keeps its snapshot in dir, and waits until it has loaded it.
+// startRedis starts a real Redis with its snapshot in dir, and waits until it has loaded it.
 func startRedis(t *testing.T, p testkit.Program, dir string, args ...string) *testkit.Client {
 	t.Helper()
 	redis := p.Start(t, append([]string{"--dir", dir, "--dbfilename", fileName, "--enable-debug-command", "yes"}, args...)...)
@@ -59,7 +59,7 @@ func save(t *testing.T, c *testkit.Client) {
 	require.Equal(t, "+OK", c.Do("SAVE").String())
 }
 
-// checkRDB has Redis' own tool look at the file.
+// checkRDB checks the file with Redis' own tool.
 func checkRDB(t *testing.T, p testkit.Program, dir string) {
 	t.Helper()
 	out, err := exec.Command(p.Tool("redis-check-rdb"), filepath.Join(dir, fileName)).CombinedOutput()
@@ -103,7 +103,7 @@ func redisLoadsOurs(t *testing.T, p testkit.Program) {
 	}
 }
 
-// TestLocksAndSalesAreOrdinaryKeys: what the native commands keep can go to Redis and come back.
+// TestLocksAndSalesAreOrdinaryKeys: the data of native commands can go to Redis and come back.
 func TestLocksAndSalesAreOrdinaryKeys(t *testing.T) {
 	testkit.EachProgram(t, locksAndSalesAreOrdinaryKeys)
 }
@@ -160,8 +160,8 @@ func locksAndSalesAreOrdinaryKeys(t *testing.T, p testkit.Program) {
 	require.Equal(t, int64(1), back.Do("SECKILL.CONFIRM", "11", "user-8", "order-8").Int)
 }
 
-// TestWeLoadRedis goes all the way round: Redis' file, ours made of it, and Redis again; its digest of all
-// data must be the first one's.
+// TestWeLoadRedis: we load Redis' file and save it, and Redis loads ours. Its digest of all data must be that
+// of the first Redis.
 func TestWeLoadRedis(t *testing.T) { testkit.EachProgram(t, weLoadRedis) }
 
 func weLoadRedis(t *testing.T, p testkit.Program) {
@@ -191,7 +191,8 @@ func weLoadRedis(t *testing.T, p testkit.Program) {
 	}
 }
 
-// TestWhatWeCannotHoldIsRefused: loading the rest of such a file would lose something at the next save.
+// TestWhatWeCannotHoldIsRefused: a file with data that we cannot hold is refused. If the rest were loaded,
+// the next save would lose that data.
 func TestWhatWeCannotHoldIsRefused(t *testing.T) {
 	p := testkit.Installed(t)
 	for _, c := range []struct {

@@ -11,12 +11,12 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestUseIsCarried: how a key has been used goes from either server to the other, if
-// the policy of eviction knows it.
+// TestUseIsCarried: the data about the use of keys goes from either server to the other, if the eviction
+// policy needs it.
 func TestUseIsCarried(t *testing.T) { testkit.EachProgram(t, useIsCarried) }
 
 func useIsCarried(t *testing.T, p testkit.Program) {
-	const slackS = 20 // of servers that start slowly
+	const slackS = 20 // allows for servers that start slowly
 	for _, tt := range []struct {
 		policy, what string
 		given        int

@@ -13,16 +13,16 @@ import (
 
 const (
 	baseMS = 1_750_000_000_000
-	// patience is how long something may take that happens by itself.
+	// patience is the longest time for an event that comes by itself.
 	patience = time.Minute
 )
 
-// violation is what no server may do.
+// violation is a fault of the server.
 type violation struct{ text string }
 
 func (v *violation) Error() string { return v.text }
 
-// base is the server of a world, with its clock.
+// base holds the server of a world, and its clock.
 type base struct {
 	seed   uint64
 	random *rand.Rand
@@ -44,10 +44,10 @@ func newBase(seed uint64) (w base, err error) {
 	return w, err
 }
 
-// logs reports whether the server has a log, and loses nothing.
+// logs reports whether the server has a log, so that it loses nothing.
 func (w *base) logs() bool { return w.seed%2 == 0 }
 
-// start starts a server on what is in a directory.
+// start starts a server with the files in a directory.
 func (w *base) start(clock *server.ManualClock, dir string) (*server.Server, *testkit.Client, error) {
 	c := config.Default()
 	c.Port, c.Save, c.Dir = 0, nil, dir

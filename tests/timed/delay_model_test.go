@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// pending is an entry that waits. arrived is its place among those that are due at the same time.
+// pending is an entry that waits. arrived is its position among those that are due at the same time.
 type pending struct {
 	id      string
 	dueMS   int64
@@ -15,13 +15,13 @@ type pending struct {
 	value   string
 }
 
-// added is an entry of a stream, and when it was due.
+// added is an entry of a stream, with the time when it was due.
 type added struct {
 	value string
 	dueMS int64
 }
 
-// delayModel is what a server has to do, one command after the other.
+// delayModel models the server, one command after the other.
 type delayModel struct {
 	waiting map[string]map[string]pending // by stream and id
 	streams map[string][]added
@@ -53,14 +53,14 @@ func (m *delayModel) put(stream, id, value string, dueMS int64) {
 	m.waiting[stream][id] = pending{id, dueMS, m.arrived, value}
 }
 
-// sorted are the entries of a stream in the order in which they are due.
+// sorted returns the entries of a stream in the order in which they become due.
 func (m *delayModel) sorted(stream string) []pending {
 	return slices.SortedFunc(maps.Values(m.waiting[stream]), func(a, b pending) int {
 		return cmp.Or(cmp.Compare(a.dueMS, b.dueMS), cmp.Compare(a.arrived, b.arrived))
 	})
 }
 
-// fire adds what is due to the streams.
+// fire adds the due entries to the streams.
 func (m *delayModel) fire(nowMS int64) {
 	for stream := range m.waiting {
 		for _, p := range m.sorted(stream) {
@@ -72,7 +72,7 @@ func (m *delayModel) fire(nowMS int64) {
 	}
 }
 
-// list is the reply of DELAY.LIST.
+// list returns the reply of DELAY.LIST.
 func (m *delayModel) list(stream string) string {
 	text := "["
 	for i, p := range m.sorted(stream) {

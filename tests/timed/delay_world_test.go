@@ -22,13 +22,13 @@ const (
 	delayIDs   = 12
 )
 
-// delayWorld is one server with delayed entries, beside a model that does the same.
+// delayWorld is a server with delayed entries, and its model.
 type delayWorld struct {
 	base
 	model *delayModel
-	saved *delayModel // what the snapshot on disk has; nil: there is none
-	value int         // each entry has a value of its own
-	// orphans: a sorted set was removed without its hash.
+	saved *delayModel // the content of the snapshot on disk, or nil
+	value int         // the last value; each entry has its own
+	// orphans means that a sorted set was removed without its hash.
 	orphans bool
 }
 
@@ -39,7 +39,7 @@ func newDelayWorld(seed uint64) (w *delayWorld, err error) {
 	return w, err
 }
 
-// live lets the world happen; the error is a violation if it is the server's.
+// live plays the world. The error is a violation if the server is wrong.
 func (w *delayWorld) live() error {
 	steps := []struct {
 		weight int
@@ -90,13 +90,13 @@ func (w *delayWorld) expect(reply string, args ...string) error {
 	return nil
 }
 
-// where picks a stream and an id. All that is due is added before a command runs.
+// where picks a stream and an id. All due entries are added before a command runs.
 func (w *delayWorld) where() (stream, id string) {
 	w.model.fire(w.nowMS())
 	return fmt.Sprint("s", w.random.IntN(streams)), fmt.Sprint("id", w.random.IntN(delayIDs))
 }
 
-// due picks a time, as words of a command and in milliseconds since 1970. Many entries share one.
+// due picks a time, as words of a command and in milliseconds since 1970. Many entries have the same time.
 func (w *delayWorld) due() (words []string, dueMS int64) {
 	if w.random.IntN(2) == 0 {
 		ms := w.random.Int64N(4) * 25
@@ -162,7 +162,7 @@ func (w *delayWorld) pass() error {
 
 func (w *delayWorld) stepBack() error {
 	w.model.fire(w.nowMS())
-	if _, err := w.admin.Call("PING"); err != nil { // what is due is added before it
+	if _, err := w.admin.Call("PING"); err != nil { // all due entries are added before it runs
 		return err
 	}
 	w.counts["steps back"]++
@@ -170,7 +170,7 @@ func (w *delayWorld) stepBack() error {
 	return nil
 }
 
-// others changes the keys as clients do that know nothing of delayed entries.
+// others changes the keys like clients that know nothing about delayed entries.
 func (w *delayWorld) others() error {
 	stream, _ := w.where()
 	set, entries := "{"+stream+"}:delayed", "{"+stream+"}:delayed:entries"
@@ -215,7 +215,7 @@ func (w *delayWorld) others() error {
 	return err
 }
 
-// compare looks at the streams.
+// compare compares the streams with the model.
 func (w *delayWorld) compare() error {
 	w.model.fire(w.nowMS())
 	for i := range streams {
@@ -243,7 +243,7 @@ func (w *delayWorld) compare() error {
 	return nil
 }
 
-// save writes a snapshot, which a crash goes back to.
+// save writes a snapshot. A crash goes back to it.
 func (w *delayWorld) save() error {
 	w.model.fire(w.nowMS())
 	w.saved = w.model.clone()
@@ -254,7 +254,7 @@ func (w *delayWorld) save() error {
 	return err
 }
 
-// restart ends the server, and starts it again some time later: on its log, or on a snapshot of its end.
+// restart ends the server, and starts it again some time later, from its log or from a snapshot at its end.
 func (w *delayWorld) restart() error {
 	if !w.logs() {
 		if err := w.save(); err != nil {
@@ -265,7 +265,7 @@ func (w *delayWorld) restart() error {
 	return w.again()
 }
 
-// crash ends a server without a log, which goes on from its last snapshot.
+// crash ends a server without a log. It continues from its last snapshot.
 func (w *delayWorld) crash() error {
 	if w.logs() || w.saved == nil {
 		return nil
@@ -286,7 +286,7 @@ func (w *delayWorld) again() error {
 	return err
 }
 
-// failOver lets a replica take over. Its clock is ahead, or behind: until it leads, it adds nothing.
+// failOver lets a replica take over. Its clock is ahead or behind: until it leads, it adds nothing.
 func (w *delayWorld) failOver() error {
 	w.counts["failovers"]++
 	w.model.fire(w.nowMS())
@@ -340,7 +340,7 @@ var (
 	delaySeed   = flag.Uint64("delay-seed", 0, "the one world that TestDelays tries; 0: many")
 )
 
-// tryDelays lets the world of a seed happen, and adds to counts what has happened in it.
+// tryDelays plays the world of a seed, and adds its events to counts.
 func tryDelays(seed uint64, counts map[string]int) error {
 	w, err := newDelayWorld(seed)
 	if err != nil {
@@ -354,7 +354,7 @@ func tryDelays(seed uint64, counts map[string]int) error {
 	return err
 }
 
-// TestDelays looks for an entry that is added twice, early, late, out of its order, or never.
+// TestDelays searches for an entry that is added twice, early, late, in a wrong order, or never.
 func TestDelays(t *testing.T) {
 	first, last := uint64(1), *delayWorlds
 	if *delaySeed != 0 {

@@ -2,27 +2,27 @@ package timed
 
 import "fmt"
 
-// terms are those of one limiter.
+// terms holds the terms of a limiter.
 type terms struct{ burst, count, periodMS int64 }
 
 func (t terms) args(key string, cost int64) []string {
 	return append(append([]string{"LIMIT.TAKE"}, t.words(key)...), "COST", fmt.Sprint(cost))
 }
 
-// words are the key and the terms as a call has them.
+// words returns the key and the terms as words of a call.
 func (t terms) words(key string) []string {
 	return []string{key, fmt.Sprint(t.burst), fmt.Sprint(t.count), fmt.Sprint(t.periodMS)}
 }
 
-// throttle is the same limiter for redis-cell's command. Its periods are seconds.
+// throttle returns a call of redis-cell's command for the same limiter. Its periods are in seconds.
 func (t terms) throttle(key string, cost int64) []string {
 	return []string{"CL.THROTTLE", key, fmt.Sprint(t.burst - 1), fmt.Sprint(t.count), fmt.Sprint(t.periodMS / 1000), fmt.Sprint(cost)}
 }
 
-// grant is a take that was allowed, at a time in microseconds that only rises.
+// grant is an allowed take, at a time in microseconds that only rises.
 type grant struct{ atUS, cost int64 }
 
-// check compares each row of successive grants with what the rate allows in its time.
+// check compares each sequence of successive grants with the limit of the rate in its time.
 func (t terms) check(grants []grant) error {
 	for i := range grants {
 		sum := int64(0)

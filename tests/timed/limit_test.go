@@ -12,7 +12,7 @@ var (
 	onlySeed = flag.Uint64("seed", 0, "the one world that TestLimiters tries; 0: many")
 )
 
-// tryLimiters lets the world of a seed happen, and adds to counts what has happened in it.
+// tryLimiters plays the world of a seed, and adds its events to counts.
 func tryLimiters(seed uint64, counts map[string]int) error {
 	w, err := newLimitWorld(seed)
 	if err != nil {
@@ -29,7 +29,7 @@ func tryLimiters(seed uint64, counts map[string]int) error {
 	return err
 }
 
-// TestLimiters looks for a limiter that allows more than its rate.
+// TestLimiters searches for a limiter that allows more than its rate.
 func TestLimiters(t *testing.T) {
 	first, last := uint64(1), *worlds
 	if *onlySeed != 0 {

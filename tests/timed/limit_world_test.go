@@ -13,7 +13,7 @@ import (
 	"lockserver/server"
 )
 
-// steps is how many a world has.
+// steps is the number of steps in a world.
 const steps = 120
 
 // limiter is one key with its history.
@@ -23,23 +23,23 @@ type limiter struct {
 	grants []grant
 }
 
-// waiter is a connection that waits for a limiter, or that gets the outcome by a push (NOTIFY).
+// waiter is a connection that waits for limiters, or that gets the outcome as a push (NOTIFY).
 type waiter struct {
 	client *testkit.Client
 	id     string
-	owner  string     // of a wait with NOTIFY; "": the connection is blocked
-	of     []*limiter // two of a LIMIT.MTAKE
+	owner  string     // for a wait with NOTIFY; "" means that the connection is blocked
+	of     []*limiter // two for a LIMIT.MTAKE
 	cost   int64
 }
 
-// limitWorld is one server with its limiters.
+// limitWorld is a server with its limiters.
 type limitWorld struct {
 	base
 	limiters []*limiter
 	sales    []*sale
-	waiters  []*waiter // in the order in which they came
-	named    int       // owners that had a wait so far
-	elapsed  int64     // microseconds that the clock has moved forward
+	waiters  []*waiter // in order of arrival
+	named    int       // number of owners that had a wait so far
+	elapsed  int64     // sum of the clock's forward moves in microseconds
 }
 
 // newLimitWorld starts the server of a seed.
@@ -52,14 +52,14 @@ func newLimitWorld(seed uint64) (w *limitWorld, err error) {
 		r := w.random
 		of := terms{burst: 1 + r.Int64N(6), count: 1 + r.Int64N(7), periodMS: 1 + r.Int64N(100)}
 		if i == 2 {
-			of.periodMS = 1000 // CL.THROTTLE knows no shorter one
+			of.periodMS = 1000 // CL.THROTTLE has no shorter period
 		}
 		w.limiters = append(w.limiters, &limiter{key: fmt.Sprint("limiter:", i), terms: of})
 	}
 	return w, w.openSales()
 }
 
-// hangUp ends all connections.
+// hangUp closes all connections.
 func (w *limitWorld) hangUp() {
 	w.admin.Close()
 	for _, waiting := range w.waiters {
@@ -68,7 +68,7 @@ func (w *limitWorld) hangUp() {
 	w.waiters = nil
 }
 
-// live lets the world happen; the error is a violation if it is the server's.
+// live plays the world. The error is a violation if the server is wrong.
 func (w *limitWorld) live() error {
 	for range steps {
 		step := w.take
@@ -96,7 +96,7 @@ func (w *limitWorld) live() error {
 	return w.finish()
 }
 
-// some chooses a limiter, or two of them, and a cost that each can give at once.
+// some chooses one or two limiters, and a cost that is at most the burst of each.
 func (w *limitWorld) some() (of []*limiter, cost int64) {
 	for _, i := range w.random.Perm(len(w.limiters))[:1+w.random.IntN(2)] {
 		of = append(of, w.limiters[i])
@@ -108,7 +108,7 @@ func (w *limitWorld) some() (of []*limiter, cost int64) {
 	return of, w.random.Int64N(most + 1)
 }
 
-// takes is a call that takes a cost from limiters.
+// takes returns a call that takes a cost from limiters.
 func takes(of []*limiter, cost int64) []string {
 	if len(of) == 1 {
 		return of[0].terms.args(of[0].key, cost)
@@ -149,7 +149,7 @@ func (w *limitWorld) take() error {
 	return granted(of, w.elapsed, cost)
 }
 
-// give gives units back, and more than are missing if the limiter is nearly full.
+// give gives units back. If the limiter is nearly full these are more than it lacks.
 func (w *limitWorld) give() error {
 	l := w.limiters[w.random.IntN(len(w.limiters))]
 	cost := 1 + w.random.Int64N(l.terms.burst)
@@ -164,7 +164,7 @@ func (w *limitWorld) give() error {
 	return w.collect()
 }
 
-// granted counts a cost that was taken from limiters, or, negative, given back.
+// granted records a cost that was taken from limiters. A negative cost was given back.
 func granted(of []*limiter, atUS, cost int64) error {
 	for _, l := range of {
 		l.grants = append(l.grants, grant{atUS, cost})
@@ -175,7 +175,7 @@ func granted(of []*limiter, atUS, cost int64) error {
 	return nil
 }
 
-// wait lets a new client take, and wait for what is not there.
+// wait makes a new client take, and wait if the units are missing.
 func (w *limitWorld) wait() error {
 	if len(w.waiters) >= 6 {
 		return nil
@@ -198,7 +198,7 @@ func (w *limitWorld) wait() error {
 		return err
 	}
 	w.waiters = append(w.waiters, waiting)
-	// It has been answered, or it waits: the command has arrived when the server knows of it.
+	// Either it has the reply, or it waits: the command has arrived when the server lists it.
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Microsecond) {
 		list, err := w.admin.Call("CLIENT", "LIST", "ID", waiting.id)
 		if err != nil {
@@ -213,7 +213,7 @@ func (w *limitWorld) wait() error {
 	}
 }
 
-// queue lets a client wait with NOTIFY.
+// queue makes a client wait with NOTIFY.
 func (w *limitWorld) queue(waiting *waiter, args []string) error {
 	w.named++
 	waiting.owner = fmt.Sprint("owner:", w.named)
@@ -232,7 +232,7 @@ func (w *limitWorld) queue(waiting *waiter, args []string) error {
 	return w.answered(waiting, v.Elems[0].Int == 1)
 }
 
-// waitsStill returns which waiters have no outcome yet.
+// waitsStill returns the waiters without an outcome.
 func (w *limitWorld) waitsStill() (map[*waiter]bool, error) {
 	clients, err := w.admin.Call("CLIENT", "LIST")
 	if err != nil {
@@ -254,7 +254,7 @@ func (w *limitWorld) waitsStill() (map[*waiter]bool, error) {
 	return still, nil
 }
 
-// collect takes the outcomes of those that wait no more.
+// collect reads the outcomes of waits that have ended.
 func (w *limitWorld) collect() error {
 	if len(w.waiters) == 0 {
 		return nil
@@ -263,7 +263,7 @@ func (w *limitWorld) collect() error {
 	if err != nil {
 		return err
 	}
-	before := map[*limiter]bool{} // limiters with a waiter that came earlier
+	before := map[*limiter]bool{} // limiters with an earlier waiter
 	for _, waiting := range slices.Clone(w.waiters) {
 		if still[waiting] {
 			for _, l := range waiting.of {
@@ -287,7 +287,7 @@ func (w *limitWorld) collect() error {
 	return nil
 }
 
-// keys names what the waiter waits for.
+// keys returns the keys of the limiters for which it waits.
 func (waiting *waiter) keys() (keys []string) {
 	for _, l := range waiting.of {
 		keys = append(keys, l.key)
@@ -295,7 +295,7 @@ func (waiting *waiter) keys() (keys []string) {
 	return keys
 }
 
-// outcome reads the reply, or the push, that ends a wait.
+// outcome reads the reply, or the push, at the end of a wait.
 func (waiting *waiter) outcome() (allowed bool, err error) {
 	v, err := waiting.client.Next()
 	switch {
@@ -309,7 +309,7 @@ func (waiting *waiter) outcome() (allowed bool, err error) {
 	return v.Elems[0].Str == "limit-granted", nil
 }
 
-// answered counts the outcome of a wait.
+// answered records the outcome of a wait.
 func (w *limitWorld) answered(waiting *waiter, allowed bool) error {
 	switch {
 	case !allowed:
@@ -325,8 +325,8 @@ func (w *limitWorld) answered(waiting *waiter, allowed bool) error {
 	return granted(waiting.of, w.elapsed, waiting.cost)
 }
 
-// pass lets time pass: by single milliseconds while there are waiters, so that it is known when they were
-// served.
+// pass advances the clock. It uses single milliseconds while there are waiters, so that it is known when they
+// were served.
 func (w *limitWorld) pass() error {
 	if len(w.waiters) == 0 {
 		d := time.Duration(w.random.Int64N(1+w.random.Int64N(300_000))) * time.Microsecond
@@ -345,14 +345,14 @@ func (w *limitWorld) pass() error {
 	return nil
 }
 
-// stepBack sets the clock back: no time has passed.
+// stepBack sets the clock back. That counts as no time.
 func (w *limitWorld) stepBack() error {
 	w.counts["steps back"]++
 	w.clock.Set(time.UnixMicro(w.clock.NowUS() - w.random.Int64N(200_000)))
 	return nil
 }
 
-// restart ends the server, and starts it on its log, or on a snapshot that was taken at its end.
+// restart ends the server and starts it from its log, or from a snapshot at its end.
 func (w *limitWorld) restart() error {
 	w.counts["restarts"]++
 	if !w.logs() {
@@ -419,7 +419,7 @@ func (w *limitWorld) inStep(replica *testkit.Client, clock *server.ManualClock) 
 	return errors.New("the replica is not in step")
 }
 
-// finish lets all waiters be answered. Then all limiters become full, and nothing may be left of them.
+// finish waits until all waiters have an outcome. Then all limiters become full, and their keys must be gone.
 func (w *limitWorld) finish() error {
 	for len(w.waiters) > 0 {
 		if err := w.pass(); err != nil {

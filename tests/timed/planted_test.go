@@ -26,7 +26,7 @@ var hunt = plant.Hunt{FindWithin: 60 * time.Second, CleanFor: 3 * time.Second,
 		return "everything kept to its time", nil
 	}}
 
-// faults are all that are tried.
+// faults are all planted faults.
 var faults = []plant.Fault{
 	plant.New("above the rate after a clock step", plant.Insert("gcra-now", `if r.add(now, r.span).less(tat) {
 		tat = now
@@ -52,5 +52,5 @@ var faults = []plant.Fault{
 
 func TestMain(m *testing.M) { os.Exit(hunt.Main(m)) }
 
-// TestPlantedFaultsAreFound shows that limiters and entries that do not keep to their times are found.
+// TestPlantedFaultsAreFound: the tests find limiters and entries that do not keep to their times.
 func TestPlantedFaultsAreFound(t *testing.T) { hunt.Test(t, "../..", faults) }

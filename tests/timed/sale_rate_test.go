@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// tooFast is the reply of SECKILL to a user that asks faster than the rate.
+// tooFast is the reply of SECKILL to a user who asks faster than the rate.
 const tooFast = 6
 
-// sale is a sale with a rate, and the history of each of its limiters: one for a user, or one for all.
+// sale is a sale with a rate, and the history of its limiters: one for each user, or one for all.
 type sale struct {
 	voucher string
 	terms   terms
@@ -17,7 +17,7 @@ type sale struct {
 	users   []*limiter
 }
 
-// openSales begins a sale with a rate for each user, and one with a rate for all.
+// openSales opens a sale with a rate for each user, and one with a rate for all.
 func (w *limitWorld) openSales() error {
 	for i := range 2 {
 		r := w.random
@@ -38,7 +38,7 @@ func (w *limitWorld) openSales() error {
 	return nil
 }
 
-// order lets a user order a few times at a sale.
+// order sends a few orders of a user.
 func (w *limitWorld) order() error {
 	s := w.sales[w.random.IntN(len(w.sales))]
 	user := s.users[w.random.IntN(len(s.users))]
@@ -50,7 +50,7 @@ func (w *limitWorld) order() error {
 	return nil
 }
 
-// orderOnce sends one order. Each answer but "too fast" is a unit of the rate.
+// orderOnce sends one order. Each reply but "too fast" takes a unit of the rate.
 func (w *limitWorld) orderOnce(s *sale, user *limiter) error {
 	s.orders++
 	v, err := w.admin.Call("SECKILL", s.voucher, user.key, "order:"+strconv.Itoa(s.orders))
@@ -70,7 +70,7 @@ func (w *limitWorld) orderOnce(s *sale, user *limiter) error {
 	return granted([]*limiter{user}, w.elapsed, 1)
 }
 
-// keys are the names of everything that has a rate.
+// keys returns the names of everything that has a rate.
 func (w *limitWorld) keys() (names []string) {
 	for _, l := range w.limiters {
 		names = append(names, l.key)
@@ -81,10 +81,10 @@ func (w *limitWorld) keys() (names []string) {
 	return names
 }
 
-// rates is the key of the limiters of a sale.
+// rates returns the key of a sale's limiters.
 func (s *sale) rates() string { return "seckill:rates:" + s.voucher }
 
-// closeSales looks for limiters that are full and still there, and removes the sales.
+// closeSales checks that no full limiter is left, and removes the sales.
 func (w *limitWorld) closeSales() error {
 	for _, s := range w.sales {
 		if v, err := w.admin.Call("EXISTS", s.rates()); err != nil || v.Int != 0 {

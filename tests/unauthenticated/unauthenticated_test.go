@@ -24,7 +24,8 @@ import (
 
 var connections = flag.Int("connections", 300, "how many unauthenticated clients there are, as far as descriptors go")
 
-// childVariable holds the directives of a process of this test that is to be a server, a line each.
+// childVariable is an environment variable with directives, one on each line. It makes a process of this test
+// a server.
 const childVariable = "LOCKSERVER_STRANGERS_CHILD"
 
 func TestMain(m *testing.M) {
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beServer is the child's whole life; it ends when its parent closes its input.
+// beServer runs a child. It ends when its parent closes its input.
 func beServer(text string) int {
 	directives := make(map[string]string)
 	for line := range strings.Lines(text) {
@@ -57,7 +58,7 @@ func beServer(text string) int {
 // child is a running server.
 type child struct {
 	addr, secure string
-	client       *testkit.Client // is logged in
+	client       *testkit.Client // authenticated
 }
 
 func start(t *testing.T, n int) *child {
@@ -76,7 +77,7 @@ func start(t *testing.T, n int) *child {
 	return c
 }
 
-// resident is how many bytes the server takes, as the system sees it.
+// resident returns the resident memory of the server in bytes, from the system.
 func (c *child) resident(t *testing.T) int {
 	t.Helper()
 	_, rest, _ := strings.Cut(c.client.Do("INFO", "memory").Str, "used_memory_rss:")
@@ -86,7 +87,7 @@ func (c *child) resident(t *testing.T) int {
 	return n
 }
 
-// wait is what a client that is logged in waits for a reply: the median, and the longest of so many.
+// wait returns the median and the longest wait of an authenticated client for a reply.
 func (c *child) wait(requests int) (median, longest time.Duration) {
 	var waits []time.Duration
 	for i := range requests {
@@ -98,7 +99,7 @@ func (c *child) wait(requests int) (median, longest time.Duration) {
 	return waits[len(waits)/2], waits[len(waits)-1]
 }
 
-// crowd is how many unauthenticated clients there can be.
+// crowd returns the largest possible number of unauthenticated clients.
 func crowd(t *testing.T) int {
 	t.Helper()
 	limit, known, _ := rusage.OpenFiles(uint64(*connections + 200))
@@ -108,11 +109,11 @@ func crowd(t *testing.T) int {
 	return min(*connections, int(limit)-200)
 }
 
-// What every kind of unauthenticated client does with a connection, again and again, until it is to end.
+// The kinds of unauthenticated clients, and what each repeats with its connection.
 var kinds = []struct {
 	name   string
 	secure bool
-	// bytes is what the server may take for each, with what the runtime keeps in reserve for it.
+	// bytes is the largest memory of the server for each, including the reserves of the runtime.
 	bytes int
 	act   func(nc net.Conn, turn int) error
 }{
@@ -122,7 +123,7 @@ var kinds = []struct {
 		return err
 	}},
 	{"reads nothing", false, 128 << 10, func(nc net.Conn, _ int) error {
-		_ = nc.SetWriteDeadline(time.Now().Add(time.Millisecond)) // it may be held up, that is what is looked at
+		_ = nc.SetWriteDeadline(time.Now().Add(time.Millisecond)) // the write may block: the test is about that
 		_, _ = nc.Write(bytes.Repeat([]byte("GET key\r\n"), 2000))
 		return nil
 	}},
@@ -133,9 +134,10 @@ var kinds = []struct {
 	}},
 }
 
-// Unauthenticated clients of any kind, as many as possible, delay no authenticated client, and take no more
-// memory than allowed. The longest wait is logged. The test only demands less than twenty seconds, because
-// the machine may be busy: a client that is really held up waits until the other one disconnects.
+// TestUnauthenticatedClientsDelayNoOthers: unauthenticated clients of any kind, as many as possible, delay no
+// authenticated client, and take no more memory than allowed. The longest wait is logged. The test only
+// requires less than twenty seconds, because the machine may be busy: a client that is really blocked waits
+// until the other one disconnects.
 func TestUnauthenticatedClientsDelayNoOthers(t *testing.T) {
 	n := crowd(t)
 	for _, kind := range kinds {
@@ -157,7 +159,7 @@ func TestUnauthenticatedClientsDelayNoOthers(t *testing.T) {
 			for range n {
 				nc, err := net.Dial("tcp", addr)
 				require.NoError(t, err)
-				require.NoError(t, nc.(*net.TCPConn).SetReadBuffer(8<<10)) // what systems hold is not looked at
+				require.NoError(t, nc.(*net.TCPConn).SetReadBuffer(8<<10)) // the memory of the systems does not count
 				conns = append(conns, nc)
 			}
 			stop := make(chan struct{})
@@ -169,7 +171,7 @@ func TestUnauthenticatedClientsDelayNoOthers(t *testing.T) {
 						case <-stop:
 							return
 						default:
-							_ = kind.act(nc, turn) // the oldest of too many handshakes are cut
+							_ = kind.act(nc, turn) // the oldest of too many handshakes are closed
 						}
 					}
 				}
@@ -186,7 +188,7 @@ func TestUnauthenticatedClientsDelayNoOthers(t *testing.T) {
 	}
 }
 
-// Who is logged in over TLS is served beside a thousand handshakes that stand still.
+// TestHandshakesGoOnBesideHalfDoneOnes: a TLS client is served while a thousand handshakes do not continue.
 func TestHandshakesGoOnBesideHalfDoneOnes(t *testing.T) {
 	c := start(t, crowd(t))
 	for range crowd(t) {
@@ -197,7 +199,7 @@ func TestHandshakesGoOnBesideHalfDoneOnes(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for range 10 {
-		nc, err := tls.Dial("tcp", c.secure, &tls.Config{InsecureSkipVerify: true}) // the test is about time
+		nc, err := tls.Dial("tcp", c.secure, &tls.Config{InsecureSkipVerify: true}) // the test is about time, not about trust
 		require.NoError(t, err)
 		client := testkit.NewClient(t, nc)
 		require.Equal(t, "+OK", client.Do("AUTH", "secret").String())

@@ -20,26 +20,26 @@ import (
 	"lockserver/tests/membership"
 )
 
-// places is how many hosts there are for servers that are attacked.
+// places is the number of hosts for the attacked servers.
 const places = 9
 
-// processes are servers for the attack of package membership, each on a host of its own.
+// processes are servers for the attack of package membership, each on its own host.
 type processes struct {
 	*lan
 	t    *testing.T
-	of   []*process // nil: it was forgotten
+	of   []*process // nil if it was forgotten
 	free []int      // hosts without a server
 }
 
-// process is one of them.
+// process is one of these servers.
 type process struct {
 	*testkit.Process
 	peer   raft.Peer
 	host   int
-	socket string // where this process reaches it, whatever is cut
+	socket string // its address for this process, whatever is cut
 }
 
-// newProcesses prepares three that form a group.
+// newProcesses prepares three servers that form a group.
 func newProcesses(t *testing.T) *processes {
 	t.Helper()
 	p := &processes{lan: newLAN(t, places), t: t}
@@ -56,13 +56,13 @@ func newProcesses(t *testing.T) *processes {
 	return p
 }
 
-// prepare makes a server on a host that has none.
+// prepare prepares a server on a free host.
 func (p *processes) prepare(words ...string) {
 	p.t.Helper()
 	host := p.free[0]
 	p.free = p.free[1:]
 	at, dir := address(host), p.t.TempDir()
-	socket, err := os.MkdirTemp("", "ls") // the name of a socket has to be short
+	socket, err := os.MkdirTemp("", "ls") // short, because the path of a socket is limited
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { _ = os.RemoveAll(socket) })
 	of := &process{host: host, socket: filepath.Join(socket, "s")}
@@ -74,7 +74,7 @@ func (p *processes) prepare(words ...string) {
 	p.of = append(p.of, of)
 }
 
-// ask sends a command past the network; without a reply the value is of no kind.
+// ask sends a command past the network. Without a reply the value has no kind.
 func (p *process) ask(limit time.Duration, words ...string) (v resp.Value) {
 	nc, err := net.Dial("unix", p.socket)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *process) ask(limit time.Duration, words ...string) (v resp.Value) {
 	return v
 }
 
-// All implements membership.Servers, as all that follow do.
+// All implements membership.Servers, as do the methods below.
 func (p *processes) All() (all []int) {
 	for s, of := range p.of {
 		if of != nil {
@@ -132,8 +132,8 @@ func (p *processes) Ask(s int, limit time.Duration, words ...string) resp.Value 
 	return v
 }
 
-// TestAttackOnMembership: a group of processes is asked for changes while they are killed, and their hosts
-// are cut off.
+// TestAttackOnMembership: a group of processes gets changes of its members while they are killed, and their
+// hosts are cut off.
 func TestAttackOnMembership(t *testing.T) {
 	t.Parallel()
 	p := newProcesses(t)

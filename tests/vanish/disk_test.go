@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallDisk is a file system of so many megabytes, which can be made larger.
+// smallDisk returns a file system of a given size in megabytes, and a function to enlarge it.
 func smallDisk(t *testing.T, megabytes int) (dir string, resize func(megabytes int)) {
 	t.Helper()
 	dir = t.TempDir()
@@ -26,7 +26,7 @@ func smallDisk(t *testing.T, megabytes int) (dir string, resize func(megabytes i
 	}
 }
 
-// write sets a key to the next number and a megabyte, where the group takes it.
+// write sets a key to the next number and a megabyte, if the group accepts it.
 func (g *group) write(n int, filler string) {
 	g.t.Helper()
 	g.eventually("a write is taken", func() bool {
@@ -39,9 +39,9 @@ func (g *group) write(n int, filler string) {
 	})
 }
 
-// TestAMemberWithAFullDisk: the log of a member cannot grow, of one that follows and of the one that leads.
-// The group goes on, the member says what to do, and when there is space it has what the others have, without
-// a start.
+// TestAMemberWithAFullDisk: the log of a member cannot grow, first that of a follower, then that of the
+// leader. The group goes on, and the member says what to do. When there is space it gets all data, without a
+// restart.
 func TestAMemberWithAFullDisk(t *testing.T) {
 	t.Parallel()
 	for name, leads := range map[string]bool{"it follows": false, "it leads": true} {
@@ -56,7 +56,7 @@ func diskIsFull(t *testing.T, leads bool) {
 	dirs := tempDirs(t)
 	const full = 2
 	var resize func(int)
-	dirs[full], resize = smallDisk(t, 80) // the log takes 4 at a time
+	dirs[full], resize = smallDisk(t, 80) // the log grows by 4 MB at a time
 	g := newGroup(t, dirs)
 	leader, to := g.leader(0, 1, 2), "a"
 	if leads {
@@ -83,21 +83,21 @@ func diskIsFull(t *testing.T, leads bool) {
 		first := g.ask(0, "DEBUG", "DIGEST").Str
 		return len(first) == 40 && first == g.ask(1, "DEBUG", "DIGEST").Str && first == g.ask(full, "DEBUG", "DIGEST").Str
 	})
-	// One that led has its engine built anew, which may first find that it cannot write down its vote.
+	// A former leader rebuilds its engine, which may first find that it cannot store its vote.
 	require.Regexp(t, "can write to its (log|directory) again", g.logs[full]())
 	t.Logf("%d megabytes were written", written)
 }
 
-// TestSnapshotOnAFullDisk: RAFT SNAPSHOT at a member without space for it answers with an error, and nothing
-// is left of it. When there is space it is made.
+// TestSnapshotOnAFullDisk: without space, RAFT SNAPSHOT replies an error, and leaves no file. With space it
+// works.
 func TestSnapshotOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dirs := tempDirs(t)
 	const full = 2
-	dirs[full], _ = smallDisk(t, 100) // the log takes 4 at a time
+	dirs[full], _ = smallDisk(t, 100) // the log grows by 4 MB at a time
 	g := newGroup(t, dirs)
 	g.leader(0, 1, 2)
-	noise := make([]byte, 4<<20) // which cannot be compressed
+	noise := make([]byte, 4<<20) // incompressible
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	g.write(0, string(noise))
 	g.eventually("it has that", func() bool {
@@ -127,11 +127,11 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 	require.Len(t, snapshots(), 1)
 }
 
-// TestAnIDThatIsUsedTwice: a server has the configuration of a member, on another host, and no data. It
-// never serves a client and says why, and the group does not mind.
+// TestAnIDThatIsUsedTwice: a server has the configuration of a member, on another host, and no data. It never
+// serves a client and says why, and the group is not affected.
 func TestAnIDThatIsUsedTwice(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, tempDirs(t), "--raft-election-ms", "5000") // a busy machine has no reason to call for one
+	g := newGroup(t, tempDirs(t), "--raft-election-ms", "5000") // long, so that a busy machine starts no election
 	leader := g.leader(0, 1, 2)
 	g.write(1, "")
 	term := g.ask(leader, "RAFT", "INFO").Str
@@ -145,7 +145,7 @@ func TestAnIDThatIsUsedTwice(t *testing.T) {
 	require.Equal(t, field(term, "raft_term"), field(g.ask(leader, "RAFT", "INFO").Str, "raft_term"), "nobody has called for an election")
 }
 
-// field is one of RAFT INFO.
+// field returns a field of RAFT INFO.
 func field(text, name string) string {
 	_, rest, _ := strings.Cut(text, name+":")
 	value, _, _ := strings.Cut(rest, "\r")

@@ -21,22 +21,22 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// members is how many servers a group has, and outside the host of its clients.
+// members is the number of servers in a group, and outside is the host of its clients.
 const (
 	members = 3
 	outside = members
 )
 
-// group is a raft group with each member as a process on a host of its own.
+// group is a raft group with each member as a process on its own host.
 type group struct {
 	*lan
 	t       *testing.T
-	sockets [members + 1]string // where this process reaches a server, whatever is cut
+	sockets [members + 1]string // the address of each server for this process, whatever is cut
 	logs    [members + 1]func() string
-	options []string // of each of its servers
+	options []string // for each of its servers
 }
 
-// newGroup starts one with members that keep their data in these directories.
+// newGroup starts a group with the data of its members in these directories.
 func newGroup(t *testing.T, dirs [members]string, options ...string) *group {
 	t.Helper()
 	g := &group{lan: newLAN(t, members+1), options: options, t: t}
@@ -46,7 +46,7 @@ func newGroup(t *testing.T, dirs [members]string, options ...string) *group {
 	return g
 }
 
-// tempDirs are unnamed temporary directories.
+// tempDirs returns temporary directories.
 func tempDirs(t *testing.T) (dirs [members]string) {
 	for i := range dirs {
 		dirs[i] = t.TempDir()
@@ -74,13 +74,13 @@ func (g *group) start(host, member int, dir string) {
 type caller struct {
 	nc     net.Conn
 	in     *bufio.Reader
-	within time.Duration // how long a reply may take
+	within time.Duration // the longest time for a reply
 }
 
-// callWithin is how long a reply may take, mostly.
+// callWithin is the usual longest time for a reply.
 const callWithin = 3 * time.Second
 
-// call sends a command. A reply that is an error is none.
+// call sends a command. If the reply is an error, call returns an error.
 func (c caller) call(words ...string) (resp.Value, error) {
 	_ = c.nc.SetDeadline(time.Now().Add(c.within))
 	b := fmt.Appendf(nil, "*%d\r\n", len(words))
@@ -97,7 +97,7 @@ func (c caller) call(words ...string) (resp.Value, error) {
 	return v, err
 }
 
-// ask sends a member a command past the network; what failed is an empty reply.
+// ask sends a member a command past the network. After a failure the reply is empty.
 func (g *group) ask(member int, words ...string) (v resp.Value) {
 	nc, err := net.Dial("unix", g.sockets[member])
 	if err != nil {
@@ -108,13 +108,13 @@ func (g *group) ask(member int, words ...string) (v resp.Value) {
 	return v
 }
 
-// eventually awaits what a group needs some elections for.
+// eventually waits for a condition. A group may need several elections for it.
 func (g *group) eventually(what string, so func() bool) {
 	g.t.Helper()
 	require.Eventually(g.t, so, time.Minute, 20*time.Millisecond, what)
 }
 
-// leader waits until one of these leads.
+// leader waits until one of the given members leads.
 func (g *group) leader(of ...int) (found int) {
 	g.t.Helper()
 	g.eventually("a member leads", func() bool {
@@ -129,15 +129,15 @@ func (g *group) leader(of ...int) (found int) {
 	return found
 }
 
-// writer writes rising numbers to a key of its own, and with a lock that all writers share to a list.
+// writer writes rising numbers to its own key. With a lock that all writers share it writes to a list.
 type writer struct {
 	key    string
 	acked  atomic.Int64
 	wrong  atomic.Pointer[string]
-	pushed []string // what was acknowledged of the list
+	pushed []string // the acknowledged writes to the list
 }
 
-// write goes on until stop is closed, with one member after the other.
+// write writes until stop is closed, to one member after the other.
 func (w *writer) write(l *lan, stop <-chan struct{}) {
 	next := int64(1)
 	for at := 0; ; at = (at + 1) % members {
@@ -159,7 +159,7 @@ func (w *writer) write(l *lan, stop <-chan struct{}) {
 			default:
 			}
 			n := next
-			next++ // what becomes of this one may not be known
+			next++ // the result of this write may be unknown
 			if _, err = c.call("SET", w.key, fmt.Sprint(n)); err != nil {
 				break
 			}
@@ -177,7 +177,7 @@ func (w *writer) write(l *lan, stop <-chan struct{}) {
 	}
 }
 
-// push writes to the list with the shared lock, if that is free, with its token.
+// push writes to the list with the shared lock and its token, if the lock is free.
 func (w *writer) push(c caller) error {
 	v, err := c.call("LOCK", "lock", w.key, "PX", "2000", "ONCE")
 	if err != nil || v.Int == 0 {
@@ -192,9 +192,9 @@ func (w *writer) push(c caller) error {
 	return err
 }
 
-// TestAGroupThatIsCut: three processes on three hosts, under loadwith a network that is cut in every possible
-// way. Nothing that was acknowledged is lost, no read is old, tokens rise, and as long as a majority hears
-// each other and clients reach it, it goes on.
+// TestAGroupThatIsCut: three processes on three hosts under load, with a network that is cut in every
+// possible way. Nothing acknowledged is lost, no read is old, and tokens rise. As long as the members of a
+// majority reach each other, and clients reach them, the group goes on.
 func TestAGroupThatIsCut(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, tempDirs(t))
@@ -233,7 +233,7 @@ func TestAGroupThatIsCut(t *testing.T) {
 					c = caller{old, bufio.NewReader(old), callWithin}
 					_, err = c.call("SET", "read", "old")
 				}
-				if err != nil { // another one may lead by now
+				if err != nil { // another member may lead now
 					leader = g.leader(0, 1, 2)
 				}
 				return err == nil
@@ -297,7 +297,7 @@ func TestAGroupThatIsCut(t *testing.T) {
 		}
 		return true
 	})
-	time.Sleep(callWithin) // what was answered by then is counted
+	time.Sleep(callWithin) // writes that are answered by then count
 	before := acked()
 	time.Sleep(2 * time.Second)
 	require.Equal(t, before, acked(), "nobody has a majority")

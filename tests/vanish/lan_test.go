@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// lan is a network of hosts that all reach each other. What lies between two of them is a direction of its
-// own.
+// lan is a network of hosts that all reach each other. Each pair of hosts has its own link, with two
+// directions.
 type lan struct {
 	hosts []*host
 	ways  [][]*direction // from a host to another
 }
 
-// address is that of a host.
+// address returns the address of a host.
 func address(i int) string { return fmt.Sprint("10.92.0.", i+1) }
 
-// newLAN makes so many hosts, which are taken down at the test's end.
+// newLAN creates hosts, which are removed at the end of the test.
 func newLAN(t *testing.T, hosts int) *lan {
 	t.Helper()
 	l := &lan{}
@@ -36,14 +36,15 @@ func newLAN(t *testing.T, hosts int) *lan {
 	return l
 }
 
-// carry takes packets from a host to their destination. The last byte of an address says which host.
+// carry takes packets from a host to their destination. The last byte of an address is the number of the
+// host.
 func (l *lan) carry(from int) {
 	var late []chan packet
 	for to, h := range l.hosts {
 		late = append(late, l.ways[from][to].begin(h.device))
 		defer close(late[to])
 	}
-	const version, destination = 0, 19 // bytes of an IPv4 header
+	const version, destination = 0, 19 // offsets in an IPv4 header
 	receive(l.hosts[from].device, func(b []byte) {
 		if len(b) <= destination || b[version]>>4 != 4 {
 			return
@@ -57,7 +58,7 @@ func (l *lan) carry(from int) {
 // cut cuts the way from one host to another, or mends it.
 func (l *lan) cut(from, to int, is bool) { l.ways[from][to].cut.Store(is) }
 
-// mend makes all ways good ones.
+// mend mends all ways.
 func (l *lan) mend() {
 	for _, ways := range l.ways {
 		for _, d := range ways {

@@ -24,14 +24,14 @@ import (
 
 const serverIP, clientIP = "10.91.0.1", "10.91.0.2"
 
-// link is what lies between the server's host and that of the clients.
+// link is the connection between the host of the server and that of the clients.
 type link struct {
 	server, client *host
 	toServer       direction
 	toClient       direction
 }
 
-// direction is one way of a link. It may be changed at any time.
+// direction is one way of a link. Its settings may be changed at any time.
 type direction struct {
 	cut       atomic.Bool
 	delayMS   atomic.Int64
@@ -44,7 +44,7 @@ type host struct {
 	device    *os.File
 }
 
-// newLink makes two hosts and connects them. Everything is taken down at the test's end.
+// newLink creates two hosts and connects them. Everything is removed at the end of the test.
 func newLink(t *testing.T) *link {
 	t.Helper()
 	l := &link{server: newHost(t, "s", serverIP+"/32", "peer", clientIP), client: newHost(t, "c", clientIP+"/32", "peer", serverIP)}
@@ -59,10 +59,10 @@ func ip(t *testing.T, args ...string) {
 	require.NoError(t, err, "ip %s: %s", strings.Join(args, " "), out)
 }
 
-// hosts counts them, for their names.
+// hosts counts the hosts, for their names.
 var hosts atomic.Int64
 
-// newHost makes a host with an address given in words of ip.
+// newHost creates a host; address is in words of ip.
 func newHost(t *testing.T, name string, address ...string) *host {
 	t.Helper()
 	h := &host{namespace: fmt.Sprintf("vanish-%d-%d-%s", os.Getpid(), hosts.Add(1), name)}
@@ -91,13 +91,13 @@ func (h *host) prepare(t *testing.T, c testkit.Command, args ...string) *testkit
 	return testkit.Prepare(t, c)
 }
 
-// within runs f on a thread that is in the host's namespace: the sockets that f opens are the host's.
+// within runs f on a thread in the host's namespace: the sockets that f opens are the host's.
 func (h *host) within(t *testing.T, f func()) {
 	t.Helper()
 	require.NoError(t, h.enter(f))
 }
 
-// enter is within, and may be used on any goroutine.
+// enter is within for any goroutine.
 func (h *host) enter(f func()) error {
 	ns, err := os.Open("/run/netns/" + h.namespace)
 	if err != nil {
@@ -105,7 +105,7 @@ func (h *host) enter(f func()) error {
 	}
 	defer ns.Close()
 	done := make(chan error, 1)
-	go func() { // a goroutine that ends on a locked thread ends the thread, whatever namespace that is in
+	go func() { // when a goroutine ends on a locked thread, the thread ends, too, so its namespace does not matter
 		runtime.LockOSThread()
 		err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
 		if err == nil {
@@ -125,20 +125,20 @@ func (h *host) dial(t *testing.T, address string) (nc net.Conn) {
 	return nc
 }
 
-// carry takes packets from one host to the other until the link is taken down.
+// carry takes packets from one host to the other until the link is removed.
 func (d *direction) carry(from, to *os.File) {
 	late := d.begin(to)
 	defer close(late)
 	receive(from, func(b []byte) { d.put(late, b) })
 }
 
-// packet is on its way.
+// packet is a packet on its way.
 type packet struct {
 	bytes []byte
 	due   time.Time
 }
 
-// begin delivers the packets that are put into late, until that is closed.
+// begin delivers the packets from late, until that is closed.
 func (d *direction) begin(to *os.File) (late chan packet) {
 	late = make(chan packet, 1<<14)
 	go func() {
@@ -152,18 +152,18 @@ func (d *direction) begin(to *os.File) (late chan packet) {
 	return late
 }
 
-// put sends a packet on its way, which it may not survive.
+// put sends a packet on its way, or drops it.
 func (d *direction) put(late chan<- packet, b []byte) {
 	if d.cut.Load() || rand.Int64N(100) < d.lostInPct.Load() {
 		return
 	}
 	select {
 	case late <- packet{b, time.Now().Add(time.Duration(d.delayMS.Load()) * time.Millisecond)}:
-	default: // a queue that is full loses packets
+	default: // a full queue drops packets
 	}
 }
 
-// receive has f take each packet that a device sends, until that is closed.
+// receive calls f for each packet of a device, until that is closed.
 func receive(from *os.File, f func(b []byte)) {
 	for {
 		buf := make([]byte, 2048)
@@ -177,7 +177,7 @@ func receive(from *os.File, f func(b []byte)) {
 	}
 }
 
-// cut ends the link without a word.
+// cut cuts the link silently.
 func (l *link) cut(yes bool) {
 	l.toServer.cut.Store(yes)
 	l.toClient.cut.Store(yes)

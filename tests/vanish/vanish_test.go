@@ -31,20 +31,20 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// slackPct is the part of a lease by which an end may be late: a loaded machine, and the steps in which a
-// silent client is looked at. It is less than a third, which is what a renewal too many would take. A
-// machine that is too slow for it gets a longer lease, up to longestLease: a renewal too many is too late
-// there as well.
+// slackPct is the part of a lease, in percent, by which a lock may end too late. It allows for a loaded
+// machine, and for the interval in which a silent client is checked. It is less than a third, because one
+// renewal too many would take a third. A machine that is too slow for it gets a longer lease, up to
+// longestLease. With that a renewal too many is too late as well.
 const (
 	slackPct     = 30
 	longestLease = 2 * time.Minute
 )
 
-// world is a server on one host, with a lease of so long, and clients on another.
+// world is a server on one host, with a given lease, and clients on another.
 type world struct {
 	*link
 	t    *testing.T
-	near func() *client // connects from the server's own host, for which nothing is cut
+	near func() *client // connects from the server's own host, which is never cut off
 }
 
 func newWorld(t *testing.T, lease time.Duration, options ...string) *world {
@@ -62,7 +62,7 @@ func newWorld(t *testing.T, lease time.Duration, options ...string) *world {
 	return w
 }
 
-// newEmbedded is newWorld with a server in this process with goroutines for each connection.
+// newEmbedded is newWorld with a server in this process, which has goroutines for each connection.
 func newEmbedded(t *testing.T, lease time.Duration) *world {
 	t.Helper()
 	w := &world{link: newLink(t), t: t}
@@ -85,7 +85,7 @@ func newEmbedded(t *testing.T, lease time.Duration) *world {
 	return w
 }
 
-// onBoth runs a test on a server with event loops and on one with goroutines.
+// onBoth runs a test with event loops and with goroutines.
 func onBoth(t *testing.T, what string, lease time.Duration, test func(t *testing.T, w *world)) {
 	t.Run(what+" event loops", func(t *testing.T) {
 		t.Parallel()
@@ -97,8 +97,8 @@ func onBoth(t *testing.T, what string, lease time.Duration, test func(t *testing
 	})
 }
 
-// endsInTime runs a test on both servers. The test returns by how much a lock ended too late. With a
-// lease that is too short for the machine it runs again, with a longer one.
+// endsInTime runs a test on both servers. The test returns by how much a lock ended too late. If the lease
+// was too short for the machine, the test runs again with a longer one.
 func endsInTime(t *testing.T, what string, lease time.Duration, test func(t *testing.T, w *world, lease time.Duration) (late time.Duration)) {
 	inTime := func(t *testing.T, world func(t *testing.T, lease time.Duration) *world) {
 		t.Parallel()
@@ -142,7 +142,7 @@ func (c *client) send(words ...string) {
 	require.NoError(c.t, err)
 }
 
-// receive returns the next reply, for which it waits so long.
+// receive returns the next reply; within is the longest wait.
 func (c *client) receive(within time.Duration) (resp.Value, error) {
 	_ = c.nc.SetReadDeadline(time.Now().Add(within))
 	return resp.ReadValue(c.in)
@@ -157,7 +157,7 @@ func (c *client) do(words ...string) resp.Value {
 	return v
 }
 
-// waits sends a LOCK that has to wait, and sees to it that it does.
+// waits sends a LOCK that must wait, and checks that it does.
 func (c *client) waits(looker *client, key, owner string, options ...string) {
 	c.t.Helper()
 	before := looker.waiters(key)
@@ -170,8 +170,8 @@ func (c *client) waiters(key string) int {
 	return len(v.Elems[len(v.Elems)-1].Elems)
 }
 
-// TestTheLockOfAHolderWhoVanished ends one lease after the last that was heard of it, and not later,
-// whenever in the time between two renewals or two probes the cable was cut.
+// TestTheLockOfAHolderWhoVanished: the lock ends one lease after the last sign of life of its holder, and not
+// later. It does not matter when the cable was cut between two renewals or two probes.
 func TestTheLockOfAHolderWhoVanished(t *testing.T) {
 	for _, lease := range []time.Duration{5 * time.Second, 12 * time.Second} {
 		for _, idlePct := range []time.Duration{0, 30, 90} {
@@ -192,8 +192,8 @@ func TestTheLockOfAHolderWhoVanished(t *testing.T) {
 	}
 }
 
-// TestAWaiterWhoVanished does not keep a living one out: neither if it is found out while it
-// waits, nor if it gets the lock.
+// TestAWaiterWhoVanished: a waiter that has disappeared does not keep a living one out. That holds if the
+// server notices it while it waits, and if it gets the lock.
 func TestAWaiterWhoVanished(t *testing.T) {
 	const lease = 6 * time.Second
 	for _, options := range [][]string{nil, {"PX", "60000"}} {
@@ -220,7 +220,7 @@ func TestAWaiterWhoVanished(t *testing.T) {
 			late := time.Since(began) - lease/3
 			require.NoError(t, err)
 			require.Positive(t, v.Int)
-			w.cut(false) // what was on its way is not read now
+			w.cut(false) // data on its way cannot be read now
 			v, err = dead.receive(5 * time.Second)
 			require.Error(t, err, "it read %v", v)
 			return late
@@ -228,8 +228,8 @@ func TestAWaiterWhoVanished(t *testing.T) {
 	}
 }
 
-// TestALostAcknowledgement: the grant arrives, and no acknowledgement of it. The lock is taken back, and the
-// client hears that its connection is reset, so that it does not go on for long.
+// TestALostAcknowledgement: the grant arrives, but its acknowledgement does not. The lock is taken back, and
+// the client's connection is reset, so that the client soon stops its work.
 func TestALostAcknowledgement(t *testing.T) {
 	onBoth(t, "on", 6*time.Second, func(t *testing.T, w *world) {
 		holder, deaf, living := w.near(), w.far(), w.near()
@@ -250,8 +250,8 @@ func TestALostAcknowledgement(t *testing.T) {
 	})
 }
 
-// TestABadLink: a live client keeps its lock, its place in the queue and what it is granted, however slow the
-// link is and though it loses packets, also if it is cut for less than a lease.
+// TestABadLink: a live client keeps its lock, its place in the queue and its grants, however slow the link is
+// and although it loses packets. That also holds if the link is cut for less than a lease.
 func TestABadLink(t *testing.T) {
 	const lease = 6 * time.Second
 	for _, transport := range []string{"1", "4"} {
@@ -269,7 +269,7 @@ func TestABadLink(t *testing.T) {
 					d.lostInPct.Store(lostInPct)
 				}
 			}
-			bad(5) // of a probe and its answer a tenth, so that five in a row never are
+			bad(5) // a tenth of probes or their answers is lost, so that five in a row never are
 			watch := func(long time.Duration) {
 				for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 					require.Positive(t, near.do("EXISTS", "held").Int, "the lock of a living holder ended")
@@ -277,7 +277,7 @@ func TestABadLink(t *testing.T) {
 				}
 			}
 			watch(4 * lease)
-			bad(0) // the cut takes two probes: of three more that are lost there would be one in a thousand
+			bad(0) // two probes are lost by the cut: with the loss, three more would be lost once in a thousand runs
 			w.cut(true)
 			watch(lease / 4)
 			w.cut(false)
