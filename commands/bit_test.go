@@ -18,7 +18,7 @@ func TestBitScript(t *testing.T) {
 	playScript(t, "testdata/bit.script", BitRows, StringRows, KeyRows)
 }
 
-// What Redis 8.2 documents.
+// TestBitOpScript plays what Redis 8.2 documents.
 func TestBitOpScript(t *testing.T) {
 	playDocumented(t, "testdata/bit_op.script", BitRows, StringRows, KeyRows)
 }
@@ -54,7 +54,7 @@ func TestBitEffects(t *testing.T) {
 	}
 }
 
-// An overdue key is as good as gone.
+// TestBitsOverdue: an overdue key does not exist for these commands.
 func TestBitsOverdue(t *testing.T) {
 	for _, c := range []struct{ call, reply string }{
 		{"GETBIT k 0", "0"}, {"BITCOUNT k", "0"}, {"BITPOS k 1", "-1"}, {"BITFIELD k GET u8 0", "[0]"}, {"SETBIT k 15 1", "0"},
@@ -63,14 +63,15 @@ func TestBitsOverdue(t *testing.T) {
 		f := newBits(t)
 		f.do("SET", "k", "\xff\xff\xff", "PX", "10")
 		f.do("SET", "o", "\x01")
-		f.nowMS += 11 // not advance, which would remove it
+		f.nowMS += 11 // not f.advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 		require.Less(t, f.do("PTTL", "k").Int, int64(0), "%s has kept the deadline", c.call)
 	}
 }
 
-// One bit of a string of 100 MB: neither the string is copied nor anything allocated.
+// TestSetBitWritesInPlace sets one bit of a string of 100 MB: the string is not copied, and nothing is
+// allocated.
 func TestSetBitWritesInPlace(t *testing.T) {
 	f := newBits(t)
 	f.want("0", "SETBIT", "k", strconv.Itoa(20<<23-1), "1")
@@ -78,12 +79,12 @@ func TestSetBitWritesInPlace(t *testing.T) {
 	for _, call := range []string{"SETBIT k 77 1", "GETBIT k 77", "SETBIT k 100000000 0"} {
 		require.Zero(t, f.allocsOf(strings.Fields(call)...), call)
 	}
-	// What BITOP leaves can be written to in place as well.
+	// The result of BITOP can be written to in place as well.
 	f.want("20971520", "BITOP", "OR", "d", "k", "none")
 	require.Zero(t, f.allocsOf("SETBIT", "d", "77", "1"))
 }
 
-// reference does BITFIELD's arithmetic with integers without bounds.
+// reference does BITFIELD's arithmetic with unlimited integers.
 func reference(typ bitType, value, by int64, overflow string) (string, bool) {
 	least, most := new(big.Int), new(big.Int).Lsh(big.NewInt(1), uint(typ.bits))
 	if typ.signed {
@@ -129,7 +130,7 @@ func TestBitfieldArithmetic(t *testing.T) {
 		if ok {
 			require.Equal(t, want, strconv.FormatInt(got, 10), "%+v %d + %d %s", typ, value, by, overflow)
 		}
-		// What was written is read, and its neighbours stay.
+		// The written value is read back, and its neighbours are unchanged.
 		b := make([]byte, 20)
 		for i := range b {
 			b[i] = byte(r.Uint64())
@@ -151,7 +152,7 @@ func bitsOf(b []byte) string {
 	return text.String()
 }
 
-// Counting and finding, bit by bit, on strings that are mostly zeros, mostly ones, or mixed.
+// TestBitSpans counts and finds bit by bit, on strings with mostly zeros, mostly ones, or both.
 func TestBitSpans(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -179,7 +180,7 @@ func TestBitSpans(t *testing.T) {
 	}
 }
 
-// combineBits, bit by bit.
+// TestCombineBits compares combineBits with a computation bit by bit.
 func TestCombineBits(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -13,8 +13,8 @@ import (
 
 func bloomFixture(t *testing.T) *fixture { return newFixture(t, BloomRows, KeyRows, StringRows) }
 
-// Replies and texts as in the documentation and the sources of RedisBloom, but for what D61 tells;
-// Redis 7.4 has none of these commands.
+// TestBloomReplies: replies and texts are those of the documentation and the sources of RedisBloom, except
+// for D61. Redis 7.4 does not have these commands.
 func TestBloomReplies(t *testing.T) {
 	f := bloomFixture(t)
 	f.do("SET", "text", "x")
@@ -100,7 +100,7 @@ func TestBloomReplies(t *testing.T) {
 	}
 }
 
-// Version 3 of the protocol has truth values and maps.
+// TestBloomRESP3: in RESP3 replies have booleans and maps.
 func TestBloomRESP3(t *testing.T) {
 	f := bloomFixture(t)
 	f.client(1).proto = 3
@@ -118,7 +118,7 @@ func TestBloomRESP3(t *testing.T) {
 	}
 }
 
-// dumpOf is a filter to the bit.
+// dumpOf returns all data of a filter.
 func dumpOf(f *fixture, key string) string {
 	var b strings.Builder
 	for next := "0"; ; {
@@ -133,7 +133,7 @@ func dumpOf(f *fixture, key string) string {
 	}
 }
 
-// The effects of random calls give the same filters, to the bit.
+// TestBloomReplay: the effects of random calls give exactly the same filters.
 func TestBloomReplay(t *testing.T) {
 	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An unmodified redis-cli learns our commands and groups from COMMAND DOCS; its
-// help shows what it made of them.
+// TestRedisCLIHelp: an unmodified redis-cli reads our commands and groups from COMMAND DOCS, and its help
+// shows them.
 func TestRedisCLIHelp(t *testing.T) {
 	cli, err := exec.LookPath("redis-cli")
 	require.NoError(t, err, "run 'make deps'")

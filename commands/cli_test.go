@@ -9,7 +9,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// serveConn answers one client after the other, as far as redis-cli needs it.
+// serveConn answers one client after the other, with the few commands that redis-cli needs.
 func serveConn(table *Table, conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)

@@ -12,7 +12,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Redis' own rows, made from its documentation, are described byte for byte as Redis describes them.
+// TestInfoAgainstRedis: rows that are made from Redis' documentation are described byte for byte as Redis
+// describes them.
 func TestInfoAgainstRedis(t *testing.T) {
 	redis := startOracle(t)
 	table := redisTable(t)
@@ -22,7 +23,7 @@ func TestInfoAgainstRedis(t *testing.T) {
 			for _, r := range append(slices.Clone(r.Subcommands()), r) {
 				want := redis.do("COMMAND", "INFO", r.FullName())
 				if len(r.Subcommands()) > 0 {
-					// Redis lists subcommands in no order; they are compared one by one.
+					// Redis lists subcommands in no order, so they are compared one by one.
 					want.Elems[0].Elems[9].Elems = nil
 				}
 				got := call(t, table, proto, "COMMAND", "INFO", r.FullName())
@@ -30,7 +31,7 @@ func TestInfoAgainstRedis(t *testing.T) {
 					got.Elems[0].Elems[9].Elems = nil
 				}
 				if strings.HasSuffix(r.FullName(), "|help") {
-					dropCategories(&want, &got) // a help row of the test's table has no stated categories
+					dropCategories(&want, &got) // the help rows of this table have no categories
 				}
 				dropKeySpecRemarks(&want)
 				want.Elems[0].Elems[7].Elems = nil // tips

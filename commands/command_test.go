@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nativeRows are rows of the shape of our own commands.
+// nativeRows returns rows that are similar to those of our own commands.
 func nativeRows() []Row {
 	return []Row{
 		{Name: "lock", Group: Lock, Since: "1.0.0", Summary: "Acquires a lock.", Complexity: "O(1)",

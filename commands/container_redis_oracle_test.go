@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestContainersAgainstRedis sends the same random commands to us and to Redis, and then our
-// effects to an empty Redis. With few fields and members most calls meet something; with many the
-// containers outgrow their compact forms.
+// TestContainersAgainstRedis sends the same random commands to us and to Redis, and then our effects to an
+// empty Redis. With few fields and members most calls find existing data; with many the containers grow out
+// of their compact encodings.
 func TestContainersAgainstRedis(t *testing.T) {
 	redis := startOracle(t)
 	r := testRand(t)

@@ -12,11 +12,11 @@ import (
 	"lockserver/internal/resp"
 )
 
-// containerKeys are the keys of random commands.
+// containerKeys lists the keys of random commands.
 const containerKeys = "h1 h2 h3 s1 s2 s3 s4 s5 none str"
 
-// containerCalls are shapes of calls: k is a key, e a field, value or member, n a number, * some
-// keys, + a key and some elements.
+// containerCalls lists forms of calls: k is a key, e a field, value or member, n a number, * some keys, + a
+// key and some elements.
 const containerCalls = `
 	HSET,+ HSET,+ HSET,+ HMSET,+ HSETNX,k,e,e HDEL,+ HINCRBY,k,e,n HINCRBY,k,e,n HINCRBYFLOAT,k,e,n HINCRBYFLOAT,k,e,n
 	HGET,k,e HMGET,+ HGETALL,k HKEYS,k HVALS,k HLEN,k HSTRLEN,k,e HEXISTS,k,e
@@ -28,7 +28,7 @@ const containerCalls = `
 	SINTER,* SUNION,* SDIFF,* SINTERSTORE,k,* SUNIONSTORE,k,* SDIFFSTORE,k,* SINTERCARD,2,k,k SINTERCARD,2,k,k,LIMIT,n
 	SET,str,e GETDEL,k`
 
-// randomContainerCall is a command with a deterministic reply, apart from its order.
+// randomContainerCall returns a command with a deterministic reply, except for its order.
 func randomContainerCall(r *rand.Rand, universe int) []string {
 	pick := func(list string) string { f := strings.Fields(list); return f[r.IntN(len(f))] }
 	key := func() string { return pick(containerKeys) }
@@ -65,7 +65,7 @@ func randomContainerCall(r *rand.Rand, universe int) []string {
 			args = append(args, key())
 		case word == "e":
 			args = append(args, element())
-		case word == "n" && args[0] == "SPOP": // what it pops must not depend on chance
+		case word == "n" && args[0] == "SPOP": // the popped elements must not depend on chance
 			args = append(args, pick("0 -1 x 99999"))
 		case word == "n":
 			args = append(args, number())
@@ -81,7 +81,7 @@ func randomContainerCall(r *rand.Rand, universe int) []string {
 }
 
 // unordered sorts the strings of arrays and sets and the pairs of maps, because their order in Redis depends
-// on its tables. A flat reply, such as HGETALL in version 2, is sorted as one list of strings.
+// on its tables. A flat reply, such as HGETALL in RESP2, is sorted as one list of strings.
 func unordered(v resp.Value) resp.Value {
 	byText := func(a, b resp.Value) int { return cmp.Compare(a.String(), b.String()) }
 	for i := range v.Elems {

@@ -16,7 +16,7 @@ func newDelays(t testing.TB) *fixture {
 	return newFixture(t, DelayRows, StreamRows, ZSetRows, HashRows, StringRows, KeyRows, KeyspaceRows)
 }
 
-// fire moves the clock by some milliseconds and adds what is due, in batches of so many.
+// fire advances the clock by some milliseconds and adds the due entries, in batches of at most budget.
 func (f *fixture) fire(ms int64, budget int) (lateMS []int64) {
 	f.t.Helper()
 	f.nowMS += ms
@@ -30,7 +30,7 @@ func (f *fixture) fire(ms int64, budget int) (lateMS []int64) {
 	return lateMS
 }
 
-// values are the values of the field n of the entries of a stream, in their order.
+// values returns the values of the field n of a stream's entries, in order.
 func (f *fixture) values(stream string) string {
 	var list []string
 	for _, e := range f.do("XRANGE", stream, "-", "+").Elems {
@@ -80,7 +80,7 @@ func TestDelayedEntriesAreCancelledAndMoved(t *testing.T) {
 	f.want("1", "DELAY.CANCEL", "s", "e0")
 	require.Equal(t, []string{"0 ZREM {s}:delayed a0:e0", "0 HDEL {s}:delayed:entries e0"}, f.effects())
 	f.want("0", "DELAY.CANCEL", "s", "e0")
-	f.want("1", "DELAY.MOVE", "s", "e1", "PX", "30") // behind e3
+	f.want("1", "DELAY.MOVE", "s", "e1", "PX", "30") // after e3
 	require.Equal(t, []string{"0 ZADD {s}:delayed 1700000000030 a1:e1", "0 ZREM {s}:delayed a0:e1", "0 HSET {s}:delayed:entries e1 a1,1:n,1:1,"}, f.effects())
 	f.want("1", "DELAY.MOVE", "s", "e2", "AT", "1700000000025")
 	f.want(`"e0"`, "DELAY.ADD", "s", "PX", "30", "ID", "e0", "n", "0") // its id is free again
@@ -91,7 +91,8 @@ func TestDelayedEntriesAreCancelledAndMoved(t *testing.T) {
 	f.want("1", "DBSIZE")
 }
 
-// A call with ONCE changes something once, however often it comes, also when its entry is no longer pending.
+// TestDelayRequestsAreRecognised: a call with ONCE has its effect once, however often it is repeated, even
+// when its entry is no longer pending.
 func TestDelayRequestsAreRecognised(t *testing.T) {
 	f := newDelays(t)
 	f.settings.Events = keyevent.All
@@ -105,9 +106,9 @@ func TestDelayRequestsAreRecognised(t *testing.T) {
 	require.Equal(t, []string{"0 ZADD {s}:delayed 1700000000005 a0:a", "0 HSET {s}:delayed:entries a a0,1:n,1:1,",
 		"0 HSET {s}:delayed:requests r1 a:a", "0 HPEXPIREAT {s}:delayed:requests 1700000600000 FIELDS 1 r1"}, f.effects())
 	require.Len(t, f.fire(5, 10), 1)
-	again(`"a"`, "DELAY.ADD s PX 5 ID a ONCE r1 n 1") // it was added to the stream meanwhile
+	again(`"a"`, "DELAY.ADD s PX 5 ID a ONCE r1 n 1") // the entry has been added to the stream since
 	f.want("0", "DELAY.COUNT", "s")
-	again(`"a"`, "DELAY.ADD s PX 5 ID a ONCE r2 n 2") // another request: the id is free
+	again(`"a"`, "DELAY.ADD s PX 5 ID a ONCE r2 n 2") // another request: the id is free again
 	f.want(`$nil`, "DELAY.ADD", "s", "PX", "5", "ID", "a", "ONCE", "r3", "n", "3")
 	again("1", "DELAY.MOVE s a PX 1 ONCE r4")
 	again("1", "DELAY.CANCEL s a ONCE r5")
@@ -115,7 +116,7 @@ func TestDelayRequestsAreRecognised(t *testing.T) {
 	again("1", "DELAY.MOVE s a PX 1 ONCE r4")
 	again(`"a"`, "DELAY.ADD s PX 5 ID a ONCE r2 n 2")
 	f.want("1", "XLEN", "s")
-	f.want("4", "HLEN", "{s}:delayed:requests") // those that have changed something
+	f.want("4", "HLEN", "{s}:delayed:requests") // the requests that had an effect
 	f.effects()
 	for line, reply := range map[string]Error{
 		"DELAY.ADD s PX 5 ID b ONCE r1 n 1": ErrDelayRequest([]byte("r1")),
@@ -135,7 +136,8 @@ func TestDelayRequestsAreRecognised(t *testing.T) {
 	f.want(`"a"`, "DELAY.ADD", "s", "PX", "5", "ID", "a", "ONCE", "r1", "n", "1")
 }
 
-// Ten thousand that are due at one time come in their order, in whatever portions, and others between them.
+// TestDelayedEntriesKeepTheirOrder: ten thousand entries that are due at the same time come in order, in any
+// batches and with other entries between them.
 func TestDelayedEntriesKeepTheirOrder(t *testing.T) {
 	f := newDelays(t)
 	const n = 1200
@@ -206,7 +208,7 @@ func TestDelayRefusesBadCalls(t *testing.T) {
 	require.Len(t, f.fire(0, 10), 1)
 }
 
-// What is in the way of an entry delays it further, and nothing is lost.
+// TestDelayedEntriesWaitForTheirKeys: an obstacle delays an entry further, and nothing is lost.
 func TestDelayedEntriesWaitForTheirKeys(t *testing.T) {
 	f := newDelays(t)
 	f.do("DELAY.ADD", "s", "PX", "5", "ID", "a", "n", "1")
@@ -216,7 +218,7 @@ func TestDelayedEntriesWaitForTheirKeys(t *testing.T) {
 	require.Empty(t, f.fire(retryDelayMS-1, 10))
 	require.Len(t, f.fire(1, 10), 1)
 
-	f.do("DELAY.ADD", "s", "PX", "5", "ID", "b", "n", "2") // renamed, one key after the other
+	f.do("DELAY.ADD", "s", "PX", "5", "ID", "b", "n", "2") // both keys are renamed, one after the other
 	f.do("RENAME", "{s}:delayed", "{t}:delayed")
 	require.Empty(t, f.fire(5, 10))
 	f.do("RENAME", "{s}:delayed:entries", "{t}:delayed:entries")
@@ -229,7 +231,8 @@ func TestDelayedEntriesWaitForTheirKeys(t *testing.T) {
 	f.want("1", "DELAY.COUNT", "full")
 }
 
-// Clients that change the two keys by themselves break nothing but what they changed.
+// TestDelayKeysInOtherHands: if clients change the two keys directly, only the entries that they change are
+// affected.
 func TestDelayKeysInOtherHands(t *testing.T) {
 	f := newDelays(t)
 	for i, id := range []string{"a", "b", "c", "d"} {
@@ -263,7 +266,7 @@ func TestDelayKeysInOtherHands(t *testing.T) {
 	require.Equal(t, "2", f.values("t"))
 }
 
-// Places sort as texts, also where they get more digits.
+// TestPlacesOfEntries: places sort as texts, even with different numbers of digits.
 func TestPlacesOfEntries(t *testing.T) {
 	last := ""
 	for _, place := range []int64{0, 1, 9, 10, 99, 100, 4294967296, math.MaxInt64} {
@@ -283,7 +286,8 @@ func TestPlacesOfEntries(t *testing.T) {
 	f.want("-"+string(ErrDelayPlaces), "DELAY.ADD", "s", "PX", "5", "n", "1")
 }
 
-// A batch moves at most 256 KB and one entry, however many entries it may have.
+// TestBatchesOfLargeEntries: a batch moves at most 256 KB and one more entry, for any limit on the number of
+// entries.
 func TestBatchesOfLargeEntries(t *testing.T) {
 	f := newDelays(t)
 	const entries, body = 40, 100_000
@@ -304,8 +308,8 @@ func TestBatchesOfLargeEntries(t *testing.T) {
 	require.Equal(t, entries, fired)
 }
 
-// A new entry costs no memory but what it takes itself: a member, a field with its value, and now and then a
-// larger table.
+// TestDelayAddAllocates: a new entry allocates only its own memory: a member, a field with its value, and
+// sometimes a larger table.
 func TestDelayAddAllocates(t *testing.T) {
 	f := newDelays(t)
 	add := func(n int) [][]byte {
@@ -336,7 +340,7 @@ func TestDelayAddAllocates(t *testing.T) {
 	f.want("8000", "DELAY.COUNT", "s")
 }
 
-// asTexts are words as strings.
+// asTexts returns words as strings.
 func asTexts(argv [][]byte) (list []string) {
 	for _, word := range argv {
 		list = append(list, string(word))
@@ -344,7 +348,8 @@ func asTexts(argv [][]byte) (list []string) {
 	return list
 }
 
-// FuzzDelayedEntry reads any bytes as an entry: what is read is written the same.
+// FuzzDelayedEntry parses arbitrary bytes as an entry. If they are valid, writing the entry gives the same
+// bytes.
 func FuzzDelayedEntry(f *testing.F) {
 	f.Add([]byte("a0,1:n,1:1,"))
 	f.Fuzz(func(t *testing.T, value []byte) {

@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// redisRow makes a row from the documentation of a Redis command: flags, grammar and the use of its keys.
+// redisRow returns a row from the documentation of a Redis command: flags, grammar and the use of its keys.
 // Arity, key positions and categories are left out, because the table must derive them.
 func redisRow(t testing.TB, name string, f tabletest.Facts) Row {
 	t.Helper()
@@ -28,7 +28,7 @@ func redisRow(t testing.TB, name string, f tabletest.Facts) Row {
 		switch key {
 		case "flags":
 			if name == "pfcount" {
-				r.Flags = MayReplicate // which Redis does not print
+				r.Flags = MayReplicate // a flag that Redis does not print
 			}
 			r.Flags |= flagsOf(t, rest) &^ MovableKeys
 		case "group":
@@ -58,7 +58,7 @@ func redisRow(t testing.TB, name string, f tabletest.Facts) Row {
 	return r
 }
 
-// redisArgs reads the arguments at one depth of indentation, and what is below them.
+// redisArgs reads the arguments at one depth of indentation, and all below them.
 func redisArgs(t testing.TB, lines *tabletest.Facts, depth int, access []KeyFlags) []Arg {
 	var args []Arg
 	prefix := "arg " + strings.Repeat("  ", depth)
@@ -136,8 +136,8 @@ func keyFlagsOf(t testing.TB, words string) KeyFlags {
 	return flags
 }
 
-// stated is what the rows of some Redis commands have to say beyond their grammar. That all others derive
-// from flags and grammar alone is what TestDeriveAllOfRedis shows.
+// stated holds the fields that the rows of some Redis commands need besides their grammar.
+// TestDeriveAllOfRedis shows that all other rows follow from flags and grammar alone.
 var stated = map[string]struct {
 	cats    Category
 	minArgs int
@@ -158,12 +158,12 @@ var stated = map[string]struct {
 	"wait":    {cats: CatInstead | CatConnection}, "waitaof": {cats: CatInstead | CatConnection},
 }
 
-// state completes what Redis says of a command.
+// state adds these fields to a row.
 func state(row *Row, name string) {
 	row.Cats, row.MinArgs = stated[name].cats, stated[name].minArgs
 }
 
-// underivable are the facts that the table cannot say, whatever a row states.
+// underivable lists facts that a table cannot express, whatever fields a row has.
 var underivable = map[string]struct{ lines, why string }{
 	"pubsub|help": {"categories", "not @pubsub, unlike the help of other groups"},
 }
@@ -196,7 +196,7 @@ func isContainer(golden map[string]tabletest.Facts, name string) bool {
 	return slices.ContainsFunc(tabletest.Names(golden), func(n string) bool { return strings.HasPrefix(n, name+"|") })
 }
 
-// derivedFacts are the facts of a row, without those that cannot be derived.
+// derivedFacts returns the facts of a row, without those that cannot be derived.
 func derivedFacts(t *testing.T, r *Row) tabletest.Facts {
 	out := &resp.Writer{Proto: 3}
 	writeInfo(out, r)

@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// testRand is a source of chance for one test; its seed is printed.
+// testRand returns a random source for one test and prints its seed.
 func testRand(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := testkit.Seed(t)
@@ -29,8 +29,8 @@ func (r *countingRand) IntN(n int) int {
 	return r.Rand.IntN(n)
 }
 
-// requireUniform fails if such counts occur in less than one of a million runs when all values are equally
-// likely. It uses Pearson's chi-square, which is close to normal for this many values, and allows 5
+// requireUniform fails if such counts occur in less than one of a million runs with equally likely values. It
+// uses Pearson's chi-square, which is close to normal for this number of values, and allows 5 standard
 // deviations.
 func requireUniform(t testing.TB, counts []int, trials int) {
 	t.Helper()

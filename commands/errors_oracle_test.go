@@ -44,8 +44,8 @@ func TestClientWordsInErrors(t *testing.T) {
 	}
 }
 
-// provoked are errors and calls that make Redis say them. Calls are separated by ';' and those
-// before the last one prepare it.
+// provoked lists errors with calls that make Redis report them. Calls are separated by ';'. The last one
+// reports the error, the others prepare it.
 var provoked = []struct {
 	calls string
 	err   Error
@@ -100,7 +100,7 @@ var provoked = []struct {
 	{"discard; exec", ErrExecWithoutMulti},
 	{"discard", ErrDiscardNoMulti},
 	{"multi; watch a", ErrWatchInsideMulti},
-	{"save", ErrNotInsideMulti}, // still inside MULTI
+	{"save", ErrNotInsideMulti}, // still inside of MULTI
 	{"nosuch; exec", ErrExecAbort},
 	{"exec x", ErrExecAbortedBy(ErrArity("exec"))},
 

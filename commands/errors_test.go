@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Texts of ours must not begin with a word on which clients act.
+// TestOwnErrors: our own error texts must not begin with a word to which clients react.
 func TestOwnErrors(t *testing.T) {
 	for _, err := range []Error{ErrOwnerEmpty, ErrOwnerReserved, ErrStock, ErrNoSale([]byte("10"))} {
 		require.True(t, strings.HasPrefix(err.Error(), "ERR "), err)

@@ -23,7 +23,7 @@ func text(s string) resp.Value { return resp.Value{Kind: resp.Bulk, Str: s} }
 
 func mapOf(pairs ...resp.Value) resp.Value { return resp.Value{Kind: resp.Map, Elems: pairs} }
 
-// Arguments and deprecations that are newer than the golden file are left out.
+// TestNewerArgumentsAreLeftOut: arguments and deprecations that are newer than the golden file are left out.
 func TestNewerArgumentsAreLeftOut(t *testing.T) {
 	arg := func(name, since string) resp.Value {
 		return mapOf(text("name"), text(name), text("type"), text("string"), text("display_text"), text("shown"), text("since"), text(since))

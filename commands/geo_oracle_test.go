@@ -14,8 +14,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Random searches get the same replies, in the same order, from Redis and from us. They are over the whole
-// world, poles and date line included, and with many members at the same distance.
+// TestGeoLikeRedis: random searches get the same replies in the same order from Redis and from us. They cover
+// the whole world, including the poles and the date line, and many members at the same distance.
 func TestGeoLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	seed := testkit.Seed(t)
@@ -70,7 +70,8 @@ func TestGeoLikeRedis(t *testing.T) {
 	}
 }
 
-// The distances that STOREDIST stores have all their digits: this counts how many are Redis' own. See D42.
+// TestGeoStoredDistancesLikeRedis counts how many of the distances that STOREDIST stores are equal to those
+// of Redis in all digits. See D42.
 func TestGeoStoredDistancesLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	seed := testkit.Seed(t)

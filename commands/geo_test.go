@@ -19,7 +19,7 @@ func TestGeoScript(t *testing.T) {
 
 func newGeo(t testing.TB) *fixture { return newFixture(t, GeoRows, ZSetRows, StringRows, KeyRows) }
 
-// What a geo index does is what the sorted set does, so the effects are its own.
+// TestGeoEffects: the effects of the geo commands are those of the sorted set.
 func TestGeoEffects(t *testing.T) {
 	f := newGeo(t)
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestGeoEffects(t *testing.T) {
 	}
 }
 
-// An overdue key is as good as gone.
+// TestGeoOverdue: an overdue key does not exist for these commands.
 func TestGeoOverdue(t *testing.T) {
 	for _, c := range []struct{ call, reply string }{
 		{"GEOPOS g a", "[*nil]"}, {"GEOHASH g a", "[$nil]"}, {"GEODIST g a a", "$nil"}, {"GEOADD g 1 1 a", "1"},
@@ -50,14 +50,15 @@ func TestGeoOverdue(t *testing.T) {
 		f := newGeo(t)
 		f.do("GEOADD", "g", "1", "1", "a")
 		f.do("PEXPIRE", "g", "10")
-		f.nowMS += 11 // not advance, which would remove it
+		f.nowMS += 11 // not f.advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 		require.Less(t, f.do("PTTL", "g").Int, int64(0), "%s has kept the deadline", c.call)
 	}
 }
 
-// partialSort puts what belongs there to the first places, for all kinds of input, and leaves nothing out.
+// TestPartialSort: partialSort puts the right elements at the first places, for all kinds of input, and loses
+// none.
 func TestPartialSort(t *testing.T) {
 	r := testRand(t)
 	for range 2000 {
@@ -81,7 +82,7 @@ func TestPartialSort(t *testing.T) {
 	}
 }
 
-// A million comparisons would show that it is quadratic.
+// TestPartialSortIsFast: more than a million comparisons would show that it is quadratic.
 func TestPartialSortIsFast(t *testing.T) {
 	for name, value := range map[string]func(i int) int{
 		"equal": func(int) int { return 0 }, "rising": func(i int) int { return i }, "falling": func(i int) int { return -i },
@@ -101,8 +102,8 @@ func TestPartialSortIsFast(t *testing.T) {
 	}
 }
 
-// A search finds every member that is near enough, as asking for each distance does, away from the
-// poles, where Redis' bounds are rough.
+// TestGeoSearchFindsAll: a search finds every member that is near enough, like a comparison of all distances.
+// It leaves out the poles, where Redis' bounds are inexact.
 func TestGeoSearchFindsAll(t *testing.T) {
 	f := newGeo(t)
 	r := testRand(t)
@@ -134,7 +135,7 @@ func TestGeoSearchFindsAll(t *testing.T) {
 	}
 }
 
-// What Valkey 9.0 documents of BYPOLYGON.
+// TestGeoPolygonScript plays what Valkey 9.0 documents about BYPOLYGON.
 func TestGeoPolygonScript(t *testing.T) {
 	playDocumented(t, "testdata/geo_polygon.script", GeoRows, ZSetRows, KeyRows)
 }

@@ -10,7 +10,7 @@ import (
 	"lockserver/commands/tabletest"
 )
 
-// The golden file is what the installed Redis says.
+// TestGoldenIsRedis: the golden file agrees with the installed Redis.
 func TestGoldenIsRedis(t *testing.T) {
 	redis := startOracle(t)
 	redis.do("HELLO", "3")

@@ -57,8 +57,8 @@ func (k Kind) String() string { return kindNames[k] }
 // isLeaf reports whether an argument of the kind is a word, and does not consist of other arguments.
 func (k Kind) isLeaf() bool { return k < KindOneOf }
 
-// KeyFlags say how a command uses a key. A key has exactly one of RO, RW, OW and RM; an argument that is no
-// key has none of them.
+// KeyFlags say how a command uses a key. A key has exactly one of RO, RW, OW and RM. An argument that is no
+// key does not have these flags.
 type KeyFlags uint16
 
 // The uses of a key, in the order in which Redis prints them.

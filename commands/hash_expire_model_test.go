@@ -14,13 +14,13 @@ import (
 	"lockserver/store"
 )
 
-// modelField is a field of the model: a value, and a deadline, 0 for none.
+// modelField is a field of the model: a value, and a deadline or 0.
 type modelField struct {
 	val  string
 	atMS int64
 }
 
-// modelHashes are the hashes of one database.
+// modelHashes holds the hashes of one database.
 type modelHashes map[string]map[string]modelField
 
 func (m modelHashes) clone() modelHashes {
@@ -40,7 +40,7 @@ type hashModel struct {
 	db   int
 }
 
-// expire removes what is overdue from the model.
+// expire removes overdue fields from the model.
 func (m *hashModel) expire() {
 	for _, db := range m.dbs {
 		for key, h := range db {
@@ -58,7 +58,8 @@ func (m *hashModel) expire() {
 
 func (m *hashModel) key() string { return "h" + strconv.Itoa(m.rand.IntN(3)) }
 
-// field is one of few, or of so many that a hash's deadlines outgrow their slice.
+// field returns one of a few fields, or one of many, so that a hash has more deadlines than fit into its
+// slice.
 func (m *hashModel) field() string {
 	if m.rand.IntN(2) == 0 {
 		return "f" + strconv.Itoa(m.rand.IntN(6))
@@ -119,10 +120,10 @@ func (m *hashModel) step() {
 	default:
 		m.keyStep(key)
 	}
-	m.expire() // a hash that became empty
+	m.expire() // a hash that has become empty
 }
 
-// keyStep plays a command on whole keys or databases, or lets time pass.
+// keyStep plays a command on whole keys or databases, or advances the clock.
 func (m *hashModel) keyStep(key string) {
 	db, other := m.dbs[m.db], m.key()
 	h := db[key]
@@ -166,7 +167,7 @@ func (m *hashModel) keyStep(key string) {
 		ms := int64(m.rand.IntN(8))
 		if m.rand.IntN(2) == 0 {
 			m.f.advance(ms)
-		} else { // due fields are not removed
+		} else { // due fields are kept
 			m.f.nowMS += ms
 			m.f.store.SetNow(m.f.nowMS * 1000)
 		}
@@ -179,7 +180,7 @@ func (m *hashModel) want(reply string, args ...string) {
 	m.f.client(1).want(reply, args...)
 }
 
-// contentOf is what the databases of a fixture hold for those who look.
+// contentOf returns what commands can see of a fixture's databases.
 func contentOf(f *fixture, n int) []modelHashes {
 	var dbs []modelHashes
 	for id := range n {
@@ -212,7 +213,7 @@ func cloneAll(dbs []modelHashes) []modelHashes {
 	return c
 }
 
-// frozenContent is what a snapshot holds.
+// frozenContent returns the content of a snapshot.
 func frozenContent(snap *store.Snapshot, n int) []modelHashes {
 	var dbs []modelHashes
 	for id := range n {
@@ -231,8 +232,9 @@ func frozenContent(snap *store.Snapshot, n int) []modelHashes {
 	return dbs
 }
 
-// Random commands on hashes with deadlines behave as on maps: at every moment, in an earlier snapshot that
-// another goroutine reads meanwhile, and after a replay of the effects.
+// TestHashFieldsAgainstModel: random commands on hashes with deadlines have the same results as on maps. That
+// holds at every moment, in an earlier snapshot that another goroutine reads meanwhile, and after a replay of
+// the effects.
 func TestHashFieldsAgainstModel(t *testing.T) {
 	seed := testkit.Seed(t) % 1_000_000_000
 	for round := range testkit.Steps(5, 12) {
@@ -245,7 +247,7 @@ func TestHashFieldsAgainstModel(t *testing.T) {
 		}
 		var effects []store.Effect
 		for range 6 {
-			for f.store.ExpireDue(1000) { // so that the snapshot holds nothing overdue
+			for f.store.ExpireDue(1000) { // so that the snapshot has no overdue fields
 			}
 			effects = append(effects, f.store.TakeEffects()...)
 			want := cloneAll(m.dbs)
@@ -261,7 +263,7 @@ func TestHashFieldsAgainstModel(t *testing.T) {
 		}
 		effects = append(effects, f.store.TakeEffects()...)
 		replayed := newReplay(f, effects)
-		for _, st := range []*store.Store{f.store, replayed.store} { // one may be the only one that has met an overdue field
+		for _, st := range []*store.Store{f.store, replayed.store} { // only one of the stores may have met an overdue field
 			for st.ExpireDue(1000) {
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"lockserver/store"
 )
 
-// What Redis 7.4 and 8.0 document; each case says where.
+// TestHashExpireScript plays what Redis 7.4 and 8.0 document; each case says where.
 func TestHashExpireScript(t *testing.T) {
 	playDocumented(t, "testdata/hash_expire.script", HashRows, StringRows, KeyRows)
 }
@@ -55,8 +55,8 @@ func TestHashFieldEffects(t *testing.T) {
 	}
 }
 
-// A field expires in its millisecond with or without an access, and leaves an effect. The hash is removed
-// with its last field.
+// TestHashFieldsDie: a field expires in its millisecond with or without an access, and leaves an effect. The
+// hash is removed with its last field.
 func TestHashFieldsDie(t *testing.T) {
 	for _, lookedAt := range []bool{false, true} {
 		f := newHashes(t)
@@ -87,7 +87,7 @@ func TestHashFieldsDie(t *testing.T) {
 	}
 }
 
-// An overdue field that has not been removed yet does not exist for any command.
+// TestHashFieldsOverdue: an overdue field that is not removed yet does not exist for any command.
 func TestHashFieldsOverdue(t *testing.T) {
 	for _, c := range []struct{ call, reply string }{
 		{"HGET h a", "$nil"}, {"HMGET h a b", `[$nil "2"]`}, {"HLEN h", "1"}, {"HSTRLEN h a", "0"}, {"HEXISTS h a", "0"},
@@ -108,14 +108,15 @@ func TestHashFieldsOverdue(t *testing.T) {
 		f.do(fields("HSET g a 1 b 2")...)
 		f.do(fields("HPEXPIRE h 10 FIELDS 1 a")...)
 		f.do(fields("HPEXPIRE g 10 FIELDS 2 a b")...)
-		f.nowMS += 11 // not advance, which would remove them
+		f.nowMS += 11 // not f.advance, which would remove them
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, fields(c.call)...)
 		require.Less(t, f.do("HTTL", "h", "FIELDS", "1", "a").Elems[0].Int, int64(0), "%s has kept the deadline", c.call)
 	}
 }
 
-// "Test HEXPIRE coexists with EXPIRE": each kills what it was set on.
+// TestHashFieldAndKeyDeadline is Redis' test "Test HEXPIRE coexists with EXPIRE": each removes its own
+// subject.
 func TestHashFieldAndKeyDeadline(t *testing.T) {
 	f := newHashes(t)
 	f.do(fields("HSET h a 1 b 2")...)
@@ -130,7 +131,7 @@ func TestHashFieldAndKeyDeadline(t *testing.T) {
 	require.Zero(t, f.store.DB(0).TimedHashes())
 }
 
-// Whatever puts something else at a key, or takes it away, takes the fields out of the queue.
+// TestHashFieldsLeaveTheQueue: when a hash is replaced or removed, in any way, its fields leave the queue.
 func TestHashFieldsLeaveTheQueue(t *testing.T) {
 	for _, call := range []string{"DEL h", "SET h v", "FLUSHDB", "FLUSHALL", "HDEL h a", "HDEL h a b", "HSET h a 1", "RENAME o h",
 		"COPY o h REPLACE", "HPERSIST h FIELDS 1 a", "HGETDEL h FIELDS 1 a", "PEXPIRE h 0", "HPEXPIRE h 0 FIELDS 1 a",
@@ -150,7 +151,8 @@ func TestHashFieldsLeaveTheQueue(t *testing.T) {
 	}
 }
 
-// Fields that fall due together are worked off in slices, and a hash in two databases is two.
+// TestHashFieldsDieInSlices: fields that are due at the same time are removed in slices. A hash in two
+// databases counts twice.
 func TestHashFieldsDieInSlices(t *testing.T) {
 	f := newHashes(t)
 	for i := range 100 {
@@ -186,7 +188,7 @@ func TestHashWithoutDeadlinesAllocatesNothing(t *testing.T) {
 	}
 }
 
-// newReplay makes a fixture that plays effects as a journal is replayed: time does not kill.
+// newReplay returns a fixture that plays effects like the replay of a journal: time does not remove keys.
 func newReplay(f *fixture, effects []store.Effect) *fixture {
 	g := newHashes(f.t)
 	g.store.SetFrozenTime(true)

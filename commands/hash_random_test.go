@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Both shapes of a hash: up to 512 fields it is compact, beyond it is a table.
+// Sizes for both encodings of a hash: up to 512 fields it is compact, with more it is a table.
 var containerSizes = []int{1, 2, 40, 600}
 
 // fillHash makes a hash of fields f0, f1, ... with their numbers as values.
@@ -92,7 +92,7 @@ func fieldNumbers(t *testing.T, fields ...string) []int {
 	return numbers
 }
 
-// A reply without bound is refused, where Redis would run out of memory.
+// TestIndependentDrawsAreBounded: a reply that is too large is refused, where Redis would run out of memory.
 func TestIndependentDrawsAreBounded(t *testing.T) {
 	f := newFixture(t, HashRows, SetRows)
 	f.settings.MaxStringBytes = 1 << 20

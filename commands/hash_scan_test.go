@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// walk makes a scan from cursor 0 to cursor 0 and returns how often each value came.
+// walk runs a whole scan, from cursor 0 to cursor 0, and returns how often each value came.
 func walk(f *fixture, call []string, options ...string) (seen map[string]int, calls int) {
 	f.t.Helper()
 	seen = map[string]int{}
@@ -43,7 +43,7 @@ func TestHScanWalksALargeHash(t *testing.T) {
 	}
 }
 
-// NOVALUES is newer than the version that the scripts are made with.
+// TestHScanWithoutValues: NOVALUES is newer than the Redis that made the scripts.
 func TestHScanWithoutValues(t *testing.T) {
 	f := newFixture(t, HashRows)
 	f.want("2", fields("HSET h a 1 b 2")...)

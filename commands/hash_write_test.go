@@ -57,7 +57,7 @@ func TestHashHotPathsDoNotAllocate(t *testing.T) {
 	} {
 		require.Zero(t, f.allocsOf(args...), "%q", args)
 	}
-	// What is stored in a table is a value of its own.
+	// A value in a table is allocated separately.
 	require.LessOrEqual(t, f.allocsOf("HSET", "large", "f7", "another value"), 1.0)
 	require.LessOrEqual(t, f.allocsOf("HINCRBY", "large", "f8", "1"), 1.0)
 }

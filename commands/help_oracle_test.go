@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The first line and the last two are Redis' own.
+// TestHelpAgainstRedis: the first line and the last two are those of Redis.
 func TestHelpAgainstRedis(t *testing.T) {
 	redis := startOracle(t)
 	want := redis.do("COMMAND", "HELP").Elems

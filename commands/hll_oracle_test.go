@@ -12,8 +12,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// The bytes at the keys are Redis' own after every command: sparse ones that are split and joined, ones that
-// become dense, and the estimates that are kept.
+// TestHyperLogLogBytesLikeRedis: the bytes of the values are those of Redis after every command. There are
+// sparse values with opcodes that are split and joined, values that become dense, and stored estimates.
 func TestHyperLogLogBytesLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	seed := testkit.Seed(t)
@@ -54,8 +54,8 @@ func TestHyperLogLogBytesLikeRedis(t *testing.T) {
 	}
 }
 
-// A register above 32 makes a sparse one dense. One in eight thousand million elements does that; these were
-// made for it (their ranks are 32, 33, 40 and 51).
+// TestRareElementsLikeRedis: a register above 32 makes a sparse value dense. One in eight thousand million
+// elements causes that; these were constructed for it (their ranks are 32, 33, 40 and 51).
 func TestRareElementsLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	f := newHyperLogLogs(t)

@@ -47,7 +47,7 @@ func TestHyperLogLogEffects(t *testing.T) {
 	require.Equal(t, "KEEPTTL", string(effects[0].Args[3]))
 }
 
-// An overdue key is as good as gone.
+// TestHyperLogLogsOverdue: an overdue key does not exist for these commands.
 func TestHyperLogLogsOverdue(t *testing.T) {
 	for _, c := range []struct{ call, reply string }{
 		{"PFCOUNT k", "0"}, {"PFCOUNT k none", "0"}, {"PFADD k", "1"}, {"PFADD k a", "1"}, {"PFMERGE k none", "+OK"},
@@ -56,14 +56,14 @@ func TestHyperLogLogsOverdue(t *testing.T) {
 		f := newHyperLogLogs(t)
 		f.do("PFADD", "k", "a", "b")
 		f.do("PEXPIRE", "k", "10")
-		f.nowMS += 11 // not advance, which would remove it
+		f.nowMS += 11 // not f.advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 		require.Less(t, f.do("PTTL", "k").Int, int64(0), "%s has kept the deadline", c.call)
 	}
 }
 
-// The effects of random calls, replayed, give the same bytes.
+// TestHyperLogLogReplay: the effects of random calls give the same bytes.
 func TestHyperLogLogReplay(t *testing.T) {
 	f, g := newHyperLogLogs(t), newHyperLogLogs(t)
 	r := testRand(t)
@@ -94,7 +94,8 @@ func TestHyperLogLogReplay(t *testing.T) {
 	}
 }
 
-// hll-sparse-max-bytes is when a sparse one becomes dense, and a register above 32 is another reason.
+// TestHyperLogLogBecomesDense: a sparse value becomes dense beyond hll-sparse-max-bytes, and with a register
+// above 32.
 func TestHyperLogLogBecomesDense(t *testing.T) {
 	f := newHyperLogLogs(t)
 	limits := f.store.Limits()

@@ -11,9 +11,10 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Random commands on few keys, with good and bad arguments, get the same replies from Redis and from us.
-// The encoding is left out: Redis remembers of "3" that INCRBYFLOAT made it, we see an integer. So is DBSIZE:
-// Redis counts a key that SET gave a deadline in the past until it meets it again, we do not make it.
+// TestRandomCallsLikeRedis: random commands on few keys, with valid and invalid arguments, get the same
+// replies from Redis and from us. The encoding is left out: Redis remembers that INCRBYFLOAT made "3", for us
+// it is an integer. DBSIZE is left out, too: Redis counts a key with a deadline in the past until its next
+// use, and we do not create it.
 func TestRandomCallsLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	f := newFixture(t, StringRows, KeyRows, KeyspaceRows)

@@ -24,12 +24,12 @@ func (g callGenerator) number() string {
 	return g.pick("0", "1", "-1", "5", "-5", "100", "9223372036854775807", "-9223372036854775808", "x", "1.5", "")
 }
 
-// timeMS is a deadline that is long past or far away, so that the speed of the test does not matter.
+// timeMS returns a deadline that is long past or far away, so that the speed of the test does not matter.
 func (g callGenerator) timeMS() string {
 	return g.pick("1", "-1", "0", "4102444800000", "4102444800001", "4102444900000", "9223372036854775807", "x")
 }
 
-// options are some words of an option list, in any order.
+// options appends some words of an option list, in any order.
 func (g callGenerator) options(call []string, words ...string) []string {
 	for range g.IntN(4) {
 		w := g.pick(words...)
@@ -93,8 +93,8 @@ func (g callGenerator) call() []string {
 	}
 }
 
-// What random commands leave behind, with keys that die in between, is what their
-// effects make of an empty store.
+// TestRandomEffectsReplay: after random commands, and with keys that expire meanwhile, the effects give the
+// same data in an empty store.
 func TestRandomEffectsReplay(t *testing.T) {
 	seed := testkit.Seed(t)
 	g := callGenerator{rand.New(rand.NewPCG(seed, 0))}

@@ -13,12 +13,12 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// The replies in testdata/key.script are those of a redis-server 7.4.1.
+// TestKeyScript: the replies in testdata/key.script are those of redis-server 7.4.1.
 func TestKeyScript(t *testing.T) {
 	playScript(t, "testdata/key.script", StringRows, KeyRows)
 }
 
-// The replies in testdata/keyspace.script are those of a redis-server 7.4.1.
+// TestKeyspaceScript: the replies in testdata/keyspace.script are those of redis-server 7.4.1.
 func TestKeyspaceScript(t *testing.T) {
 	playScript(t, "testdata/keyspace.script", StringRows, KeyRows, KeyspaceRows)
 }
@@ -102,7 +102,8 @@ func TestExpiredKeyIsAnEffect(t *testing.T) {
 	f.want("1", "DBSIZE")
 }
 
-// A key that is there from the start of a scan to its end is reported, whatever else comes and goes.
+// TestScanSeesWhatStays: a key that exists from the start of a scan to its end is reported, whatever other
+// keys come and go.
 func TestScanSeesWhatStays(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -204,7 +205,7 @@ func TestObjectHelp(t *testing.T) {
 	f.want("-ERR wrong number of arguments for 'object|help' command", "OBJECT", "HELP", "x")
 }
 
-// Flushing and swapping databases leaves deadlines where their keys are.
+// TestDeadlinesMoveWithKeys: after flushes and swaps of databases, deadlines are still those of their keys.
 func TestDeadlinesMoveWithKeys(t *testing.T) {
 	f := newKeys(t)
 	f.do("SET", "a", "v", "PX", "10")

@@ -17,9 +17,9 @@ const (
 	nsPerMS = 1_000_000
 )
 
-// limiterModel is a limiter in rational numbers: its debt is how far the TAT is ahead of the time.
+// limiterModel is a limiter in rational numbers. Its debt is how far the TAT is ahead of the time.
 type limiterModel struct {
-	burst, interval *big.Rat // units, nanoseconds a unit
+	burst, interval *big.Rat // in units, and in nanoseconds for each unit
 	tat             *big.Rat
 }
 
@@ -31,7 +31,7 @@ func (m *limiterModel) take(nowNS, cost int64) (allowed bool, remaining, retry, 
 	}
 	next := new(big.Rat).Add(tat, new(big.Rat).Mul(m.interval, big.NewRat(cost, 1)))
 	most := new(big.Rat).Add(now, new(big.Rat).Mul(m.interval, m.burst))
-	if tat.Cmp(most) > 0 && cost > 0 { // other terms, or a clock that was set back: it is empty, and no more than that
+	if tat.Cmp(most) > 0 && cost > 0 { // other terms, or a clock that was set back: it counts as empty, and not as more than that
 		tat, m.tat = most, most
 		next = new(big.Rat).Add(tat, new(big.Rat).Mul(m.interval, big.NewRat(cost, 1)))
 	}
@@ -55,7 +55,7 @@ func ceilRat(r *big.Rat) int64 {
 	return n.Quo(n, r.Denom()).Int64()
 }
 
-// TestLimiterAgainstRationalNumbers compares random limiters with the model, figure by figure. Time goes in
+// TestLimiterAgainstRationalNumbers compares all figures of random limiters with the model. The clock goes in
 // both directions.
 func TestLimiterAgainstRationalNumbers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -68,7 +68,7 @@ func TestLimiterAgainstRationalNumbers(t *testing.T) {
 		var s gcra.State
 		now := int64(testNow)
 		for range 50 {
-			if random.IntN(8) == 0 { // other terms; with the same count both know the state exactly
+			if random.IntN(8) == 0 { // other terms; with the same count both represent the state exactly
 				burst, period = size(1e6), size(1e7)
 				r, ok = gcra.NewRate(burst, count, period)
 				require.True(t, ok)
@@ -95,7 +95,8 @@ func TestLimiterAgainstRationalNumbers(t *testing.T) {
 	}
 }
 
-// A third of a millisecond three thousand times is a second: nothing is lost to rounding, and nothing won.
+// TestLimiterFractionsAddUp: three thousand times a third of a millisecond are a second, without a rounding
+// error.
 func TestLimiterFractionsAddUp(t *testing.T) {
 	r, ok := gcra.NewRate(3, 3, 1)
 	require.True(t, ok)
@@ -110,7 +111,7 @@ func TestLimiterFractionsAddUp(t *testing.T) {
 	require.Equal(t, "1700000001000000000", string(s.AppendTo(nil)))
 }
 
-// Another count converts the fraction, and rounds it up.
+// TestLimiterWithAnotherRate: another count converts the fraction, and rounds it up.
 func TestLimiterWithAnotherRate(t *testing.T) {
 	thirds, _ := gcra.NewRate(10, 3, 1)
 	sevenths, _ := gcra.NewRate(10, 7, 1)
@@ -122,7 +123,7 @@ func TestLimiterWithAnotherRate(t *testing.T) {
 	s = thirds.Take(s, testNow, 1).State
 	require.Equal(t, "1700000000000809523+6/7", text(sevenths.Take(s, testNow, 1).State), "2/3 is less than 5/7")
 	require.Equal(t, "1700000000001666667", text(whole.Take(s, testNow, 1).State))
-	// A smaller burst finds a limiter that is further ahead than its own span.
+	// With a smaller burst the limiter is further ahead than its own span.
 	small, _ := gcra.NewRate(1, 3, 1)
 	a := small.Take(s, testNow, 1)
 	require.False(t, a.Allowed)

@@ -27,10 +27,10 @@ func TestLimitManyTake(t *testing.T) {
 		{0, "LIMIT.MTAKE 2 day 3 3 3000 second 2 2 1000 COST 2", "[0 2 1 500 1000]", nil},
 		{500, "LIMIT.MTAKE 2 second 2 2 1000 day 3 3 3000 COST 2", "[1 0 0 0 2500]",
 			[]string{"0 SET second 1700000001500000000 PXAT 1700000001500", "0 SET day 1700000003000000000 PXAT 1700000003000"}},
-		{0, "LIMIT.MTAKE 2 second 2 2 1000 day 3 3 3000", "[0 1 0 500 2500]", nil}, // both refuse: the first of them
+		{0, "LIMIT.MTAKE 2 second 2 2 1000 day 3 3 3000", "[0 1 0 500 2500]", nil}, // both refuse: the reply names the first
 		{1000, "LIMIT.MTAKE 2 second 2 2 1000 day 3 3 3000 COST 2", "[0 2 1 500 1500]", nil},
 		{0, "LIMIT.MTAKE 1 second 2 2 1000", "[1 0 1 0 500]", []string{"0 SET second 1700000002000000000 PXAT 1700000002000"}},
-		// A plan that grows: the limiter that is empty is kept, the other one is not touched.
+		// Another plan: the emptied limiter is stored, the other one is unchanged.
 		{0, "LIMIT.MTAKE 2 new 9 9 1000 day 3 3 300", "[0 2 0 100 300]", []string{"0 SET day 1700000001800000000 PXAT 1700000001800"}},
 	} {
 		f.pastBy(step.afterMS)
@@ -44,7 +44,7 @@ func TestLimitGive(t *testing.T) {
 	for _, step := range []struct {
 		words, reply, effect string
 	}{
-		{"LIMIT.GIVE k 5 10 1000", "[1 5 5 0 0]", ""}, // it is full, and stays so
+		{"LIMIT.GIVE k 5 10 1000", "[1 5 5 0 0]", ""}, // it is full and stays full
 		{"LIMIT.TAKE k 5 10 1000 COST 4", "[1 5 1 0 400]", "0 SET k 1700000000400000000 PXAT 1700000000400"},
 		{"LIMIT.GIVE k 5 10 1000 COST 0", "[1 5 1 0 400]", ""},
 		{"LIMIT.GIVE k 5 10 1000", "[1 5 2 0 300]", "0 SET k 1700000000300000000 PXAT 1700000000300"},
@@ -54,7 +54,7 @@ func TestLimitGive(t *testing.T) {
 		{"LIMIT.TAKE k 3 3 1", "[1 3 1 0 1]", "0 SET k 1700000000000666666+2/3 PXAT 1700000000001"},
 		{"LIMIT.GIVE k 3 3 1", "[1 3 2 0 1]", "0 SET k 1700000000000333333+1/3 PXAT 1700000000001"},
 		{"LIMIT.GIVE k 3 3 1", "[1 3 3 0 0]", "0 DEL k"},
-		// Other terms: the limiter is empty, and gets back what is given.
+		// Other terms: the limiter is empty, and gets the units that are given back.
 		{"LIMIT.TAKE k 10 10 86400000 COST 10", "[1 10 0 0 86400000]", "0 SET k 1700086400000000000 PXAT 1700086400000"},
 		{"LIMIT.GIVE k 10 10 1000 COST 3", "[1 10 3 0 700]", "0 SET k 1700000000700000000 PXAT 1700000000700"},
 	} {
@@ -106,7 +106,7 @@ func TestLimitManyRefusesBadCalls(t *testing.T) {
 	}
 }
 
-// give is the model of LIMIT.GIVE: the limiter is at most full, and it was at worst empty before.
+// give models LIMIT.GIVE: the limiter is at most full afterwards, and counts as at worst empty before.
 func (m *limiterModel) give(nowNS, cost int64) {
 	now := big.NewRat(nowNS, 1)
 	if m.tat == nil || m.tat.Cmp(now) <= 0 || cost == 0 {
@@ -118,8 +118,8 @@ func (m *limiterModel) give(nowNS, cost int64) {
 	m.tat = new(big.Rat).Sub(m.tat, new(big.Rat).Mul(m.interval, big.NewRat(cost, 1)))
 }
 
-// TestLimitersAgainstModel sends random calls that name one limiter or several, and compares each figure with
-// models in rational numbers.
+// TestLimitersAgainstModel sends random calls that name one or several limiters, and compares each figure
+// with models in rational numbers.
 func TestLimitersAgainstModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for round := range testkit.Steps(60, 600) {
@@ -155,7 +155,7 @@ func TestLimitersAgainstModel(t *testing.T) {
 	}
 }
 
-// manyTakes is the model's answer to LIMIT.MTAKE.
+// manyTakes returns the model's reply to LIMIT.MTAKE.
 func manyTakes(models *[3]limiterModel, chosen []int, now, cost int64) string {
 	refused, least, longest, latest := 0, int64(-1), int64(0), int64(0)
 	after := *models

@@ -14,7 +14,7 @@ func newLimits(t testing.TB) *fixture {
 	return newFixture(t, LimitRows, StringRows, KeyRows, HashRows)
 }
 
-// pastBy moves the clock without stopping on the way, also back.
+// pastBy moves the clock in one step, possibly back.
 func (f *fixture) pastBy(ms int64) {
 	f.nowMS += ms
 	f.store.SetNow(f.nowMS * 1000)
@@ -38,12 +38,12 @@ func TestLimitTake(t *testing.T) {
 		{0, "LIMIT.TAKE k 3 10 1000", "[1 3 0 0 300]", "0 SET k 1700000000400000000 PXAT 1700000000400", ""},
 		{0, "LIMIT.TAKE k 5 10 1000 COST 0", "[1 5 2 0 300]", "", ""}, // other terms, the same state
 		{300, "EXISTS k", "1", "", ""},
-		{1, "EXISTS k", "0", "0 DEL k", ""}, // idle: nothing is left
+		{1, "EXISTS k", "0", "0 DEL k", ""}, // idle: the key is gone
 		{0, "LIMIT.TAKE k 3 10 1000 COST 0", "[1 3 3 0 0]", "", ""},
 		{0, "LIMIT.TAKE third 3 3 1", "[1 3 2 0 1]", "0 SET third 1700000000401333333+1/3 PXAT 1700000000402", ""},
 		{0, "LIMIT.TAKE third 3 3 1 COST 2", "[1 3 0 0 1]", "0 SET third 1700000000402000000 PXAT 1700000000402", ""},
 		{0, "LIMIT.TAKE third 3 3 1", "[0 3 0 1 1]", "", ""},
-		// A plan that grows. The limiter is empty, and fills at the new rate from now on.
+		// Another plan: the limiter is empty, and fills at the new rate from now on.
 		{0, "LIMIT.TAKE plan 10 10 86400000 COST 10", "[1 10 0 0 86400000]", "0 SET plan 1700086400401000000 PXAT 1700086400401", ""},
 		{0, "LIMIT.TAKE plan 1000 1000 1000 COST 0", "[1 1000 0 0 86400000]", "", ""},
 		{0, "LIMIT.TAKE plan 1000 1000 1000", "[0 1000 0 1 1000]", "0 SET plan 1700000001401000000 PXAT 1700000001401", ""},
@@ -111,7 +111,7 @@ func TestLimitTakeRefusesBadCalls(t *testing.T) {
 		require.Equal(t, "-"+reply, f.do(splitWords(t, words)...).String(), words)
 		require.Empty(t, f.effects(), words)
 	}
-	// A state that lies ahead of all time is that of an empty limiter.
+	// A state beyond the end of time is that of an empty limiter.
 	require.Equal(t, "[0 1 0 1 1]", f.do("LIMIT.TAKE", "full", "1", "1", "1", "COST", "1").String())
 	require.Equal(t, "[1 9223372036854775807 9223372036854775806 0 1]", f.do("LIMIT.TAKE", "k", fmt.Sprint(math.MaxInt64), fmt.Sprint(math.MaxInt64), "1").String())
 	for _, ms := range []int64{-1, (math.MaxInt64-gcra.Longest)/1_000_000 + 1} {
@@ -122,7 +122,8 @@ func TestLimitTakeRefusesBadCalls(t *testing.T) {
 	}
 }
 
-// The cases of redis-cell's README, of its test over the wire, and of the unit test of its algorithm.
+// TestThrottleAsRedisCell plays the cases of redis-cell's README, of its test over the wire, and of the unit
+// test of its algorithm.
 func TestThrottleAsRedisCell(t *testing.T) {
 	f := newLimits(t)
 	f.want("[0 16 15 -1 2]", "CL.THROTTLE", "user123", "15", "30", "60")
@@ -162,7 +163,7 @@ func TestThrottleAsRedisCell(t *testing.T) {
 	}
 }
 
-// Both commands keep a limiter in one form, that of redis-cell.
+// TestLimitersAreOneKind: both commands store a limiter in the same form, that of redis-cell.
 func TestLimitersAreOneKind(t *testing.T) {
 	f := newLimits(t)
 	f.do("SET", "k", fmt.Sprint(startMS*1_000_000+2_000_000_000), "PX", "2000")
@@ -170,7 +171,7 @@ func TestLimitersAreOneKind(t *testing.T) {
 	f.want("[0 2 0 1000 2000]", "LIMIT.TAKE", "k", "2", "1", "1000")
 }
 
-// A unit of a limiter in use costs no memory: its state is written over the one before.
+// TestTakeDoesNotAllocate: a take from a limiter in use allocates nothing, because its state is overwritten.
 func TestTakeDoesNotAllocate(t *testing.T) {
 	f := newLimits(t)
 	require.Zero(t, f.allocsOf("LIMIT.TAKE", "k", "1000000", "1000000", "1000"))

@@ -11,7 +11,7 @@ func TestListScript(t *testing.T) {
 	playScript(t, "testdata/list.script", ListRows, StringRows, KeyRows, SetRows, HashRows)
 }
 
-// What a command leaves to the journal is what a plain Redis needs to do the same.
+// TestListEffects: the journal gets the commands that a plain Redis needs to make the same change.
 func TestListEffects(t *testing.T) {
 	f := newFixture(t, ListRows)
 	for _, c := range []struct {

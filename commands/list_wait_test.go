@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listWaitScenes are played as waitScenes are.
+// listWaitScenes are played like waitScenes.
 var listWaitScenes = []struct{ name, script string }{
 	{"first come, first served, an element each", `
 		2 BLPOP l 0
@@ -207,7 +207,7 @@ func TestListWaits(t *testing.T) {
 	playWaitScenes(t, listWaitScenes, ListRows, StreamRows, StringRows, SetRows, KeyRows, KeyspaceRows, scriptRow, pingRow)
 }
 
-// A wait ends at its time, and at once where nothing may wait. The replies are those of
+// TestListWaitEnds: a wait ends at its time, and at once where no wait is allowed. The replies are those of
 // Redis 7.4.1, in a transaction.
 func TestListWaitEnds(t *testing.T) {
 	f := newFixture(t, ListRows, KeyRows)
@@ -245,7 +245,7 @@ func TestListWaitEnds(t *testing.T) {
 	f.want(`"b"`, "BLMOVE", "l", "d", "LEFT", "LEFT", "0")
 }
 
-// A time beyond the end of time is refused.
+// TestTimeoutBeyondTheEndOfTime: a timeout beyond the end of time is refused.
 func TestTimeoutBeyondTheEndOfTime(t *testing.T) {
 	f := newFixture(t, ListRows)
 	f.do("RPUSH", "l", "a")

@@ -28,7 +28,8 @@ func TestCompanionNames(t *testing.T) {
 	require.Empty(t, whole)
 }
 
-// What a native command does to a lock and its companions is journaled as plain commands.
+// TestEffectsOfLocks: the changes that a native command makes to a lock and its companions are journaled as
+// plain commands.
 func TestEffectsOfLocks(t *testing.T) {
 	f := newFixture(t, LockRows, StringRows, KeyRows, HashRows, ListRows, ZSetRows)
 	f.want(`[1 2]`, "MLOCK", "2", "a", "b", "o", "PX", "100")
@@ -57,7 +58,8 @@ func TestEffectsOfLocks(t *testing.T) {
 	require.Equal(t, []string{"0 SET x 1"}, f.effects())
 }
 
-// A LOCK that waits behind RFairLock's queue asks to be woken when its head's time is up.
+// TestRetryBehindAQueue: a LOCK that waits behind RFairLock's queue asks to be woken when the time of its
+// head is over.
 func TestRetryBehindAQueue(t *testing.T) {
 	f := newFixture(t, LockRows, ListRows, ZSetRows)
 	f.do("RPUSH", "redisson_lock_queue:{k}", "stale", "p", "q")
@@ -74,8 +76,8 @@ func TestLockAllocations(t *testing.T) {
 	require.Zero(t, f.allocsOf("RENEW", "k", "o", "EX", "9", "TOKEN", "1"))
 }
 
-// A lock and the counter of its tokens cannot be locked together: whichever comes first
-// would be in the way of the other.
+// TestLockAndItsCounterTogether: a lock and the counter of its tokens cannot be locked together, because the
+// first of them would prevent the other.
 func TestLockAndItsCounterTogether(t *testing.T) {
 	f := newFixture(t, LockRows, StringRows, KeyRows, HashRows, ListRows, SetRows)
 	const wrong = `-WRONGTYPE Operation against a key holding the wrong kind of value`
@@ -97,10 +99,10 @@ func TestLockAndItsCounterTogether(t *testing.T) {
 	f.want(wrong, "GUARD", "guarded", "1", "MLOCK", "2", "redisson_lock_token:{foo}", "foo", "me")
 	require.Empty(t, f.effects())
 
-	f.want(`[2 3]`, "MLOCK", "2", "redisson_lock_token:foo", "foo", "me") // of no lock's counter
+	f.want(`[2 3]`, "MLOCK", "2", "redisson_lock_token:foo", "foo", "me") // these are no lock and its counter
 	f.want(`1`, "UNLOCK", "foo", "me")
 
-	// Whatever else stands where a counter would be is refused, and left as it is.
+	// A value of any other kind at the counter's key is refused, and left unchanged.
 	for name, setup := range map[string][]string{
 		"lock": {"LOCK", "redisson_lock_token:{foo}", "you"}, "hash": {"HSET", "redisson_lock_token:{foo}", "x", "y"},
 		"list": {"RPUSH", "redisson_lock_token:{foo}", "1"}, "set": {"SADD", "redisson_lock_token:{foo}", "1"},

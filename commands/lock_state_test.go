@@ -11,7 +11,7 @@ import (
 	"lockserver/store/hash"
 )
 
-// TestReadLock: the short way to read a lock finds what the long one does, in hashes of all kinds.
+// TestReadLock: the fast way to read a lock gives the same result as the general one, in hashes of all kinds.
 func TestReadLock(t *testing.T) {
 	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	names := []string{"a", "b", "", "17", store.TokenField, store.WatchdogField, "mode"}
@@ -26,7 +26,7 @@ func TestReadLock(t *testing.T) {
 		owner := []byte(names[random.IntN(len(names))])
 		want, wantErr := readLockFields(e.Hash(), owner)
 		got, err := readLock(e.Hash(), owner)
-		if err != wantErr || got != want { // a comparison by require costs more than all of this
+		if err != wantErr || got != want { // a call of require costs more than all the rest
 			require.Equal(t, wantErr, err, "%v", contents(e.Hash()))
 			require.Equal(t, want, got, "%v as %q", contents(e.Hash()), owner)
 		}
@@ -38,7 +38,7 @@ func TestReadLock(t *testing.T) {
 	require.Greater(t, short, 10, "locks that the short way reads")
 }
 
-// contents are the fields and values of a hash.
+// contents returns the fields and values of a hash.
 func contents(h *hash.Hash) (all []string) {
 	h.Each(func(field, value []byte) bool {
 		all = append(all, string(field)+"="+string(value))

@@ -2,5 +2,5 @@
 
 package commands
 
-// withOracle says that a real Redis is there to compare with.
+// withOracle says that tests can compare with a real Redis.
 const withOracle = true

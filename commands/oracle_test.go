@@ -12,15 +12,15 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// oracle is a real Redis that a test asks how things should be.
+// oracle is a real Redis with which a test compares.
 type oracle struct {
 	t    *testing.T
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// startOracle starts a redis-server for the length of the test, and fails the test where there is none. Only
-// tests under the build tag oracle, or behind withOracle, call it.
+// startOracle starts a redis-server until the end of the test, and fails the test if there is none. Only
+// tests with the build tag oracle, or under a check of withOracle, call it.
 func startOracle(t *testing.T) *oracle {
 	t.Helper()
 	o := &oracle{t: t}

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A call with passwords is copied before they are hidden; any other is shown as it is.
+// TestRedact: a call with passwords is copied before they are hidden; any other call is not copied.
 func TestRedact(t *testing.T) {
 	argv := [][]byte{[]byte("auth"), []byte("user"), []byte("word")}
 	open := &Row{}

@@ -83,7 +83,8 @@ func TestScannerErrors(t *testing.T) {
 	}
 }
 
-// After an error nothing is read any more, so that no loop over More can hang and no value can be mistaken.
+// TestScannerLatches: after an error nothing is read any more. So no loop over More can hang, and no value
+// can be mistaken.
 func TestScannerLatches(t *testing.T) {
 	s := scannerOver("NX", "1", "2", "3")
 	first := errors.New("first")

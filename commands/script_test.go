@@ -11,12 +11,12 @@ import (
 	"lockserver/internal/resp"
 )
 
-// A script is a file of commands and the replies that Redis 7.4 gives. To make one, write the commands and
-// run go test ./commands -update, which fills in the replies from Redis (it needs ORACLE: see
-// testkit.Oracle).
+// scriptCase is a case of a script, a file of commands and the replies of Redis 7.4. To make a script, write
+// the commands and run go test ./commands -update, which fills in the replies from Redis (it needs ORACLE:
+// see testkit.Oracle).
 //
 //	# a comment
-//	== the name of a case, which begins with empty databases, database 0 and version 2 of the protocol
+//	== the name of a case, which begins with empty databases, database 0 and RESP2
 //	SET k "a b\n"
 //	  +OK
 //
@@ -26,7 +26,7 @@ type scriptCase struct {
 	steps []scriptStep
 }
 
-// scriptStep is a command with its reply, or a line without either.
+// scriptStep is a command with its reply, or a line that is neither.
 type scriptStep struct {
 	line  string
 	reply string
@@ -35,7 +35,7 @@ type scriptStep struct {
 // isCommand reports whether the step has a command.
 func (s *scriptStep) isCommand() bool { return s.line != "" && s.line[0] != '#' }
 
-// hasReply reports whether the reply is worth noting.
+// hasReply reports whether the reply is stored in the file.
 func (s *scriptStep) hasReply() bool {
 	return s.isCommand() && !strings.HasPrefix(s.line, "HELLO ") && !strings.HasPrefix(s.line, "SELECT ")
 }
@@ -51,8 +51,8 @@ func (s *scriptStep) args(t *testing.T) []string {
 	return args
 }
 
-// playScript requires of the commands of these families what Redis replies in the script, and of the script
-// that Redis replies so, if one is installed.
+// playScript requires the replies of a script from the commands of these families. If a Redis is installed it
+// must give the same replies.
 func playScript(t *testing.T, file string, families ...func() []Row) {
 	if *update {
 		updateScript(t, file)
@@ -70,8 +70,8 @@ func playScript(t *testing.T, file string, families ...func() []Row) {
 	})
 }
 
-// playDocumented requires of the commands of these families what a script says of commands that Redis 7.4
-// does not have. Such a script is written by hand, and its comments say where the replies are documented.
+// playDocumented requires the replies of a script with commands that Redis 7.4 does not have. Such a script
+// is written by hand, and its comments say where the replies are documented.
 func playDocumented(t *testing.T, file string, families ...func() []Row) []*scriptCase {
 	t.Helper()
 	cases := readScript(t, file)
@@ -123,7 +123,7 @@ func readScript(t *testing.T, file string) []*scriptCase {
 	return cases
 }
 
-// updateScript writes the script anew with what Redis replies.
+// updateScript writes the script again with the replies of Redis.
 func updateScript(t *testing.T, file string) {
 	redis := startOracle(t)
 	var b strings.Builder

@@ -46,7 +46,8 @@ func TestSetStoreDropsTheDeadline(t *testing.T) {
 	require.Zero(t, f.store.DB(0).Timed())
 }
 
-// An overdue operand is no operand, and its removal is recorded before what follows from it.
+// TestSetStoreOfOverdueOperands: an overdue operand counts as missing, and its removal is recorded before the
+// effects of the command.
 func TestSetStoreOfOverdueOperands(t *testing.T) {
 	f := newFixture(t, SetRows)
 	f.want("1", "SADD", "a", "1")
@@ -59,13 +60,13 @@ func TestSetStoreOfOverdueOperands(t *testing.T) {
 	require.Equal(t, []string{"0 DEL a", "0 SADD d 2"}, f.effects())
 }
 
-// The model computes with Go's maps; sizes and numbers of operands are chosen so that
-// every way of computing occurs.
+// TestSetAlgebraAgainstModel compares with Go's maps. The sizes and numbers of operands are chosen so that
+// every algorithm is used.
 func TestSetAlgebraAgainstModel(t *testing.T) {
 	f := newFixture(t, SetRows)
 	r := testRand(t)
 	model := map[string]map[string]bool{}
-	for i := range 15 { // of no, integer, string, and both kinds of members: intset, listpack and table of each
+	for i := range 15 { // empty, and of integers, strings, and both: an intset, a listpack and a table of each
 		key := "s" + strconv.Itoa(i)
 		members := map[string]bool{}
 		for range []int{0, 3, 40, 200, 700}[i%5] {
@@ -138,7 +139,7 @@ func modelFilter(members map[string]bool, keep func(string) bool) []string {
 	return sorted(list)
 }
 
-// Every operation stops when the visitor asks it to.
+// TestOperationsStop: every operation stops when the visitor returns false.
 func TestOperationsStop(t *testing.T) {
 	f := newFixture(t, SetRows)
 	var keys []string
@@ -168,7 +169,8 @@ func TestOperationsStop(t *testing.T) {
 	}
 }
 
-// SINTER of a small set with a large one must not walk the large one, at any position in the call.
+// BenchmarkSetAlgebra: SINTER of a small set with a large one must not walk the large one, at any position in
+// the call.
 func BenchmarkSetAlgebra(b *testing.B) {
 	f := newFixture(b, SetRows)
 	fillSet(f, "large", "m", 100_000)
@@ -178,7 +180,8 @@ func BenchmarkSetAlgebra(b *testing.B) {
 	}
 }
 
-// Half of 100 members are in the other set: of strings, of integers, and of integers as strings.
+// BenchmarkSetAlgebraOfHundred: half of 100 members are in the other set: strings, integers, and integers
+// stored as strings.
 func BenchmarkSetAlgebraOfHundred(b *testing.B) {
 	f := newFixture(b, SetRows)
 	fillSetFrom(f, "few", "element:", 0, 100)

@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// fillSet makes a set of the members prefix0, prefix1, ...; with no prefix they are integers.
+// fillSet makes a set of the members prefix0, prefix1, ...; with an empty prefix they are integers.
 func fillSet(f *fixture, key, prefix string, n int) {
 	args := []string{"SADD", key}
 	for i := range n {
@@ -19,7 +19,7 @@ func fillSet(f *fixture, key, prefix string, n int) {
 	f.want(strconv.Itoa(n), args...)
 }
 
-// bulks are the strings of an array or a set.
+// bulks returns the strings of an array or a set.
 func bulks(v resp.Value) []string {
 	list := make([]string, 0, len(v.Elems))
 	for _, e := range v.Elems {

@@ -22,7 +22,8 @@ func TestSScanWalksALargeSet(t *testing.T) {
 	}
 }
 
-// What stays in the set during the whole scan comes at least once, whatever goes and comes meanwhile.
+// TestSScanOfAChangingSet: a member that stays in the set during the whole scan is returned at least once,
+// whatever members come and go.
 func TestSScanOfAChangingSet(t *testing.T) {
 	f := newFixture(t, SetRows)
 	r := testRand(t)

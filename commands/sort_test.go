@@ -25,8 +25,8 @@ func TestSortStoresWithEffects(t *testing.T) {
 	require.Equal(t, []string{"DEL d", "RPUSH d", "DEL d"}, names)
 }
 
-// FuzzSortWeight: any text has a weight or none, and what a number says in full C reads
-// alike with white space before it.
+// FuzzSortWeight: any text has a weight or none. If a text is completely a number, white space before it
+// makes no difference.
 func FuzzSortWeight(f *testing.F) {
 	for _, s := range []string{"", " ", "1", " 1", "1 ", "inf", "nan", "0x10", "1e400", "1e-320", "-0", "1\x00x"} {
 		f.Add(s)
@@ -38,7 +38,7 @@ func FuzzSortWeight(f *testing.F) {
 		}
 		again, ok := sortWeight([]byte("\t " + s))
 		if s[0] == 0 {
-			return // nothing, and white space before nothing is no number
+			return // an empty text, and white space alone, is no number
 		}
 		if !ok || again != weight {
 			t.Fatalf("%q is %v, and %v (%t) behind white space", s, weight, again, ok)

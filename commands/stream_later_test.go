@@ -10,13 +10,14 @@ import (
 	"lockserver/store/stream"
 )
 
-// What later Redis documents of streams.
+// TestStreamLaterScript plays what later versions of Redis document about streams.
 func TestStreamLaterScript(t *testing.T) {
 	playDocumented(t, "testdata/stream_later.script", StreamRows, StringRows, KeyRows)
 }
 
-// From redis.io/commands/xreadgroup: "Idle pending entries are reported first, then incoming entries. Idle
-// pending entries are ordered by idle time (longer first)", and COUNT bounds both together.
+// TestClaimOrder is from redis.io/commands/xreadgroup: "Idle pending entries are reported first, then
+// incoming entries. Idle pending entries are ordered by idle time (longer first)". COUNT limits the sum of
+// both.
 func TestClaimOrder(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	for id := range 5 {
@@ -48,8 +49,8 @@ func TestClaimOrder(t *testing.T) {
 	require.Equal(t, "1-0 2-0 5-0", idsOf(f, "XPENDING", "s", "g", "-", "+", "9"))
 }
 
-// "The CLAIM min-idle-time condition may become true for some pending entries during the BLOCK milliseconds".
-// So a waiter tries again at that time, and an XNACK serves it at once.
+// TestClaimWaits: "The CLAIM min-idle-time condition may become true for some pending entries during the
+// BLOCK milliseconds". So a waiter tries again at that time, and an XNACK serves it at once.
 func TestClaimWaits(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	f.do("XADD", "s", "1", "f", "v")
@@ -58,7 +59,7 @@ func TestClaimWaits(t *testing.T) {
 	f.advance(30)
 	require.Zero(t, f.client(2).do("XREADGROUP", "GROUP", "g", "b", "BLOCK", "0", "CLAIM", "100", "STREAMS", "s", ">"))
 	require.Equal(t, []string{"s " + strconv.Itoa(startMS+100)}, f.retries)
-	f.do("XCLAIM", "s", "g", "a", "0", "1-0") // another 100 milliseconds
+	f.do("XCLAIM", "s", "g", "a", "0", "1-0") // 100 milliseconds more
 	f.advance(70)
 	f.ready = append(f.ready, changedKey{db: 0, key: "s"})
 	f.want("1", "XLEN", "s")
@@ -66,7 +67,7 @@ func TestClaimWaits(t *testing.T) {
 	f.want("1", "XNACK", "s", "g", "SILENT", "IDS", "1", "1-0")
 	require.Equal(t, `[["s" [["1-0" ["f" "v"] -1 1]]]]`, f.client(2).answer().String())
 
-	// With nothing pending it looks again by the time that anything could be.
+	// Without pending entries it tries again at the earliest time at which there can be idle ones.
 	f.do("XACK", "s", "g", "1-0")
 	f.retries = nil
 	require.Zero(t, f.client(2).do("XREADGROUP", "GROUP", "g", "b", "BLOCK", "0", "CLAIM", "100", "STREAMS", "s", ">"))
@@ -78,7 +79,7 @@ func TestClaimWaits(t *testing.T) {
 	require.Empty(t, f.retries, "it was not asked for")
 }
 
-// The journal sees claims, as a plain Redis understands them.
+// TestNackEffects: the journal gets claims that a plain Redis understands.
 func TestNackEffects(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	f.do("XADD", "s", "1", "f", "v")
@@ -90,7 +91,8 @@ func TestNackEffects(t *testing.T) {
 		"0 XCLAIM s g  0 1-0 TIME 0 RETRYCOUNT 9223372036854775807 FORCE JUSTID"}, f.effects())
 }
 
-// The order by time is what sorting would make of it, whatever happens to the group, its copies included.
+// TestOrderByTime: the order by time is the same as after sorting, whatever happens to the group and its
+// copies.
 func TestOrderByTime(t *testing.T) {
 	f := newFixture(t, StreamRows, KeyRows)
 	chance := rand.New(rand.NewPCG(3, 4))
@@ -137,14 +139,14 @@ func TestOrderByTime(t *testing.T) {
 	}
 }
 
-// From redis.io/commands/xinfo-stream: "nacked-count: the number of entries currently in the nacked zone.
-// Added in Redis 8.8." Groups without any show what 7.4 shows.
+// TestNackedAreCounted is from redis.io/commands/xinfo-stream: "nacked-count: the number of entries currently
+// in the nacked zone. Added in Redis 8.8." A group without such entries shows the same fields as in 7.4.
 func TestNackedAreCounted(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	f.do("XADD", "s", "1", "f", "v")
 	f.do("XADD", "s", "2", "f", "v")
 	f.do("XGROUP", "CREATE", "s", "g", "0")
-	f.do("XREADGROUP", "GROUP", "g", "", "COUNT", "1", "STREAMS", "s", ">") // who has this name holds it
+	f.do("XREADGROUP", "GROUP", "g", "", "COUNT", "1", "STREAMS", "s", ">") // a consumer with the empty name has it
 	f.do("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
 	full := func() string { return f.do("XINFO", "STREAM", "s", "FULL").String() }
 	require.NotContains(t, full(), "nacked-count")

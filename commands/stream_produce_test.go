@@ -26,7 +26,7 @@ type producerModel struct {
 // producedStream is a stream of the model, with only its producers.
 type producedStream struct {
 	limits            stream.ProducerLimits
-	uses              bool // has to do with producers
+	uses              bool // it has, or had, producers
 	messages          []stream.Message
 	added, duplicates int
 }
@@ -37,7 +37,7 @@ func (s *producedStream) copy() *producedStream {
 	return &c
 }
 
-// forget forgets what is overdue.
+// forget removes overdue messages.
 func (m *producerModel) forget() {
 	for _, db := range m.dbs {
 		for _, s := range db {
@@ -144,7 +144,7 @@ func (m *producerModel) step() {
 		ms := int64(m.rand.IntN(300))
 		if m.rand.IntN(2) == 0 {
 			m.f.advance(ms)
-		} else { // due messages are not removed
+		} else { // due messages are kept
 			m.f.nowMS += ms
 			m.f.store.SetNow(m.f.nowMS * 1000)
 		}
@@ -154,7 +154,7 @@ func (m *producerModel) step() {
 	}
 }
 
-// check compares what the streams remember with the model.
+// check compares the messages that the streams remember with the model.
 func (m *producerModel) check() {
 	for m.f.store.ExpireDue(7) {
 	}
@@ -182,7 +182,8 @@ func messagesOf(p *stream.Producers) (all []stream.Message) {
 	return all
 }
 
-// rememberedOf is what the streams of the databases remember, but for the duplicates, which are not recorded.
+// rememberedOf returns the messages that the streams of the databases remember, without the count of
+// duplicates, which is not recorded.
 func rememberedOf(f *fixture, dbs int) map[string]string {
 	for f.store.ExpireDue(1000) {
 	}
@@ -201,8 +202,8 @@ func rememberedOf(f *fixture, dbs int) map[string]string {
 	return all
 }
 
-// Random commands on streams with producers do what slices do, and what their effects do: at each moment, and
-// replayed at the end as a log is.
+// TestProducersAgainstModel: random commands on streams with producers have the same results as on slices.
+// Their effects do, too, at each moment, and at the end when they are replayed like a log.
 func TestProducersAgainstModel(t *testing.T) {
 	seed := testkit.Seed(t) % 1_000_000_000
 	families := []func() []Row{StreamRows, KeyRows, KeyspaceRows, StringRows}
@@ -210,7 +211,7 @@ func TestProducersAgainstModel(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, uint64(round)))
 		f, along, after := newFixture(t, families...), newFixture(t, families...), newFixture(t, families...)
 		after.store.SetFrozenTime(true)
-		after.store.SetNow((startMS - 50_000) * 1000) // even if the clock was put back
+		after.store.SetNow((startMS - 50_000) * 1000) // even if the clock was set back
 		m := &producerModel{t: t, f: f, rand: r, dbs: []map[string]*producedStream{{}, {}, {}}}
 		for step := range 800 {
 			m.step()
@@ -234,8 +235,8 @@ func TestProducersAgainstModel(t *testing.T) {
 	}
 }
 
-// The effects of a message: the entry, then its producer and message ID; the first message also records the
-// limits.
+// TestProducersEffects: the effects of a message are the entry, then its producer and message ID. The first
+// message also records the limits.
 func TestProducersEffects(t *testing.T) {
 	f := newFixture(t, StreamRows, KeyRows)
 	l := f.store.Limits()
@@ -256,7 +257,7 @@ func TestProducersEffects(t *testing.T) {
 	want([]string{"0 XADD s 1700000000009-5 f v"}, "XADD", "s", "1700000000009-5", "f", "v")
 	want([]string{"0 XADD s 1700000000009-6 f v", "0 XIDMPRECORD s p m 1700000000009-6 TIME 1700000000000"},
 		"XADD", "s", "IDMP", "p", "m", "*", "f", "v")
-	f.advance(7000) // by the clock, not by the entry's ID, which is ahead of it
+	f.advance(7000) // by the clock, not by the entry's ID, which is ahead of the clock
 	want(nil, "XADD", "s", "IDMP", "p", "m", "*", "f", "v")
 	f.advance(1)
 	require.Empty(t, messagesOf(f.store.DB(0).Find([]byte("s")).Stream().Producers()), "forgotten without a look")

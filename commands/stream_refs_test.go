@@ -11,8 +11,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// readByTwo is a stream of 1-0 to n-0 which groups g and h have read up to 3-0,
-// without acknowledging anything.
+// readByTwo returns a fixture with a stream of 1-0 to n-0. The groups g and h have read up to 3-0, without
+// acknowledging anything.
 func readByTwo(t *testing.T, n int) *fixture {
 	t.Helper()
 	f := newFixture(t, StreamRows, KeyRows)
@@ -26,7 +26,7 @@ func readByTwo(t *testing.T, n int) *fixture {
 	return f
 }
 
-// idsOf is the IDs of the entries that an XRANGE or an XPENDING in full lists.
+// idsOf returns the IDs of the entries in a reply of XRANGE or of XPENDING with a range.
 func idsOf(f *fixture, call ...string) string {
 	var ids []string
 	for _, e := range f.do(call...).Elems {
@@ -35,14 +35,14 @@ func idsOf(f *fixture, call ...string) string {
 	return strings.Join(ids, " ")
 }
 
-// left is what a stream and the pending lists of its groups g and h hold.
+// left returns the entries of a stream and the pending entries of its groups g and h.
 func left(f *fixture) string {
 	return idsOf(f, "XRANGE", "s", "-", "+") + " | " + idsOf(f, "XPENDING", "s", "g", "-", "+", "9") +
 		" | " + idsOf(f, "XPENDING", "s", "h", "-", "+", "9")
 }
 
-// From the documentation of XDELEX, XACKDEL, XTRIM and XADD of Redis 8.2; the oracle is older. Each case
-// begins with 1-0 to 4-0; both groups have 1-0 to 3-0 pending.
+// TestStreamRefs is from the documentation of XDELEX, XACKDEL, XTRIM and XADD of Redis 8.2; the oracle is
+// older. Each case begins with 1-0 to 4-0; both groups have 1-0 to 3-0 pending.
 func TestStreamRefs(t *testing.T) {
 	const noneActed = "1-0 2-0 3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0"
 	for _, c := range []struct{ before, call, reply, left string }{
@@ -85,7 +85,7 @@ func TestStreamRefs(t *testing.T) {
 	}
 }
 
-// What does not fit together, with the error texts of Redis 8.2.
+// TestStreamRefsRefused: combinations that are not allowed, with the error texts of Redis 8.2.
 func TestStreamRefsRefused(t *testing.T) {
 	f := readByTwo(t, 4)
 	for call, err := range map[string]Error{
@@ -114,8 +114,8 @@ func TestStreamRefsRefused(t *testing.T) {
 	require.Equal(t, "1-0 2-0 3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0", left(f))
 }
 
-// D60: what goes from behind an entry that stays counts as deleted; a group's lag is
-// then unknown instead of wrong.
+// TestStreamAckedTrimCountsAsDeletion is about D60: an entry that is removed while an earlier one stays
+// counts as deleted. A group's lag is then unknown, and not wrong.
 func TestStreamAckedTrimCountsAsDeletion(t *testing.T) {
 	f := readByTwo(t, 4)
 	f.do("XACK", "s", "g", "1", "3")
@@ -126,7 +126,7 @@ func TestStreamAckedTrimCountsAsDeletion(t *testing.T) {
 	require.Equal(t, "3-0", f.store.DB(0).Find([]byte("s")).Stream().MaxDeletedID().String())
 }
 
-// The effects of random calls give the same stream and the same pending entries.
+// TestStreamRefsReplay: the effects of random calls give the same stream and the same pending entries.
 func TestStreamRefsReplay(t *testing.T) {
 	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -143,7 +143,7 @@ func TestStreamRefsReplay(t *testing.T) {
 			call = []string{"XADD", "s", strconv.Itoa(step + 1), "f", "v"}
 		case 4, 5:
 			call = []string{"XREADGROUP", "GROUP", group, "c", "COUNT", "50", "STREAMS", "s", ">"}
-		case 6: // all have done with what came lately, so that ACKED finds something to remove
+		case 6: // all groups acknowledge the latest entries, so that ACKED finds something to remove
 			var done []string
 			for n := range 30 {
 				done = append(done, strconv.Itoa(max(1, step-n)))

@@ -14,13 +14,13 @@ import (
 	"lockserver/store/stream"
 )
 
-// smallNodes makes nodes so small that a short test fills many.
+// smallNodes makes nodes so small that a short test fills many of them.
 func smallNodes(f *fixture) *fixture {
 	f.store.SetLimits(store.Limits{Stream: stream.Limits{NodeMaxBytes: 4096, NodeMaxEntries: 3}})
 	return f
 }
 
-// replayInto runs the effects of f since the last call as a journal would.
+// replayInto runs the effects of f since the last call, as a journal would.
 func (f *fixture) replayInto(g *fixture) {
 	f.t.Helper()
 	for _, e := range f.store.TakeEffects() {
@@ -29,7 +29,7 @@ func (f *fixture) replayInto(g *fixture) {
 	}
 }
 
-// streamState is everything of a stream, its nodes' bytes included if layout.
+// streamState returns all data of a stream. With layout it includes the bytes of its nodes.
 func streamState(f *fixture, key string, layout bool) string {
 	s := f.store.DB(0).Find([]byte(key)).Stream()
 	if s == nil {
@@ -45,7 +45,7 @@ func streamState(f *fixture, key string, layout bool) string {
 	return b.String()
 }
 
-// randomEdit is a call that may change the stream s; its IDs are around that of the step.
+// randomEdit returns a call that may change the stream s. Its IDs are near that of the step.
 func randomEdit(rnd *rand.Rand, step int, setIDs bool) []string {
 	id := func() string { return strconv.Itoa(max(0, step-rnd.IntN(40))) }
 	trim := func() []string {
@@ -75,8 +75,8 @@ func randomEdit(rnd *rand.Rand, step int, setIDs bool) []string {
 	return []string{"XADD", "s", strconv.Itoa(step-rnd.IntN(3)) + "-*", strconv.Itoa(rnd.IntN(3)), "v"}
 }
 
-// The effects of a run give the same stream: without XSETID, which can bring an ID back to where deleted
-// entries still lie, down to the bytes of the nodes.
+// TestStreamReplay: the effects of a run give the same stream, to the bytes of its nodes. With XSETID the
+// bytes may differ, because it can set the last ID back to where deleted entries are.
 func TestStreamReplay(t *testing.T) {
 	for _, setIDs := range []bool{false, true} {
 		seed := testkit.Seed(t)
@@ -98,7 +98,7 @@ func TestStreamReplay(t *testing.T) {
 	}
 }
 
-// Cases of replay that chance may miss.
+// TestStreamEffects has cases of replay that random calls may miss.
 func TestStreamEffects(t *testing.T) {
 	f := smallNodes(newFixture(t, StreamRows))
 	want := func(effects []string, call ...string) {
@@ -115,7 +115,7 @@ func TestStreamEffects(t *testing.T) {
 	want([]string{"0 XDEL s 7-0 9-0"}, "XDEL", "s", "7", "4", "9")
 	want(nil, "XDEL", "s", "7", "4", "9")
 	want([]string{"0 XTRIM s MINID 7-0"}, "XTRIM", "s", "MINID", "7") // leaves a node without living entries
-	want([]string{"0 XTRIM s MINID 8-0"}, "XTRIM", "s", "MINID", "8") // removes it, and no entry
+	want([]string{"0 XTRIM s MINID 8-0"}, "XTRIM", "s", "MINID", "8") // removes that node, and no entry
 	want(nil, "XTRIM", "s", "MINID", "8")
 	want(nil, "XSETID", "s", "8") // below the highest deleted ID
 	want([]string{"0 XSETID s 10-0 ENTRIESADDED 7"}, "XSETID", "s", "10", "MAXDELETEDID", "0", "ENTRIESADDED", "7")

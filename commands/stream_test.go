@@ -14,8 +14,8 @@ func TestStreamScript(t *testing.T) {
 	playScript(t, "testdata/stream.script", StreamRows, StringRows, CommandRows)
 }
 
-// The IDs of XADD with * follow the clock, and never go back. Redis cannot be asked:
-// its clock does not stand still.
+// TestGeneratedStreamIDs: the IDs of XADD with * follow the clock, and never go back. There is no comparison
+// with Redis, because its clock does not stand still.
 func TestGeneratedStreamIDs(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	f.want(`"1700000000000-0"`, "XADD", "s", "*", "a", "b")
@@ -30,7 +30,8 @@ func TestGeneratedStreamIDs(t *testing.T) {
 	f.want(`"1700000000001-1"`, "XADD", "t", "1700000000001-*", "a", "b")
 }
 
-// What is newer than the Redis that made the script: "+" reads the last entry (7.4), if it is still there.
+// TestReadLastEntry is newer than the Redis that made the script: "+" reads the last entry (7.4), if it is
+// not deleted.
 func TestReadLastEntry(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	f.want(`*nil`, "XREAD", "STREAMS", "s", "+")
@@ -49,8 +50,8 @@ func TestReadLastEntry(t *testing.T) {
 	require.Equal(t, `[["s" [["4-0" ["a" "4"]]]]]`, waiter.answer().String())
 }
 
-// As Redis 7.4.1, asked by hand: with NOACK a consumer that gets something stays as inactive as it was. The
-// comparison cannot tell, for it passes over times.
+// TestReadWithoutAckIsNoActivity: as in Redis 7.4.1, an XREADGROUP with NOACK does not end a consumer's
+// inactivity. Comparisons with Redis do not show that, because they leave out times.
 func TestReadWithoutAckIsNoActivity(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	f.do("XADD", "s", "1", "a", "b")
@@ -70,16 +71,16 @@ func TestStreamHelp(t *testing.T) {
 	require.Contains(t, help.String(), "+STREAM <key> [FULL [COUNT <count>]]")
 }
 
-// An entry of more than a gigabyte is refused as a whole, and makes no key.
+// TestHugeEntry: an entry of more than a gigabyte is refused as a whole, and creates no key.
 func TestHugeEntry(t *testing.T) {
 	f := newFixture(t, StreamRows)
-	big := make([]byte, stream.MaxEntryBytes/4) // never touched, so it costs addresses only
+	big := make([]byte, stream.MaxEntryBytes/4) // never written, so it only needs addresses
 	argv := append(words("XADD", "s", "1"), big, big, big, big, []byte("x"), []byte("y"))
 	require.Equal(t, "-"+string(ErrStreamEntry), f.client(1).run(argv).String())
 	f.want(`0`, "XLEN", "s")
 }
 
-// Appending to a stream allocates for the stream, not for the call.
+// TestStreamAllocations: an XADD allocates only for the stream, not for the call.
 func TestStreamAllocations(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	for range 50 {

@@ -13,10 +13,10 @@ import (
 	"lockserver/internal/resp"
 )
 
-// waitScenes are what several clients do and see while some of them wait in XREAD BLOCK. Each line is a
-// client, what it sends and, behind "=>", the reply; with none the client has to wait. "2 => reply" is
-// the answer that client 2 has got, "2 waits" says that it has not got one. Scenes are played on a Redis
-// as well, unless they say otherwise.
+// waitScenes lists actions of several clients. Some of them wait in XREAD BLOCK. A line has a client, its
+// command and, after "=>", the reply; without a reply the client must wait. "2 => reply" is the reply that
+// client 2 has got meanwhile, and "2 waits" says that it has none yet. Scenes are also played on a Redis,
+// unless they say otherwise.
 var waitScenes = []struct{ name, script string }{
 	{"all who wait are answered", `
 		1 XADD s 5 a b => "5-0"
@@ -130,9 +130,9 @@ var waitScenes = []struct{ name, script string }{
 
 // waitClient is a client of the fixture or of a Redis.
 type waitClient interface {
-	// send sends a command and returns the reply; ok is false if the client waits now.
+	// send sends a command and returns the reply; ok is false if the client now waits.
 	send(args ...string) (reply string, ok bool)
-	// answered returns the answer that came since; ok is false if there is none yet.
+	// answered returns the reply that has come since; ok is false if there is none yet.
 	answered() (reply string, ok bool)
 }
 
@@ -261,7 +261,7 @@ func (o *oracle) another() *waitingOracle {
 	return &waitingOracle{oracle{t: o.t, conn: conn, in: bufio.NewReader(conn)}, o}
 }
 
-// blocked is how many clients wait.
+// blocked returns the number of waiting clients.
 func (o *oracle) blocked() int {
 	info := o.do("INFO", "clients").Str
 	_, rest, _ := strings.Cut(info, "blocked_clients:")
@@ -292,7 +292,7 @@ func (w *waitingOracle) send(args ...string) (string, bool) {
 func (w *waitingOracle) answered() (string, bool) {
 	w.t.Helper()
 	w.first.do("PING")
-	for range 2 { // the machine may hold up a look until its time is over
+	for range 2 { // twice: on a busy machine the first attempt may run out of time
 		if reply, ok := w.read(10 * time.Millisecond); ok {
 			return reply, true
 		}
@@ -312,7 +312,7 @@ func (w *waitingOracle) read(timeout time.Duration) (string, bool) {
 	return v.String(), true
 }
 
-// A wait ends at its time, and at once where nothing may wait. The replies are those of
+// TestStreamWaitEnds: a wait ends at its time, and at once where no wait is allowed. The replies are those of
 // Redis 7.4.1, in a transaction.
 func TestStreamWaitEnds(t *testing.T) {
 	f := newFixture(t, StreamRows)
@@ -334,7 +334,7 @@ func TestStreamWaitEnds(t *testing.T) {
 	f.want(`[["s" [["1-0" ["a" "b"]]]]]`, "XREAD", "BLOCK", "0", "STREAMS", "s", "0")
 }
 
-// Who has waited without COUNT gets all that is there by then.
+// TestStreamWaitCount: a client that has waited without COUNT gets all entries that then exist.
 func TestStreamWaitCount(t *testing.T) {
 	f := newFixture(t, StreamRows, scriptRow)
 	waiter := f.client(2)

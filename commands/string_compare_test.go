@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What Redis 8.4 and Valkey 9.0 document; each case says where.
+// TestStringCompareScript plays what Redis 8.4 and Valkey 9.0 document; each case says where.
 func TestStringCompareScript(t *testing.T) {
 	playDocumented(t, "testdata/string_compare.script", StringRows, KeyRows)
 }
 
-// A comparison has no effect of its own: the journal gets only SET and DEL. Redis' string.tcl has "DELEX
-// propagate as DEL command to replica" and "DELEX does not propagate when condition not met".
+// TestStringCompareEffects: a comparison has no effect of its own: the journal gets only SET and DEL. Redis'
+// string.tcl has "DELEX propagate as DEL command to replica" and "DELEX does not propagate when condition not
+// met".
 func TestStringCompareEffects(t *testing.T) {
 	f := newStrings(t)
 	at := fmt.Sprint(f.nowMS + 5000)
@@ -42,7 +43,7 @@ func TestStringCompareEffects(t *testing.T) {
 	}
 }
 
-// An overdue key is as good as gone.
+// TestStringCompareOverdue: an overdue key does not exist for these commands.
 func TestStringCompareOverdue(t *testing.T) {
 	for _, c := range []struct{ call, reply string }{
 		{"DIGEST k", "$nil"}, {"SET k v IFEQ 100", "$nil"}, {"SET k v IFNE 100", "+OK"}, {"DELEX k", "0"},
@@ -50,13 +51,14 @@ func TestStringCompareOverdue(t *testing.T) {
 	} {
 		f := newStrings(t)
 		f.want("+OK", "SET", "k", "100", "PX", "10")
-		f.nowMS += 11 // not advance, which would remove it
+		f.nowMS += 11 // not f.advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 	}
 }
 
-// The keys of a call and their use follow the options, as Redis' command files say with VARIABLE_FLAGS.
+// TestStringCompareKeys: the keys of a call and their use follow from the options, as Redis' command files
+// say with VARIABLE_FLAGS.
 func TestStringCompareKeys(t *testing.T) {
 	table := NewTable(StringRows())
 	for call, want := range map[string][]KeyRef{

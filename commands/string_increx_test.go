@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What Redis 8.8 documents.
+// TestIncrexScript plays what Redis 8.8 documents.
 func TestIncrexScript(t *testing.T) {
 	playDocumented(t, "testdata/increx.script", StringRows, KeyRows, ListRows)
 }
 
-// The journal sees a SET, or nothing where nothing was done.
+// TestIncrexEffects: the journal gets a SET, or nothing if nothing changed.
 func TestIncrexEffects(t *testing.T) {
 	f := newStrings(t)
 	at := fmt.Sprint(f.nowMS + 5000)
@@ -33,7 +33,8 @@ func TestIncrexEffects(t *testing.T) {
 	}
 }
 
-// A counter that is at its bound is refused without an allocation: that is what a rate limiter mostly does.
+// TestIncrexDoesNotAllocate: a counter at its bound is refused without an allocation, because that is the
+// most frequent case for a rate limiter.
 func TestIncrexDoesNotAllocate(t *testing.T) {
 	f := newStrings(t)
 	f.do("SET", "k", "100")

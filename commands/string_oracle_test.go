@@ -12,8 +12,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Replies that random calls get from Redis and from us are the same. On strings of few letters the choices
-// that a longest common subsequence leaves open come up all the time.
+// TestLCSLikeRedis: random calls get the same replies from Redis and from us. With few letters there are
+// often several longest common subsequences, and both must choose the same one.
 func TestLCSLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	f := newStrings(t)

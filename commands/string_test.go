@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// The replies in testdata/string.script are those of a redis-server 7.4.1.
+// TestStringScript: the replies in testdata/string.script are those of redis-server 7.4.1.
 func TestStringScript(t *testing.T) {
 	playScript(t, "testdata/string.script", StringRows, KeyRows)
 }
@@ -39,7 +39,7 @@ func TestSetDeadlines(t *testing.T) {
 	f.want("$nil", "GET", "k")
 }
 
-// An overdue key that has not been removed yet does not exist for any command.
+// TestStringsOverdue: an overdue key that is not removed yet does not exist for any command.
 func TestStringsOverdue(t *testing.T) {
 	for _, c := range []struct{ call, reply string }{
 		{"GET k", "$nil"}, {"MGET k", "[$nil]"}, {"STRLEN k", "0"}, {"SETNX k v", "1"}, {"SET k v XX", "$nil"},
@@ -54,7 +54,7 @@ func TestStringsOverdue(t *testing.T) {
 		f := newStrings(t)
 		f.want("+OK", "SET", "k", "100", "PX", "10")
 		f.want("+OK", "SET", "o", "1")
-		f.nowMS += 11 // not advance, which would remove it
+		f.nowMS += 11 // not f.advance, which would remove it
 		f.store.SetNow(f.nowMS * 1000)
 		f.want(c.reply, strings.Fields(c.call)...)
 		require.Less(t, f.do("PTTL", "k").Int, int64(0), "%s has kept the deadline", c.call)
@@ -115,7 +115,8 @@ func TestStringTooBig(t *testing.T) {
 	f.want("0", "EXISTS", "none")
 }
 
-// The commands that only write neither hit nor miss; those that return a value do.
+// TestHitsAndMisses: commands that only write count neither as a hit nor as a miss; those that return a value
+// do.
 func TestHitsAndMisses(t *testing.T) {
 	for _, c := range []struct {
 		call         string
@@ -136,7 +137,7 @@ func TestHitsAndMisses(t *testing.T) {
 	}
 }
 
-// The hot commands allocate what they store and nothing else.
+// TestHotStringsDoNotAllocate: the frequent commands allocate only the data that they store.
 func TestHotStringsDoNotAllocate(t *testing.T) {
 	for _, c := range []struct {
 		call   string

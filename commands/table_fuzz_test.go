@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Whatever a client sends, resolving it and finding its keys neither panics nor points outside of the call.
+// FuzzResolveAndKeys: for any input, resolving a call and finding its keys neither panics nor gives an index
+// outside of the call.
 func FuzzResolveAndKeys(f *testing.F) {
 	for _, seed := range []string{
 		"get\x00a", "CLIENT\x00list", "client|list\x00x", "mset\x00a\x00b\x00c", "zunion\x002\x00a\x00b",

@@ -14,7 +14,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// The keys that are found in random calls of all commands are those that Redis finds.
+// TestKeysAgainstRedis: in random calls of all commands we find the same keys as Redis.
 func TestKeysAgainstRedis(t *testing.T) {
 	redis := startOracle(t)
 	table := redisTable(t)
@@ -67,5 +67,5 @@ func TestGetKeysAgainstRedis(t *testing.T) {
 	}
 }
 
-// guessed are the commands with key positions that Redis finds by special code (Row.FindKeys in ours).
+// guessed lists the commands with key positions that Redis finds by special code (our Row.FindKeys).
 var guessed = []string{"set", "bitfield", "sort", "sort_ro", "migrate"}

@@ -13,7 +13,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// redisRows are the rows of all commands of Redis 7.4, made from the golden file.
+// redisRows returns the rows of all commands of Redis 7.4, made from the golden file.
 func redisRows(t testing.TB) []Row {
 	t.Helper()
 	golden := tabletest.Golden()

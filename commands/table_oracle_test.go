@@ -13,7 +13,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Resolve says what Redis says about calls that cannot be, for all its commands and any number of arguments.
+// TestResolveAgainstRedis: Resolve reports the same errors as Redis, for all its commands and any number of
+// arguments.
 func TestResolveAgainstRedis(t *testing.T) {
 	redis := startOracle(t)
 	table := redisTable(t)
@@ -33,7 +34,7 @@ func TestResolveAgainstRedis(t *testing.T) {
 		}
 		_, err := table.Resolve(words(args...))
 		if err == nil {
-			continue // might run, which is not the question here
+			continue // it might run, which does not matter here
 		}
 		if args[0] == "exec" || args[0] == "EXEC" {
 			err = ErrExecAbortedBy(err)

@@ -11,7 +11,7 @@ import (
 
 func nothing(*Ctx) error { return nil }
 
-// plain is a row with nothing wrong, for tests to spoil.
+// plain returns a valid row, which tests can make invalid.
 func plain(name string, args ...Arg) Row {
 	return Row{Name: name, Group: Generic, Since: "1.0.0", Summary: "-", Run: nothing, Args: args}
 }
@@ -113,7 +113,7 @@ func TestLookup(t *testing.T) {
 	require.Nil(t, NewTable().Lookup([]byte("get")))
 }
 
-// Folding the case must not make different names equal: only letters have two cases.
+// TestLowerBytes: different names stay different, because only letters have two cases.
 func TestLowerBytes(t *testing.T) {
 	for a := range 256 {
 		want := uint64(a)

@@ -24,11 +24,11 @@ import (
 )
 
 // fixture runs commands without a server: a store, a table, a clock that only the test moves, clients that
-// may wait, and a host that remembers what it was asked.
+// may wait, and a host that records its calls.
 //
 //	f := newFixture(t, StringRows, KeyRows)
 //	f.want(`"v"`, "GET", "k")          // a reply as resp.Value.String() writes it
-//	f.advance(10)                      // milliseconds; keys die and waits end at their times
+//	f.advance(10)                      // milliseconds; keys expire and waits end at their times
 //	f.client(2).do("LOCK", ...)        // another client; see fakeClient
 type fixture struct {
 	t        testing.TB
@@ -45,7 +45,8 @@ type fixture struct {
 // startMS is the time at which a fixture begins.
 const startMS = 1_700_000_000_000
 
-// newFixture makes a fixture with a table of the rows of these families: newFixture(t, StringRows, KeyRows).
+// newFixture returns a fixture with a table of the rows of these families: newFixture(t, StringRows,
+// KeyRows).
 func newFixture(t testing.TB, families ...func() []Row) *fixture {
 	t.Helper()
 	var groups [][]Row
@@ -80,16 +81,16 @@ type fakeClient struct {
 	id    int64
 	proto int
 	db    *store.DB
-	// noBlock: waits time out at once, as in a transaction.
+	// noBlock means that waits time out at once, as in a transaction.
 	noBlock bool
-	// replies are those that came after a wait, oldest first; answer takes them.
+	// replies holds the replies after waits, oldest first; answer removes them.
 	replies []resp.Value
 }
 
-// ID makes the client a Session.
+// ID implements Session.
 func (cl *fakeClient) ID() int64 { return cl.id }
 
-// client returns client id, which is made at the first call: version 2 of the protocol, database 0.
+// client returns the client with an id. The first call creates it, with RESP2 and database 0.
 func (f *fixture) client(id int64) *fakeClient {
 	if f.clients[id] == nil {
 		f.clients[id] = &fakeClient{f: f, id: id, proto: 2, db: f.store.DB(0)}
@@ -102,7 +103,7 @@ func (f *fixture) do(args ...string) resp.Value {
 	return f.client(1).do(args...)
 }
 
-// want runs a command for client 1 and requires its reply, written as resp.Value.String() does.
+// want runs a command for client 1 and requires its reply, in the form of resp.Value.String.
 func (f *fixture) want(reply string, args ...string) {
 	f.t.Helper()
 	f.client(1).want(reply, args...)
@@ -115,8 +116,8 @@ func (cl *fakeClient) want(reply string, args ...string) {
 	}
 }
 
-// do runs one command and, after it, whatever it made others do. The reply of a
-// command that waits has Kind 0.
+// do runs one command and then everything that it caused for other clients. The reply of a command that waits
+// has Kind 0.
 func (cl *fakeClient) do(args ...string) resp.Value {
 	cl.f.t.Helper()
 	require.False(cl.f.t, cl.f.isParked(cl), "client %d is still waiting", cl.id)
@@ -125,7 +126,7 @@ func (cl *fakeClient) do(args ...string) resp.Value {
 	return reply
 }
 
-// answer takes the oldest reply that came after a wait.
+// answer returns the oldest reply that came after a wait, and removes it.
 func (cl *fakeClient) answer() resp.Value {
 	cl.f.t.Helper()
 	require.NotEmpty(cl.f.t, cl.replies, "client %d has no answer yet", cl.id)
@@ -134,7 +135,7 @@ func (cl *fakeClient) answer() resp.Value {
 	return v
 }
 
-// run is what the executor does with one command, and what a session does with HELLO and SELECT.
+// run does what the executor does with one command, and what a session does with HELLO and SELECT.
 func (cl *fakeClient) run(argv [][]byte) resp.Value {
 	f := cl.f
 	if name := strings.ToUpper(string(argv[0])); name == "HELLO" || name == "SELECT" {
@@ -159,7 +160,7 @@ func (cl *fakeClient) run(argv [][]byte) resp.Value {
 		err = row.Run(c)
 	}
 	if len(f.parked) > waiting {
-		for _, word := range argv { // what still points into it would show
+		for _, word := range argv { // so that a slice that still points into it shows up
 			clear(word)
 		}
 		require.NoError(f.t, err)
@@ -175,7 +176,7 @@ func (cl *fakeClient) context(argv [][]byte, row *Row) *Ctx {
 		Session: cl, Host: f, Queues: f, Settings: &f.settings, MayBlock: !cl.noBlock}
 }
 
-// reply reads what a command has written, or was refused with.
+// reply reads the reply of a command, or its error.
 func (f *fixture) reply(c *Ctx, err error) resp.Value {
 	if err != nil {
 		c.Out.Rollback(0)
@@ -183,7 +184,7 @@ func (f *fixture) reply(c *Ctx, err error) resp.Value {
 	}
 	in := bufio.NewReader(bytes.NewReader(c.Out.Buf))
 	v, err := resp.ReadValue(in)
-	if err != nil || in.Buffered() > 0 { // Helper is not free, and tests run a million commands
+	if err != nil || in.Buffered() > 0 { // t.Helper takes time, and tests run a million commands
 		f.t.Helper()
 		require.NoError(f.t, err, "%q", c.Argv)
 		require.Zero(f.t, in.Buffered(), "%q replied more than once", c.Argv)
@@ -191,7 +192,8 @@ func (f *fixture) reply(c *Ctx, err error) resp.Value {
 	return v
 }
 
-// plant makes a value of a type without a family in the table: HSET, SADD and XADD, for tests of wrong types.
+// plant creates a value of a type without a family in the table by HSET, SADD or XADD, for tests of wrong
+// types.
 func (cl *fakeClient) plant(argv [][]byte) (resp.Value, bool) {
 	key := argv[1]
 	name := strings.ToUpper(string(argv[0]))
@@ -234,7 +236,7 @@ func mustUint(t testing.TB, s string) uint64 {
 	return n
 }
 
-// advance moves the clock, stopping at every time at which a key dies or a wait ends.
+// advance moves the clock, and stops at every time at which a key expires or a wait ends.
 func (f *fixture) advance(ms int64) {
 	f.t.Helper()
 	for end := f.nowMS + ms; ; {
@@ -250,7 +252,7 @@ func (f *fixture) advance(ms int64) {
 	}
 }
 
-// nextEventMS is when the next key dies or wait ends, or otherwise.
+// nextEventMS returns the next time at which a key expires or a wait ends, but at most otherwise.
 func (f *fixture) nextEventMS(otherwise int64) int64 {
 	next := otherwise
 	if at, ok := f.store.NextDeadlineMS(); ok {
@@ -264,7 +266,7 @@ func (f *fixture) nextEventMS(otherwise int64) int64 {
 	return next
 }
 
-// effects returns what has been recorded since the last call, one a line: "0 SET k v".
+// effects returns the effects since the last call, each as a line: "0 SET k v".
 func (f *fixture) effects() []string {
 	var lines []string
 	for _, e := range f.store.TakeEffects() {
@@ -277,7 +279,8 @@ func (f *fixture) effects() []string {
 	return lines
 }
 
-// allocsOf is how many allocations one run of a command makes; the reply's buffer and the context are reused.
+// allocsOf returns the number of allocations of one run of a command; the reply's buffer and the context are
+// reused.
 func (f *fixture) allocsOf(args ...string) float64 {
 	f.t.Helper()
 	f.store.Record(false)
@@ -304,7 +307,7 @@ type changedKey struct {
 	all bool
 }
 
-// KeyReady implements store.Observer.
+// HolderChanged implements store.Observer.
 func (o *keyObserver) HolderChanged(db int, key, _ []byte) { o.KeyChanged(db, key) }
 
 func (o *keyObserver) KeyReady(db int, key []byte) { o.KeyChanged(db, key) }
@@ -317,19 +320,19 @@ func (o *keyObserver) DatabaseChanged(db int) {
 	o.ready = append(o.ready, changedKey{db: db, all: true})
 }
 
-// fakeHost is the part of a fixture that is Services.
+// fakeHost is the part of a fixture that implements Services.
 type fakeHost struct {
 	parked    []*parkedWait
-	trying    *parkedWait // the wait that tries now
+	trying    *parkedWait // the wait that is being tried
 	lastToken int64
 	idSecond  int64
 	renewals  map[string]renewal // by key
 	published []string           // "channel message", oldest first
-	// restricted: the client may read the keys that begin with m.
+	// restricted means that the client may only read keys that begin with m.
 	restricted bool
 	retries    []string // "key milliseconds", oldest first
 	events     []string // "event key", oldest first
-	// staleTokens is how many commands had a token that was not the lock's.
+	// staleTokens is the number of commands with a token that was not that of the lock.
 	staleTokens int
 }
 
@@ -385,13 +388,12 @@ func (h *fakeHost) KeyEvent(_ *store.DB, event string, key []byte) {
 	h.events = append(h.events, event+" "+string(key))
 }
 
-// Publish has no receivers.
+// Publish records the message, and has no receivers.
 func (h *fakeHost) Publish(channel, message []byte) int64 {
 	h.published = append(h.published, string(channel)+" "+string(message))
 	return 0
 }
 
-// TryAgainAt only remembers: what a fixture's waiters wait for changes by commands.
 func (h *fakeHost) TellFirst(*Ctx) {}
 
 func (h *fakeHost) Emptied() {}
@@ -400,7 +402,7 @@ func (h *fakeHost) TryAgainAt(_ *Ctx, key []byte, atMS int64) {
 	h.retries = append(h.retries, fmt.Sprint(string(key), " ", atMS))
 }
 
-// AnyoneListens makes commands publish.
+// AnyoneListens returns true, so that commands publish.
 func (h *fakeHost) AnyoneListens() bool { return true }
 
 func (h *fakeHost) Nested(c *Ctx, row *Row, argv [][]byte) error {
@@ -446,7 +448,7 @@ func (h *fakeHost) Awaited(db int, key []byte) bool {
 	return false
 }
 
-// LatchAwaited and LatchesBelow: no client waits for a latch here. The tests of package server have such.
+// LatchAwaited and LatchesBelow: no client waits for a latch here. Package server tests that.
 func (h *fakeHost) LatchAwaited(int, []byte) int { return 0 }
 
 func (h *fakeHost) LatchesBelow(int, uint64, int, func(*waiting.Queue)) uint64 { return 0 }
@@ -455,13 +457,13 @@ func (f *fixture) isParked(cl *fakeClient) bool {
 	return slices.ContainsFunc(f.parked, func(p *parkedWait) bool { return p.client == cl })
 }
 
-// serveWaiters lets those who wait for changed keys try, until nothing changes any more.
+// serveWaiters lets the waiters of changed keys try, until nothing changes any more.
 func (f *fixture) serveWaiters() {
 	f.t.Helper()
 	for len(f.ready) > 0 {
 		changed := f.ready
 		f.ready = nil
-		held := map[changedKey]bool{} // keys with a queue in which the first was not served
+		held := map[changedKey]bool{} // keys with a queue in which the head was not served
 		for _, p := range slices.Clone(f.parked) {
 			if p.concerns(changed) && !p.behind(held) {
 				f.try(p, held)
@@ -478,7 +480,7 @@ func (p *parkedWait) concerns(changed []changedKey) bool {
 	})
 }
 
-// behind reports whether p has to wait for one before it in a queue.
+// behind reports whether p must wait for another waiter before it in a queue.
 func (p *parkedWait) behind(held map[changedKey]bool) bool {
 	return p.wait.Queue && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool {
 		return held[changedKey{db: p.db.ID(), key: string(k)}]
@@ -508,7 +510,7 @@ func (f *fixture) unpark(p *parkedWait, c *Ctx, err error) {
 	f.t.Helper()
 	f.parked = slices.DeleteFunc(f.parked, func(q *parkedWait) bool { return q == p })
 	p.client.replies = append(p.client.replies, f.reply(c, err))
-	for _, k := range p.wait.Keys { // one who leaves a queue lets the next one try
+	for _, k := range p.wait.Keys { // when a waiter leaves a queue the next one tries
 		f.ready = append(f.ready, changedKey{db: p.db.ID(), key: string(k)})
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Commands of all sizes are returned unchanged, also in a buffer that was used before, and take one piece of
-// memory.
+// TestWords: commands of all sizes come back unchanged, even in a buffer that was used before, and take one
+// piece of memory.
 func TestWords(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -60,7 +60,7 @@ func TestWords(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { argv, buf = w.Append(argv[:0], buf) }))
 }
 
-// Each of the words that have a number is found, and takes one byte.
+// TestKnownWords: each of knownWords is found, and takes one byte.
 func TestKnownWords(t *testing.T) {
 	seen := map[string]bool{}
 	for i, word := range knownWords {

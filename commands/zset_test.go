@@ -12,13 +12,13 @@ func TestZSetScript(t *testing.T) {
 	playScript(t, "testdata/zset.script", ZSetRows, SetRows, HashRows, StringRows, KeyRows)
 }
 
-// What Redis 7.2 documents; the script says where.
+// TestZSetNewerScript plays what Redis 7.2 documents; the script says where.
 func TestZSetNewerScript(t *testing.T) {
 	playDocumented(t, "testdata/zset_newer.script", ZSetRows, StringRows)
 }
 
-// What a command leaves to the journal is what a plain Redis needs to do the same:
-// scores and members as they are.
+// TestZSetEffects: the journal gets the commands that a plain Redis needs to make the same change, with the
+// final scores and members.
 func TestZSetEffects(t *testing.T) {
 	f := newFixture(t, ZSetRows)
 	for _, c := range []struct{ command, want string }{
@@ -53,7 +53,7 @@ func TestZSetEffects(t *testing.T) {
 	require.Equal(t, []string{"0 ZADD z 1 a 2 b", "0 ZREM z a"}, f.effects())
 }
 
-// fillZSet makes a sorted set of the members m0, m1, ... with scores that come again.
+// fillZSet makes a sorted set of the members m0, m1, ..., some of them with equal scores.
 func fillZSet(f *fixture, key string, n int) {
 	args := []string{"ZADD", key}
 	for i := range n {
@@ -113,7 +113,7 @@ func TestZRandMemberIsUniform(t *testing.T) {
 	}
 }
 
-// TestZScanSeesWhatStays: whatever is added, changed and removed meanwhile.
+// TestZScanSeesWhatStays: a member that stays is returned, whatever is added, changed and removed meanwhile.
 func TestZScanSeesWhatStays(t *testing.T) {
 	f := newFixture(t, ZSetRows)
 	f.rand = testRand(t)

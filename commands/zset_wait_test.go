@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// zsetWaitScenes are played as waitScenes are.
+// zsetWaitScenes are played like waitScenes.
 var zsetWaitScenes = []struct{ name, script string }{
 	{"first come, first served, a member each", `
 		2 BZPOPMIN z 0
@@ -145,7 +145,7 @@ func TestZSetWaits(t *testing.T) {
 	playWaitScenes(t, zsetWaitScenes, ZSetRows, StreamRows, StringRows, SetRows, KeyRows, KeyspaceRows, scriptRow, pingRow)
 }
 
-// Where Redis and we differ on purpose, D41: it leaves the client waiting.
+// TestZSetWaitSeesWhatIsReplaced shows D41, an intended difference: Redis leaves the client waiting.
 func TestZSetWaitSeesWhatIsReplaced(t *testing.T) {
 	f := newFixture(t, ZSetRows, SetRows)
 	playWaitScene(t, `
@@ -156,7 +156,7 @@ func TestZSetWaitSeesWhatIsReplaced(t *testing.T) {
 		2 => ["z" "a" "7"]`, func(id int) waitClient { return f.client(int64(id)) })
 }
 
-// A wait ends at its time, and at once where nothing may wait. The replies are those of
+// TestZSetWaitEnds: a wait ends at its time, and at once where no wait is allowed. The replies are those of
 // Redis 7.4.1, in a transaction.
 func TestZSetWaitEnds(t *testing.T) {
 	f := newFixture(t, ZSetRows, KeyRows)

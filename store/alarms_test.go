@@ -17,14 +17,14 @@ func TestDueMS(t *testing.T) {
 	}
 }
 
-// alarmsModel is a store together with the sets with alarms that the test expects.
+// alarmsModel is a store, and the sets with alarms that it should have.
 type alarmsModel struct {
 	s     *Store
 	kind  Alarm
-	lists map[[2]string]map[string]int64 // database and key: members and when they fall due
+	lists map[[2]string]map[string]int64 // by database and key: members and their times
 }
 
-// alarmKey is the key of a set with an alarm.
+// alarmKey returns the key of a set with an alarm.
 func alarmKey(kind Alarm, name string) string {
 	if kind == HoldAlarm {
 		return HoldsPrefix + name
@@ -115,7 +115,7 @@ func (m *alarmsModel) change(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// due takes out what the store says is due, and requires it to be just what the model says.
+// due takes the due members from the store, and requires that they are those of the model.
 func (m *alarmsModel) due(t *testing.T) {
 	for {
 		steps := 1 << 20
@@ -148,7 +148,7 @@ func (m *alarmsModel) due(t *testing.T) {
 	}
 }
 
-// After any changes of the keys, each member is reported at its time.
+// TestAlarmsFollowTheData: after any changes of the keys, each member is reported at its time.
 func TestAlarmsFollowTheData(t *testing.T) {
 	for kind := range Alarm(alarmKinds) {
 		seed := testkit.Seed(t)
@@ -204,14 +204,14 @@ func putOff(t *testing.T, kind Alarm) {
 	require.False(t, ok)
 	s.SetFrozenTime(false)
 
-	// What is no sorted set any more rings once, in vain.
+	// A value that is no sorted set any more is reported once, without members.
 	db.SetString(key, []byte("x"), NoTTL)
 	_, _, ok = s.DueSet(kind, &steps)
 	require.False(t, ok)
 	require.Zero(t, s.alarms[kind].Len())
 }
 
-// The names of keys that look like those of sets with alarms, and are others.
+// TestNamesOfAlarmSets has names of keys that look like those of sets with alarms, and are not.
 func TestNamesOfAlarmSets(t *testing.T) {
 	for key, kind := range map[string]Alarm{"seckill:holds:": HoldAlarm, "seckill:holds:v": HoldAlarm, "{}:delayed": DelayAlarm, "{a}:delayed": DelayAlarm,
 		"{{a}b}:delayed": DelayAlarm} {

@@ -21,7 +21,7 @@ func keysOf(n *Snapshot, db int) (all []string) {
 	return all
 }
 
-// fillForAside loads a few values, as a snapshot is loaded.
+// fillForAside adds a few values, like the load of a snapshot.
 func fillForAside(s *Store) {
 	h := s.NewHash(nil)
 	h.Set(s.Limits().Hash, []byte(TokenField), []byte("7"))
@@ -39,8 +39,8 @@ func fillForAside(s *Store) {
 	s.DB(1).LoadString([]byte(CompanionPrefix+"x"), []byte("1"), 0)
 }
 
-// TestAdopt: the data that were loaded aside replace the old data, with all deadlines. Of the old data only
-// what an earlier snapshot reads is left.
+// TestAdopt: the data that was loaded aside replaces the old data, with all deadlines. Of the old data only
+// the part is left that an earlier snapshot still reads.
 func TestAdopt(t *testing.T) {
 	s, same := New(2, Limits{}), New(2, Limits{})
 	s.SetNow(1_000_000)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkStrings is the floor of SET and GET: the store alone, a hundred thousand keys.
+// BenchmarkStrings measures the least cost of SET and GET: the store alone, with a hundred thousand keys.
 func BenchmarkStrings(b *testing.B) {
 	const n = 100_000
 	s := New(1, Limits{})
@@ -30,8 +30,8 @@ func BenchmarkStrings(b *testing.B) {
 	})
 }
 
-// BenchmarkDeadlines measures the cost of deadlines in a large store: giving keys another one, giving new
-// keys one and removing them before it, and expiry, each at its own time.
+// BenchmarkDeadlines measures the cost of deadlines in a large store, each case with its own time: changing
+// deadlines, adding new keys with deadlines and removing them before, and expiry.
 func BenchmarkDeadlines(b *testing.B) {
 	const n = 500_000
 	val := []byte("a value of some bytes")

@@ -8,7 +8,7 @@ import (
 	"lockserver/store/bloom"
 )
 
-// TestBlooms: how many Bloom filters there are, whatever becomes of their keys.
+// TestBlooms: the number of Bloom filters is right, whatever happens to their keys.
 func TestBlooms(t *testing.T) {
 	s := New(2, Limits{})
 	db, other := s.DB(0), s.DB(1)

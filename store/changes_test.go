@@ -9,7 +9,7 @@ import (
 	"lockserver/store/list"
 )
 
-// TestChangesCount: what counts as a change, and how often. make diff compares it with Redis.
+// TestChangesCount: which operations count as changes, and how often. make diff compares it with Redis.
 func TestChangesCount(t *testing.T) {
 	s := New(2, Limits{})
 	s.SetNow(1_000_000)

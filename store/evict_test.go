@@ -10,11 +10,11 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// keyOf is one of many keys of the same size.
+// keyOf returns one of many keys of the same size.
 func keyOf(i int) []byte { return fmt.Appendf(nil, "key:%06d", i) }
 
-// full returns a store of n small keys, key:0 and so on, each used a second later than the one before, that
-// may take what share of what they take.
+// full returns a store of n small keys, key:0 and so on, each used a second later than the previous one. Its
+// memory limit is the given share of their size.
 func full(t *testing.T, p Policy, n int, share float64, ttl bool) *Store {
 	t.Helper()
 	seed := testkit.Seed(t)
@@ -33,7 +33,7 @@ func full(t *testing.T, p Policy, n int, share float64, ttl bool) *Store {
 	return s
 }
 
-// left says which of key:0 to key:n-1 are still there.
+// left reports which of key:0 to key:n-1 still exist.
 func left(s *Store, n int) (there []bool) {
 	for i := range n {
 		there = append(there, s.DB(i%2).Holds(keyOf(i)))
@@ -50,13 +50,13 @@ func countTrue(b []bool) (n int) {
 	return n
 }
 
-// TestEvictionPrefers: what the policy likes best mostly stays. Half of the keys go.
+// TestEvictionPrefers: half of the keys are evicted, and most of the keys that the policy prefers stay.
 func TestEvictionPrefers(t *testing.T) {
 	const n = 4000
 	for _, c := range []struct {
 		policy Policy
 		timed  bool
-		use    func(s *Store) // of the upper half
+		use    func(s *Store) // uses the keys of the upper half
 	}{
 		{policy: AllKeysLRU}, {policy: VolatileLRU, timed: true}, {policy: VolatileTTL, timed: true},
 		{policy: AllKeysLFU, use: useUpper}, {policy: VolatileLFU, timed: true, use: useUpper},
@@ -91,7 +91,7 @@ func useUpper(s *Store) {
 	}
 }
 
-// TestEvictionOfFew: where there are no more keys than are looked at, it is no matter of chance which goes.
+// TestEvictionOfFew: if there are no more keys than the policy samples, the choice does not depend on chance.
 func TestEvictionOfFew(t *testing.T) {
 	for _, p := range []Policy{AllKeysLRU, VolatileLRU, VolatileTTL} {
 		for seed := range uint64(testkit.Steps(150, 500)) {
@@ -101,7 +101,7 @@ func TestEvictionOfFew(t *testing.T) {
 				s.DB(1).SetString(keyOf(i), []byte("value"), TTL(100_000_000+int64(i)))
 			}
 			if p.volatile() {
-				for i := range 200 { // which may not go
+				for i := range 200 { // keys that may not be evicted
 					s.DB(1).SetString(fmt.Append(nil, "stays:", i), []byte("value"), NoTTL)
 				}
 			}
@@ -118,7 +118,7 @@ func TestEvictionOfFew(t *testing.T) {
 	}
 }
 
-// TestEvictionAtRandom: no half of the keys fares much better than the other.
+// TestEvictionAtRandom: both halves of the keys lose about as many.
 func TestEvictionAtRandom(t *testing.T) {
 	const n = 4000
 	for _, p := range []Policy{AllKeysRandom, VolatileRandom} {
@@ -131,7 +131,7 @@ func TestEvictionAtRandom(t *testing.T) {
 	}
 }
 
-// TestNothingToEvict: no policy, no key with a deadline.
+// TestNothingToEvict: there is no policy, or no key with a deadline.
 func TestNothingToEvict(t *testing.T) {
 	for _, p := range []Policy{NoEviction, VolatileLRU, VolatileLFU, VolatileRandom, VolatileTTL} {
 		s := full(t, p, 100, 0.5, false)
@@ -144,8 +144,8 @@ func TestNothingToEvict(t *testing.T) {
 	require.Zero(t, s.Evict(10))
 }
 
-// TestLocksAreNotEvicted: however few other keys there are among them, those go and the locks stay, and
-// so do Redisson's keys beside them.
+// TestLocksAreNotEvicted: other keys are evicted, however few there are, and locks stay. Redisson's keys
+// beside them stay, too.
 func TestLocksAreNotEvicted(t *testing.T) {
 	locks := testkit.Steps(6_000, 20_000)
 	for p := AllKeysLRU; p <= VolatileTTL; p++ {
@@ -176,8 +176,7 @@ func TestLocksAreNotEvicted(t *testing.T) {
 	}
 }
 
-// TestPoolForgetsWhatIsGone: candidates that were renamed, emptied away or given to
-// a lock meanwhile do not go.
+// TestPoolForgetsWhatIsGone: a candidate that was renamed, removed or has become a lock is not evicted.
 func TestPoolForgetsWhatIsGone(t *testing.T) {
 	s := full(t, AllKeysLRU, 100, 0.9, false)
 	require.Positive(t, s.Evict(1))
@@ -195,7 +194,7 @@ func TestPoolForgetsWhatIsGone(t *testing.T) {
 	require.Zero(t, s.Used())
 }
 
-// TestAccess: what OBJECT IDLETIME and FREQ see.
+// TestAccess: the values of OBJECT IDLETIME and FREQ.
 func TestAccess(t *testing.T) {
 	s := New(1, Limits{})
 	db, key := s.DB(0), []byte("k")

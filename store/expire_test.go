@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// dyings is a witness of the keys that die.
+// dyings is a witness that records the expired keys.
 type dyings struct {
 	t    *testing.T
 	s    *Store
@@ -36,8 +36,8 @@ func (d *dyings) FieldsExpired(*DB, []byte, bool) {}
 func (d *dyings) KeyMade(*DB, []byte)             {}
 func (d *dyings) KeyMissed(*DB, []byte)           {}
 
-// TestKeysDieInOrder: after any writes, postponements, removals and moves, ExpireDue removes each key that is
-// due, the earliest first, and none before its time. NextDeadlineMS is not later than any deadline.
+// TestKeysDieInOrder: after any writes, changes of deadlines, removals and moves, ExpireDue removes each due
+// key, the earliest first, and no other key. NextDeadlineMS is not later than any deadline.
 func TestKeysDieInOrder(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -91,7 +91,8 @@ func TestKeysDieInOrder(t *testing.T) {
 	}
 }
 
-// TestPuttingOffIsFree: a lease that is put off again and again costs no look through the keys for each time.
+// TestPuttingOffIsFree: extending a lease again and again does not cause a search through the keys for each
+// time.
 func TestPuttingOffIsFree(t *testing.T) {
 	s := New(1, Limits{})
 	db := s.DB(0)
@@ -114,7 +115,7 @@ func TestPuttingOffIsFree(t *testing.T) {
 	require.LessOrEqual(t, looks, 16*n/64, "looks for early bounds")
 }
 
-// TestAnyTimedIsFair: of the keys that have a deadline each is found, about as often as the others.
+// TestAnyTimedIsFair: each key with a deadline is found about as often as the others.
 func TestAnyTimedIsFair(t *testing.T) {
 	for _, every := range []int{1, 7, 1000} {
 		s := New(1, Limits{})
@@ -141,7 +142,7 @@ func TestAnyTimedIsFair(t *testing.T) {
 	}
 }
 
-// TestAnyTimedPassesOver: keys that had a deadline do not count.
+// TestAnyTimedPassesOver: keys that no longer have a deadline do not count.
 func TestAnyTimedPassesOver(t *testing.T) {
 	s := New(1, Limits{})
 	db := s.DB(0)
@@ -161,8 +162,8 @@ func TestAnyTimedPassesOver(t *testing.T) {
 	require.Equal(t, -1, db.space.anyTimed(chance))
 }
 
-// TestTimedFrom: pieces of a bounded size visit each key once that has a deadline, or fields with one, and no
-// other key. Deadlines may change meanwhile.
+// TestTimedFrom: pieces of limited size visit each key with a deadline, or with fields that have one, once,
+// and no other key. Deadlines may change meanwhile.
 func TestTimedFrom(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

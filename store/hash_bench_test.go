@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkHSet writes one field of hashes that are there: what each HSET pays for the rule of tokens
-// (seeField) is in it.
+// BenchmarkHSet writes one field of existing hashes. It includes the cost of the rule of tokens (seeField)
+// for each HSET.
 func BenchmarkHSet(b *testing.B) {
 	s := New(1, Limits{})
 	limits := s.Limits()

@@ -9,7 +9,7 @@ import (
 )
 
 // TestFieldsAreWatched: after any changes of hashes and deadlines, the queue holds exactly the hashes with a
-// field that can expire before the hash does, each at the first such deadline.
+// field that can expire before the hash does. Each is there at the first such deadline.
 func TestFieldsAreWatched(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newTimedWorld(t, seed)
@@ -20,7 +20,7 @@ func TestFieldsAreWatched(t *testing.T) {
 	}
 }
 
-// timedWorld is a store to which things happen.
+// timedWorld is a store with random changes.
 type timedWorld struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -40,7 +40,7 @@ func (w *timedWorld) key() []byte { return fmt.Appendf(nil, "k%d", w.random.IntN
 
 func (w *timedWorld) later() int64 { return w.nowMS + 1 + w.random.Int64N(50) }
 
-// step does one thing.
+// step makes one change.
 func (w *timedWorld) step() {
 	db, other := w.s.DB(w.random.IntN(2)), w.s.DB(w.random.IntN(2))
 	key, field := w.key(), fmt.Appendf(nil, "f%d", w.random.IntN(3))
@@ -82,7 +82,7 @@ func (w *timedWorld) step() {
 	}
 }
 
-// move takes a hash elsewhere, or copies it.
+// move moves or copies a hash.
 func (w *timedWorld) move(db, other *DB, key []byte) {
 	to := w.key()
 	switch {

@@ -13,7 +13,7 @@ import (
 	"lockserver/store/hash"
 )
 
-// earliestHold walks all slots for what HeldSince should return, and checks the bounds on the way.
+// earliestHold walks all slots to compute the expected result of HeldSince, and checks the bounds on the way.
 func earliestHold(t *testing.T, s *Store) int64 {
 	earliest := int64(due.Never)
 	for _, db := range s.dbs {
@@ -34,7 +34,7 @@ func earliestHold(t *testing.T, s *Store) int64 {
 	return earliest
 }
 
-// TestHeldSince lets locks come, go and move in every way, and compares HeldSince with a walk through all
+// TestHeldSince creates, removes and moves locks in every way, and compares HeldSince with a walk through all
 // of them.
 func TestHeldSince(t *testing.T) {
 	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
@@ -77,7 +77,7 @@ func TestHeldSince(t *testing.T) {
 	}
 }
 
-// acquire is what LOCK does, with and without SHARED, or what a replica does of it, which keeps no record.
+// acquire makes a lock like LOCK, with and without SHARED, or like a replica, which keeps no record.
 func acquire(db *DB, key []byte, nowMS int64, random *rand.Rand) {
 	db.Delete(key)
 	e := db.EditHash(key)
@@ -96,7 +96,7 @@ func acquire(db *DB, key []byte, nowMS int64, random *rand.Rand) {
 	}
 }
 
-// TestHeldSinceIsBounded: one search looks at a few groups only, and the next goes on from there.
+// TestHeldSinceIsBounded: a search examines only a few groups, and the next one continues from there.
 func TestHeldSinceIsBounded(t *testing.T) {
 	s := New(1, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})
 	db := s.DB(0)
@@ -111,7 +111,7 @@ func TestHeldSinceIsBounded(t *testing.T) {
 		lock(i, int64(1000+i))
 	}
 	require.EqualValues(t, 1000, s.HeldSince(1), "one look finds what nothing has changed")
-	for i := range groups - 1 { // the first lock of all groups but the last is overwritten where it stands
+	for i := range groups - 1 { // the first lock of all groups except the last is overwritten in place
 		db.SetString(fmt.Appendf(nil, "k%d", i*inGroup), []byte("v"), NoTTL)
 	}
 	want := earliestHold(t, s)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A value counts as freed beside the commands if it is large and the reason says so.
+// TestLazyFreed: a value counts as freed lazily if it is large and the reason of its removal allows that.
 func TestLazyFreed(t *testing.T) {
 	s := New(1, Limits{})
 	db := s.DB(0)

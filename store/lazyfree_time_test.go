@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNothingWaitsForMemory: removing a large value, or all keys, takes no longer than making a small part of
-// it. The removal does not walk the value; the collector frees its memory in the background.
+// TestNothingWaitsForMemory: removing a large value, or all keys, takes no longer than creating a small part
+// of it. The removal does not walk the value; the collector frees its memory in the background.
 func TestNothingWaitsForMemory(t *testing.T) {
 	const members, part = 30_000, 50
 	s := New(1, Limits{})
@@ -30,7 +30,7 @@ func TestNothingWaitsForMemory(t *testing.T) {
 		"DEL":      func() { require.True(t, db.Unlink([]byte("large"), false)) },
 		"FLUSHALL": func() { require.Positive(t, s.FlushAll()) },
 	} {
-		// The machine may be busy with something else just then: the best of a few counts.
+		// The machine may be busy: the best of a few attempts counts.
 		best := 0.0
 		for range 5 {
 			filled := fill()

@@ -17,7 +17,8 @@ func elementsOf(l *list.List) (all []string) {
 	return all
 }
 
-// What is written through an opened key does not show in a cut made before, in each form of a list.
+// TestOpenListUnderACut: a write through an opened key does not change an earlier cut, for each form of a
+// list.
 func TestOpenListUnderACut(t *testing.T) {
 	for _, n := range []int{1, 5, 3000} {
 		s := New(1, Limits{List: list.DefaultLimits()})
@@ -90,7 +91,8 @@ func TestListCopyStandsAlone(t *testing.T) {
 	}
 }
 
-// A list of one element that is moved onto itself keeps its deadline, because it never goes.
+// TestRotateKeepsTheDeadline: a list of one element that is moved onto itself keeps its deadline, because the
+// list is never removed.
 func TestRotateKeepsTheDeadline(t *testing.T) {
 	s := New(1, Limits{List: list.DefaultLimits()})
 	s.SetNow(1_000_000)

@@ -10,8 +10,8 @@ import (
 	"lockserver/store/hash"
 )
 
-// TestLockMadeAtOnce: a lock that is made at once is the same as one that is made field by field, whatever
-// form the hash has. It needs no other memory for a second hold.
+// TestLockMadeAtOnce: a lock that is made at once is equal to one that is made field by field, for each form
+// of the hash. A second hold allocates no memory.
 func TestLockMadeAtOnce(t *testing.T) {
 	for _, limits := range []hash.Limits{{Entries: 128, Value: 64}, {Entries: 2, Value: 64}, {Entries: 128, Value: 16}} {
 		for _, owner := range []string{"a", "17", strings.Repeat("o", 63), strings.Repeat("o", 64), strings.Repeat("o", 65)} {
@@ -63,7 +63,7 @@ func madeLock(t *testing.T, limits hash.Limits, owner string, renewed bool, atMS
 	return text + " " + h.Encoding()
 }
 
-// TestOneOwner: of the form that MakeLock makes, the owner, the holds and the token are read.
+// TestOneOwner: in the form that MakeLock makes, the owner, the holds and the token are found.
 func TestOneOwner(t *testing.T) {
 	s := New(1, Limits{Hash: hash.Limits{Entries: 128, Value: 64}})
 	for _, c := range []struct {

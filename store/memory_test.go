@@ -19,14 +19,14 @@ import (
 	"lockserver/store/zset"
 )
 
-// tightLimits make containers change their form often.
+// tightLimits returns limits with which containers change their form often.
 func tightLimits() Limits {
 	return Limits{Hash: hash.Limits{Entries: 6, Value: 20}, Set: set.Limits{IntsetEntries: 5, Entries: 6, Value: 20},
 		List: list.Limits{Fill: 5, Large: 50}, ZSet: zset.Limits{Entries: 6, Value: 20},
 		Stream: stream.Limits{NodeMaxBytes: 200, NodeMaxEntries: 5}, HLL: hll.Limits{SparseBytes: 300}}
 }
 
-// requireUsed compares the running sums with what is there.
+// requireUsed compares the running sums with sums over all data.
 func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 	t.Helper()
 	total := 0
@@ -40,7 +40,7 @@ func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 			return true
 		})
 		used += lockRecordBytes*db.space.lockRecords.n + renewals.Bytes*db.space.renewals.Len()
-		if used != db.space.used { // a comparison by require costs more than all of this
+		if used != db.space.used { // a call of require costs more than all the rest
 			require.Equal(t, used, db.space.used, format, args)
 		}
 		requireBounds(t, db.space)
@@ -52,7 +52,8 @@ func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 	}
 }
 
-// requireBounds says that no key dies before its bound, and none before the store expects it.
+// requireBounds requires that no key has a deadline before its bound, and none has one before the store
+// expects it.
 func requireBounds(t *testing.T, sp *space) {
 	t.Helper()
 	timed, lockRecords := 0, 0
@@ -104,7 +105,7 @@ func requireQueued(t *testing.T, sp *space) {
 	}
 }
 
-// memoryWorld does random things to a store.
+// memoryWorld is a store with random changes.
 type memoryWorld struct {
 	rng *rand.Rand
 	s   *Store
@@ -120,7 +121,7 @@ func (w *memoryWorld) word(n int) []byte {
 
 func (w *memoryWorld) db() *DB { return w.s.DB(w.rng.IntN(w.s.Len())) }
 
-// step does one random thing to a random key.
+// step makes one random change to a random key.
 func (w *memoryWorld) step() (what string) {
 	db, key := w.db(), fmt.Append(nil, "key", w.rng.IntN(25))
 	if w.rng.IntN(10) == 0 {
@@ -290,8 +291,7 @@ func (w *memoryWorld) stream(db *DB, key []byte) string {
 	return "stream"
 }
 
-// TestUsedIsTheSum: after any history, cuts and deaths included, the running sum is
-// what a count from scratch gives.
+// TestUsedIsTheSum: after any history with cuts and expired keys, the running sum is equal to a new count.
 func TestUsedIsTheSum(t *testing.T) {
 	seed := testkit.Seed(t)
 	for round := range 4 {
@@ -323,7 +323,7 @@ func TestUsedIsTheSum(t *testing.T) {
 	}
 }
 
-// TestUsedIsNearTheHeap: for each kind of data the accounted size is not far from what Go's heap grows by.
+// TestUsedIsNearTheHeap: for each kind of data the accounted size is near the growth of Go's heap.
 func TestUsedIsNearTheHeap(t *testing.T) {
 	def := Limits{Hash: hash.Limits{Entries: 512, Value: 64}, Set: set.Limits{IntsetEntries: 512, Entries: 128, Value: 64},
 		List: list.DefaultLimits(), ZSet: zset.Limits{Entries: 128, Value: 64}, Stream: stream.DefaultLimits()}

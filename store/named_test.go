@@ -15,9 +15,9 @@ import (
 	"lockserver/store/zset"
 )
 
-// requireTogether checks the memory of the keys of small containers. Each is in the piece of its container,
-// unless that was made for another key. None is in a piece that its container has left. It returns how many
-// are in their container's piece.
+// requireTogether checks the memory of the keys of small containers. Each key is in the piece of its
+// container, unless that was made for another key. No key is in a piece that its container has left. It
+// returns how many keys are in the pieces of their containers.
 func requireTogether(t *testing.T, s *Store) (together int) {
 	t.Helper()
 	for _, db := range s.dbs {
@@ -39,15 +39,15 @@ func requireTogether(t *testing.T, s *Store) (together int) {
 	return together
 }
 
-// TestKeysInPieces: random writes to containers of every kind, near the limit of the small form, with open
-// cuts and with keys that are renamed, moved and copied. Then the same in a loaded store. The values are
-// compared with a model, and the place of each key is checked.
+// TestKeysInPieces makes random writes to containers of every kind, near the limit of the small form, with
+// open cuts and with keys that are renamed, moved and copied. Then it does the same in a loaded store. It
+// compares the values with a model, and checks the place of each key.
 func TestKeysInPieces(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	s := New(2, Limits{Hash: hash.Limits{Entries: 6, Value: 30}, Set: set.Limits{IntsetEntries: 5, Entries: 6, Value: 30},
 		List: list.Limits{Fill: 6}, ZSet: zset.Limits{Entries: 6, Value: 30}})
-	want := map[string][]string{} // by database and key: what was put in, in order
+	want := map[string][]string{} // by database and key: the added members, in order
 	most, cuts := 0, 0
 	for range 40_000 {
 		n := rng.IntN(2)
@@ -124,7 +124,7 @@ func countOf(want map[string][]string, db int) (n int) {
 	return n
 }
 
-// put puts a member into the container of a key.
+// put adds a member to the container at a key.
 func put(db *DB, kind byte, key, member []byte) {
 	switch kind {
 	case 'h':
@@ -142,7 +142,7 @@ func put(db *DB, kind byte, key, member []byte) {
 	}
 }
 
-// contentOfKey returns what put has put in.
+// contentOfKey returns the members that put has added.
 func contentOfKey(db *DB, kind byte, key []byte) (all []string) {
 	slot := db.space.keys.Find(db.space.keys.Hash(key), key)
 	v := db.space.keys.Value(slot)
@@ -159,7 +159,8 @@ func contentOfKey(db *DB, kind byte, key []byte) (all []string) {
 	return all
 }
 
-// TestLoadedKeysInPieces: what is made for a key before it is put there has the key, too.
+// TestLoadedKeysInPieces: a value that is made for a key before it is stored there has the key in its piece,
+// too.
 func TestLoadedKeysInPieces(t *testing.T) {
 	s := New(1, Limits{Hash: hash.Limits{Entries: 6, Value: 30}, Set: set.Limits{Entries: 6, Value: 30}, List: list.DefaultLimits(), ZSet: zset.Limits{Entries: 6, Value: 30}})
 	db, lim := s.DB(0), s.Limits()

@@ -52,7 +52,8 @@ func TestOpenRemovesAnOverdueKeyOfAnotherKind(t *testing.T) {
 	require.Zero(t, db.Len())
 }
 
-// What is written through an opened key does not show in a cut made before, in each form of the containers.
+// TestOpenUnderACut: a write through an opened key does not change an earlier cut, for each form of the
+// containers.
 func TestOpenUnderACut(t *testing.T) {
 	for _, n := range []int{1, 3, 300} {
 		s, db := openTestStore()

@@ -11,7 +11,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestPermits: the tally of a semaphore with many holders is what counting finds, whatever changed the hash.
+// TestPermits: the sum of permits in a semaphore with many holders is equal to a new count, whatever changed
+// the hash.
 func TestPermits(t *testing.T) {
 	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	s := New(2, tightLimits())
@@ -92,7 +93,7 @@ func TestSharePermits(t *testing.T) {
 	}
 }
 
-// A semaphore that is made at once is the same as one that is made field by field.
+// TestSemaphoreMadeAtOnce: a semaphore that is made at once is equal to one that is made field by field.
 func TestSemaphoreMadeAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		owner string

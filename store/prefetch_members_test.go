@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Prefetching reads for members that are there, that are not, in small and large containers and
-// without any, and changes nothing.
+// TestPrefetchMembers: prefetching works for existing and missing members, in small and large containers and
+// for missing keys, and changes nothing.
 func TestPrefetchMembers(t *testing.T) {
 	s := New(1, Limits{})
 	db := s.DB(0)

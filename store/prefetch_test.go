@@ -12,7 +12,7 @@ import (
 	"lockserver/store/renewals"
 )
 
-// Whatever is expected, and whenever keys are prefetched, the data are those of a map.
+// TestExpectIsOnlyAGuess: whatever is expected, and whenever keys are prefetched, the data is that of a map.
 func TestExpectIsOnlyAGuess(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -61,8 +61,8 @@ func TestExpectIsOnlyAGuess(t *testing.T) {
 	require.Equal(t, len(want), db.Len())
 }
 
-// When the removal of locks is prefetched at any time, all that is stored beside the keys still equals the
-// model: records, deadlines, renewals and the index of locks.
+// TestPrefetchOfRemovalsChangesNothing prefetches removals of locks at any time. All data beside the keys
+// still equals the model: records, deadlines, renewals and the index of locks.
 func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
 	type kept struct {
 		record     uint64

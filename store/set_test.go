@@ -17,7 +17,7 @@ func membersOf(s *set.Set) (members []string) {
 	return members
 }
 
-// effectLines takes the effects recorded since the last call, one a line.
+// effectLines returns the effects since the last call, one on each line.
 func effectLines(s *Store) (lines []string) {
 	for _, e := range s.TakeEffects() {
 		line := ""
@@ -56,7 +56,7 @@ func TestReplaceSet(t *testing.T) {
 	require.Equal(t, dirty, s.Dirty(), "nothing in the place of nothing is no change")
 }
 
-// A large set is recorded in effects of bounded size.
+// TestReplaceSetSplitsItsEffect: a large set is recorded in effects of limited size.
 func TestReplaceSetSplitsItsEffect(t *testing.T) {
 	s, db := openTestStore()
 	s.Record(true)

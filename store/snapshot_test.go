@@ -11,9 +11,9 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestDrainIsExactWhateverHappens drains snapshots of two databases, one after the other, on a
-// goroutine of its own, while strings and hashes are written, keys go, databases change places and are
-// emptied. For the race detector, too.
+// TestDrainIsExactWhateverHappens drains snapshots of two databases, one after the other, on another
+// goroutine. Meanwhile strings and hashes are written, keys are removed, and databases are swapped and
+// emptied. It is for the race detector, too.
 func TestDrainIsExactWhateverHappens(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -10,13 +10,13 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// putState is what a command does that replaces a state.
+// putState replaces a state like a command.
 func putState(db *DB, key, text string, atMS int64) {
 	slot, _ := db.FindState([]byte(key))
 	db.PutState(slot, []byte(key), []byte(text), atMS)
 }
 
-// A state is written over the one before, and no other key, cut or reader sees that.
+// TestStatesAreOverwritten: a state overwrites the previous one, and no other key, cut or reader is affected.
 func TestStatesAreOverwritten(t *testing.T) {
 	s, db := openTestStore()
 	s.Record(true)
@@ -65,8 +65,8 @@ func TestStatesAreOverwritten(t *testing.T) {
 	require.Equal(t, int64(7501), s.NowMS())
 }
 
-// TestStatesAreAsStrings: whatever else happens, a store of states is the same as one of strings: values,
-// deadlines, effects, memory, and what dies when.
+// TestStatesAreAsStrings: with any other changes, a store of states is equal to one of strings: values,
+// deadlines, effects, memory, and expired keys.
 func TestStatesAreAsStrings(t *testing.T) {
 	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	states, asStates := openTestStore()
@@ -129,7 +129,7 @@ func TestStatesAreAsStrings(t *testing.T) {
 	})
 }
 
-// A state that replaces one of its length costs no memory.
+// TestStatesDoNotAllocate: a state that replaces one of the same length allocates nothing.
 func TestStatesDoNotAllocate(t *testing.T) {
 	s, db := openTestStore()
 	key, text, atMS := []byte("k"), []byte("1700000000000000001"), int64(5000)

@@ -13,7 +13,7 @@ import (
 	"lockserver/store/hash"
 )
 
-// tokensOf walks the whole database for what EachToken should visit, and counts the companions.
+// tokensOf walks the whole database for the expected result of EachToken, and counts the companions.
 func tokensOf(db *DB) (tokens []string, companions int) {
 	db.EachStored(func(key string, r Ref) bool {
 		if IsCompanion([]byte(key)) {
@@ -137,7 +137,8 @@ func TestTokensFollowTheirKeys(t *testing.T) {
 	requireTokens(t, s)
 }
 
-// Whatever goes and comes between two pieces, a lock that stays is in one of them.
+// TestPiecesMissNothingThatStays: a lock that stays is in one of the pieces, whatever keys come and go
+// between them.
 func TestPiecesMissNothingThatStays(t *testing.T) {
 	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -199,7 +200,7 @@ func TestLockRecordGoesWithTheDeadline(t *testing.T) {
 	e.Expire(6000)
 	require.EqualValues(t, 42, db.LockRecord([]byte("k")))
 	cut := s.Cut()
-	db.Expire([]byte("k"), 7000) // the cut keeps the item that it has seen
+	db.Expire([]byte("k"), 7000) // the cut keeps its item
 	require.EqualValues(t, 42, db.LockRecord([]byte("k")))
 	cut.Release()
 	db.Persist([]byte("k"))

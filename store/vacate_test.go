@@ -11,7 +11,7 @@ import (
 )
 
 // TestWhatIsOverdueGivesWay: while overdue keys are kept although look-ups do not find them, a write to such
-// a key makes it anew, and it exists once.
+// a key creates it again, and it exists once.
 func TestWhatIsOverdueGivesWay(t *testing.T) {
 	const now = 10_000
 	for name, write := range map[string]func(db, other *DB, key []byte){
@@ -72,8 +72,8 @@ func TestWhatIsOverdueGivesWay(t *testing.T) {
 	}
 }
 
-// TestRandomKeyOfOverdueKeys: where overdue keys are kept, RandomKey ends: with a live key if one
-// has no deadline, else with an overdue one.
+// TestRandomKeyOfOverdueKeys: while overdue keys are kept, RandomKey ends. It returns a live key if there is
+// one without a deadline, and otherwise an overdue key.
 func TestRandomKeyOfOverdueKeys(t *testing.T) {
 	s := New(1, Limits{})
 	s.SetNow(1_000_000)

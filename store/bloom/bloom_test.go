@@ -12,7 +12,8 @@ import (
 	"lockserver/store/cow"
 )
 
-// The check of SMHasher, with a known value for MurmurHash64A: the hash of the hashes of 0, 0 1, 0 1 2, ...
+// TestMurmur is the check of SMHasher, with a known value for MurmurHash64A: the hash of the hashes of 0, 0
+// 1, 0 1 2, ...
 func TestMurmur(t *testing.T) {
 	var key []byte
 	var hashes []byte
@@ -25,7 +26,7 @@ func TestMurmur(t *testing.T) {
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// fill adds n elements, counted from start, and requires that the filter has them all.
+// fill adds n elements, counted from start, and requires that the filter finds them all.
 func fill(t *testing.T, f *Filter, start, n uint64) {
 	t.Helper()
 	for i := range n {
@@ -37,8 +38,8 @@ func fill(t *testing.T, f *Filter, start, n uint64) {
 	}
 }
 
-// Whatever was added is there, and of what was not no more is found than was agreed upon,
-// however often the filter grew.
+// TestErrorRate: every added element is found, and at most the agreed rate of others is, however often the
+// filter grew.
 func TestErrorRate(t *testing.T) {
 	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -50,7 +51,7 @@ func TestErrorRate(t *testing.T) {
 			n *= 10
 		}
 		fill(t, f, start, n)
-		require.InEpsilon(t, float64(n), float64(f.Len()), 3*p.ErrorRate) // some are taken for others
+		require.InEpsilon(t, float64(n), float64(f.Len()), 3*p.ErrorRate) // some new elements are taken for known ones
 		const probes = 40_000
 		wrong := 0
 		for i := range uint64(probes) {
@@ -58,12 +59,12 @@ func TestErrorRate(t *testing.T) {
 				wrong++
 			}
 		}
-		// The rate is a mean over filters: in a small one the bits may happen to lie badly.
+		// The rate is an average over filters: in a small one the bits may happen to be unfavourable.
 		require.LessOrEqual(t, float64(wrong)/probes, p.ErrorRate*1.6, "%+v, %d sub-filters", p, f.Filters())
 	}
 }
 
-// The numbers that the documentation of BF.INFO shows for a filter that BF.ADD made.
+// TestNumbers has the numbers that the documentation of BF.INFO shows for a filter of BF.ADD.
 func TestNumbers(t *testing.T) {
 	f, err := New(new(cow.Epoch), DefaultParams())
 	require.NoError(t, err)
@@ -89,7 +90,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// copyOf makes a filter by way of a dump.
+// copyOf returns a copy that was made through a dump.
 func copyOf(t *testing.T, f *Filter) *Filter {
 	t.Helper()
 	g, err := FromHeader(new(cow.Epoch), f.Header())
@@ -100,7 +101,7 @@ func copyOf(t *testing.T, f *Filter) *Filter {
 			require.Empty(t, b)
 			return g
 		}
-		// In pieces that do not end where pages do.
+		// In pieces that do not end at the ends of pages.
 		for len(b) > 0 {
 			n := min(len(b), 5000)
 			place += int64(n)
@@ -111,7 +112,7 @@ func copyOf(t *testing.T, f *Filter) *Filter {
 	}
 }
 
-// same requires that two filters are alike to the bit, and that what they are charged for is what they hold.
+// same requires that two filters have the same bits, and that their accounted size is right.
 func same(t *testing.T, f, g *Filter) {
 	t.Helper()
 	require.Equal(t, f.Header(), g.Header())
@@ -150,7 +151,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// A filter that a snapshot shares stays as it was while its clone is written to.
+// TestCut: a filter that a snapshot shares does not change while its clone is written to.
 func TestCut(t *testing.T) {
 	ep := new(cow.Epoch)
 	f, err := New(ep, Params{ErrorRate: 0.01, Capacity: 50_000, Growth: 2})
@@ -180,7 +181,7 @@ func TestLoadRefused(t *testing.T) {
 		require.Equal(t, c.err, f.Load(c.next, make([]byte, c.n)), "%+v", c)
 	}
 	h := f.Header()
-	for i := range h { // a header with a byte changed is either sound or refused
+	for i := range h { // a header with a changed byte is either valid or refused
 		for _, b := range []byte{0, 1, 0x7f, 0xff} {
 			bad := append([]byte(nil), h...)
 			bad[i] = b

@@ -11,9 +11,9 @@ import (
 	"lockserver/store/cow"
 )
 
-// record stands for the keyspace's value.
+// record has the size of the keyspace's value.
 type record struct {
-	body any // a pointer for the collector, as the keyspace has
+	body any // a pointer that the collector must follow, as in the keyspace
 	at   int64
 }
 
@@ -66,7 +66,7 @@ func BenchmarkFindMiss(b *testing.B) {
 	})
 }
 
-// BenchmarkGoMap is the yardstick: the built-in map with the same entries.
+// BenchmarkGoMap is for comparison: the built-in map with the same entries.
 func BenchmarkGoMap(b *testing.B) {
 	eachSize(b, func(b *testing.B, n int) {
 		m := map[string]record{}
@@ -85,7 +85,7 @@ func BenchmarkGoMap(b *testing.B) {
 	})
 }
 
-// BenchmarkDeleteInsert takes a random entry out and puts it back.
+// BenchmarkDeleteInsert removes a random entry and adds it again.
 func BenchmarkDeleteInsert(b *testing.B) {
 	eachSize(b, func(b *testing.B, n int) {
 		d, _ := benchDict(n)
@@ -102,8 +102,8 @@ func BenchmarkDeleteInsert(b *testing.B) {
 	})
 }
 
-// BenchmarkFill builds a dict of n and tells the bytes an entry takes beyond
-// its slot (key header and value) and the key's own bytes.
+// BenchmarkFill builds a dict of n entries. It reports the bytes that an entry takes besides its slot (key
+// header and value) and the bytes of its key.
 func BenchmarkFill(b *testing.B) {
 	eachSize(b, func(b *testing.B, n int) {
 		keys := make([]string, n)
@@ -131,8 +131,8 @@ func BenchmarkFill(b *testing.B) {
 	})
 }
 
-// BenchmarkFirstWriteAfterCut is the cost of the clones that a snapshot causes:
-// one write to each chunk after each cut.
+// BenchmarkFirstWriteAfterCut measures the cost of the clones because of a snapshot: one write to each chunk
+// after each cut.
 func BenchmarkFirstWriteAfterCut(b *testing.B) {
 	const n = 100_000
 	d, _ := benchDict(n)
@@ -155,7 +155,7 @@ func BenchmarkFirstWriteAfterCut(b *testing.B) {
 func BenchmarkWritesInSave(b *testing.B) {
 	const n = 1_000_000
 	d, _ := benchDict(n)
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector takes the spares
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // otherwise the collector frees the spares
 	at := uint32(1)
 	save := func() {
 		d.ep.Cut()

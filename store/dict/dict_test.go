@@ -20,15 +20,15 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// model is a dict beside the map that says what it should hold. The number beside an entry goes by its value:
-// see sideOf.
+// model is a dict, and a map with the entries that it should have. The number beside an entry follows from
+// its value: see sideOf.
 type model struct {
 	t    testing.TB
 	d    *Dict[int]
 	want map[string]int
 }
 
-// sideOf is the number beside an entry with a value: few have one, so that some chunks have none.
+// sideOf returns the number beside an entry with a value. Few values have one, so that some chunks have none.
 func sideOf(v int) int64 {
 	if v%40 == 0 {
 		return int64(v)
@@ -92,7 +92,7 @@ func (m *model) verify() {
 	}
 }
 
-// verifyFindAll looks up all keys, and as many that are not there, some at a time.
+// verifyFindAll looks up all keys, and the same number of missing keys, several at a time.
 func (m *model) verifyFindAll() {
 	m.t.Helper()
 	var keys [][]byte
@@ -103,15 +103,15 @@ func (m *model) verifyFindAll() {
 	for some := range slices.Chunk(keys, 1+len(keys)%Together) {
 		m.d.FindAll(some, slots)
 		for i, key := range some {
-			if want := m.d.Find(m.d.Hash(key), key); slots[i] != want { // a comparison by require costs more than all of this
+			if want := m.d.Find(m.d.Hash(key), key); slots[i] != want { // a call of require costs more than all the rest
 				require.Equal(m.t, want, slots[i], "key %q", key)
 			}
 		}
 	}
 }
 
-// requireSame compares maps and names one difference: a full report of large
-// ones takes longer than the test.
+// requireSame compares maps and reports one difference, because a full report of large maps takes longer than
+// the test.
 func requireSame(t testing.TB, want, got map[string]int) {
 	t.Helper()
 	require.Equal(t, len(want), len(got), "entries")
@@ -140,8 +140,8 @@ func TestAgainstModel(t *testing.T) {
 			m := newModel(t, &cow.Epoch{})
 			key := func() string { return "key:" + strconv.Itoa(rng.IntN(keys)) }
 			for phase := range testkit.Steps(3, 5) {
-				// Phases lean towards inserting and deleting in turn, so that the
-				// table passes through all sizes in both directions.
+				// Phases mostly insert or mostly delete, in turn, so that the table passes through all sizes
+				// in both directions.
 				lean := []int{9, 5, 1, 5}[phase%4]
 				for i := range 3 * keys {
 					if rng.IntN(10) < lean {
@@ -213,8 +213,7 @@ func TestMemoryComesBack(t *testing.T) {
 	require.LessOrEqual(t, len(d.pages[0].chunks[0].slots), 8)
 }
 
-// TestScanGuarantee: whatever is inserted and deleted between the calls, an
-// entry that stays is returned.
+// TestScanGuarantee: an entry that stays is returned, whatever is inserted and deleted between the calls.
 func TestScanGuarantee(t *testing.T) {
 	rng := newRand(t)
 	for round := range 60 {
@@ -276,8 +275,8 @@ func TestScanOfAQuietDictSeesAllOnce(t *testing.T) {
 	require.Equal(t, uint64(776), m.d.Scan(1<<63, -5, func(string, *int) {}), "a count below 1 counts as 1")
 }
 
-// TestCollidingTags feeds the index with tags that a random hash does not
-// give: it must stay correct and must not grow without end.
+// TestCollidingTags fills the index with tags that a random hash does not give: it must stay correct and must
+// not grow without limit.
 func TestCollidingTags(t *testing.T) {
 	tags := map[string]func(i int) uint32{
 		"one":      func(int) uint32 { return 0xdeadbeef },
@@ -310,8 +309,8 @@ func TestCollidingTags(t *testing.T) {
 	}
 }
 
-// TestHighSlots: a few entries have slots far above what so few entries need in the index. Random tags never
-// cause that; tags in a small range may.
+// TestHighSlots: a few entries have slots far above those that a small index expects. Random tags never cause
+// that; tags in a small range may.
 func TestHighSlots(t *testing.T) {
 	rng := newRand(t)
 	tags := map[string]func() uint32{
@@ -347,7 +346,7 @@ func TestHighSlots(t *testing.T) {
 				}
 				found()
 				lowest := 0
-				for _, slot := range slots { // as when all others have gone
+				for _, slot := range slots { // as after the removal of all other entries
 					for has := true; has; lowest++ {
 						_, has = of[lowest]
 					}
@@ -371,8 +370,8 @@ func TestHighSlots(t *testing.T) {
 	}
 }
 
-// TestFindAllOfKeysWithOneTag looks for keys that the index cannot tell apart: which of them are in the dict,
-// and which cell comes first, must not matter.
+// TestFindAllOfKeysWithOneTag looks up keys that the index cannot distinguish. The result must not depend on
+// which of them are in the dict, nor on the order of the cells.
 func TestFindAllOfKeysWithOneTag(t *testing.T) {
 	seed := maphash.MakeSeed()
 	twins := sameTag(t, seed)
@@ -392,8 +391,8 @@ func TestFindAllOfKeysWithOneTag(t *testing.T) {
 	}
 }
 
-// sameTag returns two keys with hashes that have the same first 32 bits. Among a million there are about a
-// hundred such pairs.
+// sameTag returns two keys with hashes that have the same first 32 bits. Among a million keys there are about
+// a hundred such pairs.
 func sameTag(t *testing.T, seed maphash.Seed) [][]byte {
 	seen := map[uint32]string{}
 	for i := range 1_000_000 {
@@ -432,7 +431,7 @@ func TestFindAndMutDoNotAllocate(t *testing.T) {
 	}))
 }
 
-// A dict that got a hint of the number of entries is like any other, however many come.
+// TestReserve: a dict with a hint of the number of entries works like any other, whatever the real number is.
 func TestReserve(t *testing.T) {
 	rng := newRand(t)
 	for _, expected := range []int{0, 8, 9, 100, mostExpected, mostExpected + 1, 5_000, 40_000}[:testkit.Steps(7, 8)] {
@@ -465,7 +464,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// size counts the segments of an index, and their cells.
+// size returns the numbers of segments and cells of an index.
 func (x *index) size() (segments, cells int) {
 	var last *segment
 	for _, s := range x.dir {

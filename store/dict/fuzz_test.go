@@ -8,12 +8,11 @@ import (
 	"lockserver/store/cow"
 )
 
-// FuzzOps runs a sequence of operations, two bytes each, on a dict and its
-// model: what to do, and to which key.
+// FuzzOps runs a sequence of operations on a dict and its model. Two bytes give the operation and the key.
 func FuzzOps(f *testing.F) {
 	f.Add([]byte("\x00\x01\x00\x02\x03\x00\x01\x01\x04\x00\x00\x03\x02\x02\x05\x00"))
 	grow := []byte{}
-	for i := range 100 { // past the size at which the first segment splits
+	for i := range 100 { // more than the size at which the first segment splits
 		grow = append(grow, 6, byte(i))
 	}
 	grow = append(grow, 3, 0)
@@ -52,7 +51,7 @@ func FuzzOps(f *testing.F) {
 				ep.Cut()
 				m.d = m.d.Clone()
 				ep.Release()
-			case 6: // a batch, to reach the sizes where chunks and segments change
+			case 6: // many at once, to reach the sizes at which chunks and segments change
 				for k := range 40 {
 					m.put(strconv.Itoa(arg*40+k), i)
 				}

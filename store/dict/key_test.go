@@ -10,12 +10,12 @@ import (
 	"lockserver/store/cow"
 )
 
-// edges are lengths on both sides of where one takes more bytes, and of sizes that the allocator has.
+// edges returns lengths around those at which the length field grows, and around sizes of the allocator.
 func edges() []int {
 	return []int{0, 1, 6, 7, 8, 13, 14, 15, 16, 30, 31, 32, 126, 127, 128, 129, 254, 255, 256, 16382, 16383, 16384, 16385, 2097151, 2097152}
 }
 
-// TestKey: what is put in comes out, whatever the lengths are.
+// TestKey: a key is read back as it was stored, for all lengths.
 func TestKey(t *testing.T) {
 	for _, length := range edges() {
 		text := strings.Repeat("k", length)
@@ -34,7 +34,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestTails: a tail goes with its entry, and what was seen of one that is replaced stays.
+// TestTails: a tail moves with its entry, and a slice of a replaced tail does not change.
 func TestTails(t *testing.T) {
 	d := New[struct{}](&cow.Epoch{}, maphash.MakeSeed())
 	put := func(key, tail string) { d.InsertTailed(d.HashString(key), []byte(key), []byte(tail), struct{}{}) }

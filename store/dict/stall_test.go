@@ -15,10 +15,10 @@ import (
 	"lockserver/store/cow"
 )
 
-// TestNoInsertStalls bounds the slowest single insert by a part of what all inserts take, on a machine of any
-// speed. A busy machine or the collector can delay any operation, but not the same one in every run. So three
-// runs do the same work with the same seed, and the fastest time of each insert counts. A table that is
-// doubled at once takes a large part of the time of all inserts.
+// TestNoInsertStalls limits the slowest insert to a part of the time of all inserts, on a machine of any
+// speed. A busy machine or the collector can delay any insert, but not the same one in every run. So three
+// runs do the same work with the same seed, and the fastest time of each insert counts. Doubling a table at
+// once would take a large part of the whole time.
 func TestNoInsertStalls(t *testing.T) {
 	const part = 50
 	n := testkit.Steps(300_000, 2_000_000)

@@ -14,7 +14,7 @@ import (
 	"lockserver/store/cow"
 )
 
-// content is what a view holds; an entry with another number beside it than its value says has the value -1.
+// content returns the entries of a view. An entry with the wrong number beside it gets the value -1.
 func content(w View[int]) map[string]int {
 	got := map[string]int{}
 	w.Each(func(key string, v *int, side int64) bool {
@@ -26,8 +26,8 @@ func content(w View[int]) map[string]int {
 	return got
 }
 
-// TestViewsAgainstModel takes views at random moments, several at a time, and
-// compares each with the copy that the model made at that moment.
+// TestViewsAgainstModel takes views at random moments, several at a time, and compares each with a copy of
+// the model from that moment.
 func TestViewsAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	type snapshot struct {
@@ -90,8 +90,7 @@ func TestViewIsReadWhileWriting(t *testing.T) {
 	m.verify()
 }
 
-// TestCloneLeavesTheOldHeaderAlone: the old dict is read by a goroutine while
-// the clone is written to.
+// TestCloneLeavesTheOldHeaderAlone: a goroutine reads the old dict while the clone is written to.
 func TestCloneLeavesTheOldHeaderAlone(t *testing.T) {
 	rng := newRand(t)
 	for _, keys := range []int{5, 200, 3000} {
@@ -150,8 +149,8 @@ func TestViewAt(t *testing.T) {
 	}
 }
 
-// TestDrainedChunksAreWrittenInPlace: what the only snapshot is done with is not
-// copied again, what it has yet to read is.
+// TestDrainedChunksAreWrittenInPlace: a chunk that the only snapshot has read is not copied again, but one
+// that it has yet to read is.
 func TestDrainedChunksAreWrittenInPlace(t *testing.T) {
 	var ep cow.Epoch
 	m := newModel(t, &ep)
@@ -172,7 +171,7 @@ func TestDrainedChunksAreWrittenInPlace(t *testing.T) {
 	require.Same(t, before[1], array(keys/2))
 	require.NotSame(t, before[2], array(keys-1))
 
-	ep.Cut() // another snapshot reads what the first is done with
+	ep.Cut() // another snapshot reads chunks that the first has finished
 	second, want := m.d.View(), maps.Clone(m.want)
 	for _, at := range []int{0, keys / 2, keys - 1} {
 		m.put(strconv.Itoa(at), -2)
@@ -198,8 +197,8 @@ func contentOf(pages []*page[int], n int) map[string]int {
 }
 
 // TestDrainWhileWriting is TestViewIsReadWhileWriting for views that report their progress. Several run one
-// after the other, so that arrays are reused within a snapshot and by the next. Now and then one is
-// cancelled, or another snapshot begins meanwhile; they end in any order.
+// after the other, so that arrays are reused within a snapshot and by the next. Sometimes one is cancelled,
+// or another snapshot begins meanwhile; they end in any order.
 func TestDrainWhileWriting(t *testing.T) {
 	rng := newRand(t)
 	const keys = 3 * chunkSize * pageSize / 2
@@ -240,7 +239,7 @@ func TestDrainWhileWriting(t *testing.T) {
 			})
 		}()
 		for running := true; running; {
-			write(200) // beside the reader
+			write(200) // at the same time as the reader
 			if _, running = <-paused; running {
 				write(500)
 				step <- struct{}{}
@@ -254,7 +253,7 @@ func TestDrainWhileWriting(t *testing.T) {
 		if released {
 			ep.Cut()
 			second, wantSecond := m.d.View(), maps.Clone(m.want)
-			ep.Release() // that of the first
+			ep.Release() // the epoch of the first snapshot
 			m.d.EndView()
 			write(500)
 			requireSame(t, wantSecond, content(second))
@@ -271,13 +270,13 @@ func TestSparesAreUsedAgain(t *testing.T) {
 	const pages = 8
 	var ep cow.Epoch
 	m := newModel(t, &ep)
-	for i := range pages*pageSize*chunkSize + 3 { // the last chunk is not full: what is behind has to be cleared
+	for i := range pages*pageSize*chunkSize + 3 { // the last chunk is not full: the slots behind its entries must be cleared
 		m.put(strconv.Itoa(i), i)
 	}
 	snapshot := func() (arrays, fresh int) {
 		ep.Cut()
 		view := m.d.View()
-		strong := m.d.spares // as long as the collector does not come by
+		strong := m.d.spares // a strong reference, against the collector
 		known := map[*slot[int]]bool{}
 		for _, stack := range strong.free {
 			for _, a := range stack {
@@ -296,7 +295,7 @@ func TestSparesAreUsedAgain(t *testing.T) {
 		}
 		seen := 0
 		view.Drain(func(string, *int, int64) bool {
-			if seen++; seen%(pageSize*chunkSize) == 1 { // the first of a page: half of the next is written to
+			if seen++; seen%(pageSize*chunkSize) == 1 { // at the first entry of each page, half of the next page is written to
 				next := seen - 1 + pageSize*chunkSize
 				for at := next; at < min(m.d.Len(), next+pageSize*chunkSize/2); at += chunkSize {
 					*m.d.Mut(at) += 1

@@ -27,7 +27,7 @@ func (b *Bounds) check(t *testing.T) {
 	}
 }
 
-// TestBounds does random things to bounds and to a map.
+// TestBounds runs random operations on bounds and on a map.
 func TestBounds(t *testing.T) {
 	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -71,7 +71,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundOfTheLatest: what falls due at the end of all time is there all the same.
+// TestBoundOfTheLatest: a deadline at the end of time works, too.
 func TestBoundOfTheLatest(t *testing.T) {
 	var b Bounds
 	b.Lower(3, Never)

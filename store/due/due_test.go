@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// check is the queue's invariants.
+// check verifies the queue's invariants.
 func (q *Queue[T]) check(t *testing.T) {
 	t.Helper()
 	for i, c := range q.heap {

@@ -35,7 +35,7 @@ func TestTimersFireInOrder(t *testing.T) {
 		ts.Set(made[name], int64(50-10*i)) // b 20, c 30, d 40, e 50
 	}
 	ts.Remove(made["c"])
-	ts.Remove(made["a"]) // it is not set
+	ts.Remove(made["a"]) // it is not set, so this has no effect
 	ts.Set(made["e"], 25)
 	made["b"].Of.(*recorded).then = func() { ts.Set(made["a"], 1) }
 	next, any := ts.NextMS()
@@ -50,7 +50,7 @@ func TestTimersFireInOrder(t *testing.T) {
 	require.Equal(t, []string{"b", "a", "e", "d"}, fired)
 }
 
-// TestBudgetBoundsTheWork: FireDue ends when its budget is spent, by timers or by what they have done.
+// TestBudgetBoundsTheWork: FireDue ends when its budget is spent, by timers or by the work that they report.
 func TestBudgetBoundsTheWork(t *testing.T) {
 	var ts Timers
 	var fired []string

@@ -56,7 +56,7 @@ func TestEmpty(t *testing.T) {
 	require.Zero(t, lp.Len())
 }
 
-// TestConversion: the limits are inclusive, as Redis' are.
+// TestConversion: the limits are inclusive, as in Redis.
 func TestConversion(t *testing.T) {
 	h := newHash()
 	for i := range 128 {
@@ -194,8 +194,8 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 		}
 		h.SetInt(Limits{}, owner, 3)
 	}
-	var lock Edit // outside, as a key's value is: it must not live on the stack
-	// A build with the race detector adds one that the compiler otherwise avoids.
+	var lock Edit // outside, like a key's value, because it must not be on the stack
+	// With the race detector there is one more allocation, which the compiler otherwise avoids.
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
 		lock = New(h.common, nil, IntPairBytes(owner, 1)+IntPairBytes(token, 1234567))
 		lock.SetInt(limits, owner, 1)

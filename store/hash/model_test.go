@@ -14,7 +14,7 @@ import (
 	"lockserver/store/listpack"
 )
 
-// step makes one random change to a hash and its model and compares the answers.
+// step makes one random change to a hash and its model and compares the results.
 func step(t testing.TB, rng *rand.Rand, h *Edit, want map[string]string, lim Limits, fields int) {
 	field := "f" + strconv.Itoa(rng.IntN(fields))
 	if rng.IntN(2) == 0 {
@@ -70,11 +70,11 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// verify compares what every way of walking the hash returns with the model.
+// verify compares the results of every way of walking the hash with the model.
 func verify(t testing.TB, h *Edit, want map[string]string, lim Limits) {
 	t.Helper()
 	require.Equal(t, want, content(h.Hash))
-	if h.table() != nil { // its weight is that of what it holds now
+	if h.table() != nil { // its weight follows from its present content
 		fresh := newHash()
 		fresh.convert()
 		for field, value := range want {
@@ -102,8 +102,8 @@ func verify(t testing.TB, h *Edit, want map[string]string, lim Limits) {
 	}
 }
 
-// TestSnapshotsAgainstModel cuts at random moments: the old header goes on
-// showing what it held, to another goroutine, while the clone is written to.
+// TestSnapshotsAgainstModel cuts at random moments. The old header still has its content for another
+// goroutine, while the clone is written to.
 func TestSnapshotsAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, fields := range []int{3, 60, 2000} {
@@ -134,7 +134,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 	}
 }
 
-// TestScanGuarantee: a field that stays is seen although others come and go.
+// TestScanGuarantee: a field that stays is returned although others come and go.
 func TestScanGuarantee(t *testing.T) {
 	rng := newRand(t)
 	for range 50 {

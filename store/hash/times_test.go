@@ -15,13 +15,14 @@ import (
 	"lockserver/store/listpack"
 )
 
-// TestHeaderSize: a small hash is a word and its listpack, and deadlines cost one without any nothing.
+// TestHeaderSize: a small hash takes a word and its listpack. A hash without deadlines takes nothing for
+// them.
 func TestHeaderSize(t *testing.T) {
 	require.Equal(t, uintptr(8), unsafe.Sizeof(Hash{}))
 	require.LessOrEqual(t, unsafe.Sizeof(full{}), uintptr(48))
 }
 
-// deadlines is what a hash says of its fields in every way that there is.
+// deadlines returns the deadlines of a hash's fields, and checks that all ways to read them agree.
 func deadlines(t testing.TB, h *Hash) map[string]int64 {
 	t.Helper()
 	got := map[string]int64{}
@@ -40,7 +41,8 @@ func deadlines(t testing.TB, h *Hash) map[string]int64 {
 	return got
 }
 
-// checkTimes is deadlines for a header that is written to, with what only such a one knows.
+// checkTimes is deadlines for a hash that is open for writing, with checks of the data that only such a hash
+// has.
 func checkTimes(t testing.TB, h *Edit, want map[string]int64) {
 	t.Helper()
 	require.Equal(t, want, deadlines(t, h.Hash))
@@ -63,8 +65,7 @@ func checkTimes(t testing.TB, h *Edit, want map[string]int64) {
 	}
 }
 
-// TestTimesAgainstModel: few deadlines and many, of small hashes and tables, with
-// snapshots that go on showing theirs.
+// TestTimesAgainstModel: few and many deadlines, of small hashes and tables, with snapshots that keep theirs.
 func TestTimesAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, fields := range []int{3, 20, 60, 300} {
@@ -94,7 +95,7 @@ func TestTimesAgainstModel(t *testing.T) {
 				delete(has, name)
 				delete(want, name)
 			case 7:
-				if first, at, ok := h.FirstDeadline(); ok { // what a store does with it
+				if first, at, ok := h.FirstDeadline(); ok { // as a store does
 					require.Equal(t, want[first], at)
 					require.True(t, h.Delete([]byte(first)))
 					delete(has, first)
@@ -141,7 +142,7 @@ func TestManyTimes(t *testing.T) {
 	require.Zero(t, h.Deadline([]byte("none")))
 }
 
-// TestSpare: a hash in memory that others have left is the one that it would be in new memory.
+// TestSpare: a hash in memory of a removed one is equal to one in new memory.
 func TestSpare(t *testing.T) {
 	rng := newRand(t)
 	var ep cow.Epoch
@@ -199,7 +200,7 @@ func TestSpare(t *testing.T) {
 	require.Positive(t, len(spare.of)+len(live))
 }
 
-// TestSpareDoesNotAllocate: what was left serves the next one.
+// TestSpareDoesNotAllocate: the memory of a removed hash serves the next one.
 func TestSpareDoesNotAllocate(t *testing.T) {
 	common, others := newHash().common, listpack.New().Append([]byte("$limit"))
 	owner, value := []byte("5b1f0d6e7a944c0b9a3e2f6f4f:000000000001"), []byte("$1790000000000000:1:0")
@@ -210,13 +211,13 @@ func TestSpareDoesNotAllocate(t *testing.T) {
 	}), raceAllocs+0.0)
 }
 
-// TestPlace: fields stand by their deadlines, the last one placed before its equals, and those without a
-// deadline behind them in the order in which they lost it.
+// TestPlace: fields are sorted by their deadlines. Of equal deadlines the last one placed comes first. Fields
+// without a deadline come last, in the order in which they lost it.
 func TestPlace(t *testing.T) {
 	rng := newRand(t)
 	for _, fields := range []int{1, 5, 100} {
 		h := newHash()
-		var order []string // as it should be
+		var order []string // the expected order
 		at := map[string]int64{}
 		for i := range fields {
 			name := strconv.Itoa(i * 50)

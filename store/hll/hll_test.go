@@ -16,10 +16,10 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// hashing returns an element of 8 bytes that has this hash: murmur64A backwards.
+// hashing returns an element of 8 bytes with a given hash: it inverts murmur64A.
 func hashing(h uint64) []byte {
 	m := uint64(0xc6a4a7935bd1e995)
-	inverse := m // of m modulo 2^64, by Newton's iteration
+	inverse := m // the inverse of m modulo 2^64, by Newton's iteration
 	for range 6 {
 		inverse *= 2 - m*inverse
 	}
@@ -33,7 +33,7 @@ func hashing(h uint64) []byte {
 	return binary.LittleEndian.AppendUint64(nil, k)
 }
 
-// withRank returns an element that falls into a register with a rank from 1 to 51.
+// withRank returns an element for a register with a rank from 1 to 51.
 func withRank(index int, rank uint8) []byte {
 	return hashing(uint64(index) | 1<<(precision+rank-1))
 }
@@ -50,7 +50,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// registersOf reads b, and checks what must hold for it.
+// registersOf decodes b, and checks its invariants.
 func registersOf(t testing.TB, b []byte) *Registers {
 	t.Helper()
 	require.True(t, Valid(b))
@@ -67,8 +67,8 @@ func registersOf(t testing.TB, b []byte) *Registers {
 	return &r
 }
 
-// Sparse ones and the dense ones that they become hold what an array of registers does. Ranks are chosen, so
-// that there are long runs of equal registers, and rare ones above 32.
+// TestAgainstRegisters: sparse values, and the dense values that they become, have the content of an array of
+// registers. Ranks are chosen so that there are long runs of equal registers, and some above 32.
 func TestAgainstRegisters(t *testing.T) {
 	rng := newRand(t)
 	for round := range 60 {
@@ -135,7 +135,8 @@ func TestCache(t *testing.T) {
 
 func TestSelfTestPasses(t *testing.T) { require.NoError(t, SelfTest(newRand(t).Uint64)) }
 
-// A source that always says the same gives the registers one value, and the estimates still hold.
+// TestSelfTestSeesABadHash: a source that always returns the same number gives the registers one value, and
+// the estimates are still right.
 func TestSelfTestSeesABadHash(t *testing.T) {
 	b := New()
 	for i := range 1000 {
@@ -149,8 +150,8 @@ func TestSelfTestSeesABadHash(t *testing.T) {
 	require.Greater(t, n, uint64(900))
 }
 
-// FuzzBytes: whatever stands behind a valid header, nothing panics, and what is no
-// error covers all registers.
+// FuzzBytes: with a valid header and any bytes after it, nothing panics, and a value without an error covers
+// all registers.
 func FuzzBytes(f *testing.F) {
 	f.Add(New(), []byte("a"))
 	b := New()
@@ -179,8 +180,8 @@ func FuzzBytes(f *testing.F) {
 	})
 }
 
-// TestMergeOfASmallOneIsCheap: a sparse one with few registers costs by its opcodes, and not by the registers
-// that are 0.
+// TestMergeOfASmallOneIsCheap: the cost of a sparse value with few registers depends on its opcodes, and not
+// on the registers that are 0.
 func TestMergeOfASmallOneIsCheap(t *testing.T) {
 	small, _, err := Add(DefaultLimits(), New(), []byte("a"))
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ func newList(ep *cow.Epoch) *Edit {
 	return &e
 }
 
-// check verifies the whole structure: what the fields' comments promise.
+// check verifies the invariants in the comments of the fields.
 func check(t testing.TB, l *Edit, lim Limits) {
 	t.Helper()
 	if l.nodes() == nil {
@@ -41,7 +41,7 @@ func check(t testing.TB, l *Edit, lim Limits) {
 			require.NoError(t, listpack.Validate(n.lp))
 			require.Positive(t, n.len())
 			require.LessOrEqual(t, n.len(), lim.count())
-			// What Set and Insert put into a node may make it larger than the limit.
+			// An element of Set or Insert may make a node larger than the limit.
 			require.LessOrEqual(t, len(n.lp), emptyBytes+n.len()*(lim.bytes()+maxElement))
 		}
 		require.Equal(t, length, s.length)

@@ -72,7 +72,7 @@ func TestEncodings(t *testing.T) {
 	require.Equal(t, "quicklist", l.Encoding(), "the limit has become less")
 }
 
-// TestSmallAgain: one node must be at most half the limit to become a listpack.
+// TestSmallAgain: a list becomes a listpack again when its one node has at most half the limit.
 func TestSmallAgain(t *testing.T) {
 	lim := Limits{Fill: 8}
 	l := of(lim, numbers(9)...)
@@ -99,7 +99,7 @@ func TestSmallAgain(t *testing.T) {
 	l.RemoveEqual(half, []byte("y"), Left, 1)
 	require.Equal(t, "listpack", l.Encoding())
 
-	l = newList(new(cow.Epoch)) // as SORT makes one
+	l = newList(new(cow.Epoch)) // as SORT creates a list
 	l.Spread()
 	l.Push(DefaultLimits(), Right, []byte("x"), []byte(strings.Repeat("y", 8176)))
 	l.Compact(DefaultLimits())
@@ -168,8 +168,7 @@ func TestManyNodes(t *testing.T) {
 	require.Equal(t, []string{want[0], want[len(want)-1]}, content(l))
 }
 
-// TestNodesFill: a list that is filled from one end has full nodes, and no memory
-// to spare in those that are done.
+// TestNodesFill: a list that grows at one end has full nodes, and completed nodes have no unused memory.
 func TestNodesFill(t *testing.T) {
 	for _, side := range []Side{Left, Right} {
 		lim, l := DefaultLimits(), newList(&cow.Epoch{})
@@ -187,8 +186,8 @@ func TestNodesFill(t *testing.T) {
 	}
 }
 
-// TestNeighboursAreJoined: a list does not stay cut up in small nodes after an insertion. What is equal is
-// removed without that, as in Redis.
+// TestNeighboursAreJoined: after an insertion, small neighbouring nodes are joined. Removing equal elements
+// does not join nodes, as in Redis.
 func TestNeighboursAreJoined(t *testing.T) {
 	lim := Limits{Fill: 10}
 	var elements []string
@@ -208,7 +207,7 @@ func TestNeighboursAreJoined(t *testing.T) {
 	require.Equal(t, nodes+1, l.NodeCount(), "one node cut in two")
 }
 
-// TestSizes: a million small lists cost a word each and what their elements take.
+// TestSizes: each of a million small lists takes a word and the bytes of its elements.
 func TestSizes(t *testing.T) {
 	require.Equal(t, uintptr(8), unsafe.Sizeof(List{}))
 	l := newList(&cow.Epoch{})

@@ -19,14 +19,14 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// model plays the same operations on a list and on a slice.
+// model runs the same operations on a list and on a slice.
 type model struct {
 	t    testing.TB
 	rng  *rand.Rand
 	lim  Limits
 	l    *Edit
 	want []string
-	// kinds is how many different elements there are, long how many bytes the longest has.
+	// kinds is the number of different elements, long the length of the longest in bytes.
 	kinds, long int
 }
 
@@ -51,7 +51,7 @@ func (m *model) elements(most int) (bytes [][]byte, texts []string) {
 	return bytes, texts
 }
 
-// step makes one random change; grow is how many of ten let the list grow.
+// step makes one random change. In grow of ten cases the list may grow.
 func (m *model) step(grow int) {
 	side := Side(m.rng.IntN(2))
 	if len(m.want) == 0 || m.rng.IntN(10) < grow {
@@ -102,7 +102,7 @@ func (m *model) shrink(side Side) {
 	}
 }
 
-// removeEqual does to the slice what RemoveEqual does to the list.
+// removeEqual is RemoveEqual for the slice.
 func (m *model) removeEqual(e string, from Side, most int) (removed int) {
 	keep := []string{}
 	if from == Right {
@@ -180,7 +180,7 @@ func (m *model) verifyMatches(e string) {
 	require.Equal(m.t, all[:min(len(all), 3)], right)
 }
 
-// shapes are limits and elements that make lists of every form.
+// shapes lists limits and elements that give lists of every form.
 var shapes = []struct {
 	lim         Limits
 	kinds, long int
@@ -214,8 +214,8 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAgainstModel cuts at random moments: the old header goes on showing
-// what it held, to another goroutine, while the clone is written to.
+// TestSnapshotsAgainstModel cuts at random moments. The old header still has its content for another
+// goroutine, while the clone is written to.
 func TestSnapshotsAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, s := range shapes {
@@ -263,8 +263,8 @@ func TestWriteToASharedHeaderPanics(t *testing.T) {
 	}
 }
 
-// FuzzOps runs a sequence of operations: a byte that says what to do, one that says
-// where, and one that says how long the element is.
+// FuzzOps runs a sequence of operations. Three bytes give the operation, the place, and the length of the
+// element.
 func FuzzOps(f *testing.F) {
 	f.Add([]byte("\x00\x00\x03\x01\x00\x05\x02\x01\x08\x03\x00\x01\x04\x00\x02"))
 	f.Add([]byte("\x10\x00\x28\x11\x00\x28\x12\x01\x28\x15\x00\x00"))

@@ -15,7 +15,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// collect walks forward and returns what it met, spelled.
+// collect walks forward and returns the elements as text.
 func collect(l List) [][]byte {
 	out := [][]byte{}
 	for pos := l.First(); pos >= 0; pos = l.Next(pos) {
@@ -24,7 +24,7 @@ func collect(l List) [][]byte {
 	return out
 }
 
-// check compares every way to look at l with the model.
+// check compares every way to read l with the model.
 func check(t require.TestingT, l List, model [][]byte) {
 	require.NoError(t, Validate(l))
 	require.Equal(t, len(model), l.Len())
@@ -50,7 +50,7 @@ func check(t require.TestingT, l List, model [][]byte) {
 	require.Equal(t, size, l.Bytes())
 }
 
-// samples are the elements at the borders of every encoding.
+// samples returns elements at the limits of every encoding.
 func samples() [][]byte {
 	var out [][]byte
 	for _, n := range []int64{0, 1, 127, 128, -1, 4095, 4096, -4096, -4097, 32767, 32768, -32768, -32769,
@@ -126,8 +126,8 @@ func TestFindSkips(t *testing.T) {
 	require.Equal(t, -1, l.Find(-1, []byte("a"), 0))
 }
 
-// A string that spells an integer, and an integer wider than it needs to be, come
-// only from other writers. They count by their value.
+// TestForeignEncodings: only other writers encode an integer as a string, or wider than necessary. Such
+// elements have their value.
 func TestForeignEncodings(t *testing.T) {
 	l := List{0, 0, 0, 0, 2, 0, 0x81, '5', 2, 0xF1, 5, 0, 3, 0xFF}
 	l[0] = byte(len(l))
@@ -277,7 +277,8 @@ func BenchmarkLockHash(b *testing.B) {
 	})
 }
 
-// TestNewPairBefore: the list is the one that appending makes, and is made in memory that suffices.
+// TestNewPairBefore: the list is equal to the result of appends, and uses the given memory if that is large
+// enough.
 func TestNewPairBefore(t *testing.T) {
 	others := New().Append([]byte("mode")).Append([]byte("12")).Append([]byte("limit"))
 	for _, first := range samples() {
@@ -317,7 +318,7 @@ func TestNewBefore(t *testing.T) {
 	}
 }
 
-// TestTwoInts: the element and the integers are found in lists of just that form, and in no others.
+// TestTwoInts: the element and the integers are found in lists of exactly this form, and in no others.
 func TestTwoInts(t *testing.T) {
 	text := func(s string) []byte { return []byte(s) }
 	for n := int64(1); n > 0; n *= 3 {
@@ -337,7 +338,7 @@ func TestTwoInts(t *testing.T) {
 	}
 }
 
-// TestPairBefore: the two elements and the integer are found in lists of just that form, and in no others.
+// TestPairBefore: the two elements and the integer are found in lists of exactly this form, and in no others.
 func TestPairBefore(t *testing.T) {
 	text := func(s string) []byte { return []byte(s) }
 	others := New().Append(text("mode")).Append(text("12")).Append(text("limit"))
@@ -366,7 +367,7 @@ func TestPairBefore(t *testing.T) {
 	require.Len(t, first, 63)
 }
 
-// TestMove: each range of elements, to each place outside of it.
+// TestMove moves each range of elements to each place outside of it.
 func TestMove(t *testing.T) {
 	words := []string{"a", "12", strings.Repeat("long", 40), "-70000", "", "e"}
 	for from := range words {

@@ -18,8 +18,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// Given the path of a Redis 7.4 server, TestGolden compares every state with its
-// and writes its file anew:
+// Given the path of a Redis 7.4 server, TestGolden compares every state with that of the server and writes
+// its file again:
 //
 //	go test ./store/listpack -run Golden -oracle path/to/redis-server
 var redisServer = flag.String("oracle", "", "redis-server to compare with and to make testdata from")
@@ -31,7 +31,7 @@ const (
 	goldenEvery = 25
 )
 
-// The bytes that Redis 7.4.1 has for HSET k f1 v 2 -70000 f3 "" lock 1, whole.
+// TestHashOfRedis has all bytes that Redis 7.4.1 stores for HSET k f1 v 2 -70000 f3 "" lock 1.
 func TestHashOfRedis(t *testing.T) {
 	want := "23000000" + "0800" + "82663103" + "817602" + "0201" + "f290eefe04" + "82663303" + "8001" + "846c6f636b05" + "0101" + "ff"
 	l := New()
@@ -41,7 +41,7 @@ func TestHashOfRedis(t *testing.T) {
 	require.Equal(t, want, hex.EncodeToString(l))
 }
 
-// hash does what HSET and HDEL do to a hash in a listpack.
+// hash runs HSET and HDEL on a hash in a listpack.
 type hash struct{ l List }
 
 func (h *hash) set(field, value []byte) {
@@ -58,7 +58,7 @@ func (h *hash) del(field []byte) {
 	}
 }
 
-// hashElement returns fields and values at the borders of all encodings.
+// hashElement returns fields and values at the limits of all encodings.
 func hashElement(r *rand.Rand, all [][]byte, field bool) []byte {
 	if r.IntN(3) == 0 {
 		return randomElement(r)

@@ -35,7 +35,7 @@ func TestValidateRefuses(t *testing.T) {
 	require.Equal(t, 3, List(unknown).Len())
 }
 
-// FuzzValidate: whatever Validate lets pass can be walked and edited.
+// FuzzValidate: a list that Validate accepts can be walked and edited.
 func FuzzValidate(f *testing.F) {
 	l := New()
 	for _, b := range samples() {
@@ -47,7 +47,7 @@ func FuzzValidate(f *testing.F) {
 	f.Add([]byte(New()))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) >= headerSize {
-			// The header would stop nearly every input: make it right half the time.
+			// A wrong header would stop nearly every input, so half of the inputs get a right one.
 			if b[4]&1 == 0 {
 				b = append([]byte(nil), b...)
 				binary.LittleEndian.PutUint32(b, uint32(len(b)))
@@ -78,7 +78,7 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// FuzzElement: any bytes survive, between two neighbours.
+// FuzzElement: any bytes are read back, with a neighbour on each side.
 func FuzzElement(f *testing.F) {
 	for _, b := range samples() {
 		if len(b) < 300 {

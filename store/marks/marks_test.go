@@ -12,7 +12,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// check verifies the invariants of a set against what it should hold.
+// check compares a set and its invariants with the expected content.
 func check(t *testing.T, s *Set, want map[int]bool) {
 	t.Helper()
 	require.Equal(t, len(want), s.Len())
@@ -83,12 +83,12 @@ func TestAgainstMap(t *testing.T) {
 	}
 }
 
-// The set follows a dict in which the last entry moves to the slot of a deleted one.
+// TestMovesWithADict: the set follows a dict in which the last entry moves to the slot of a deleted one.
 func TestMovesWithADict(t *testing.T) {
 	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	var s Set
-	var dict []bool // by slot: marked
+	var dict []bool // by slot: it is marked
 	for range 20_000 {
 		if random.IntN(5) < 3 || len(dict) == 0 {
 			marked := random.IntN(4) == 0

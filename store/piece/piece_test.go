@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPiece: what the word says is kept apart, whatever its parts are.
+// TestPiece: the parts of the word are independent, whatever their values are.
 func TestPiece(t *testing.T) {
 	for _, stamp := range []uint64{0, 1, 1<<31 - 1} {
 		for _, capacity := range []int{0, 1, 7, 8, 9, 23, 24, 100, 5000, 100_000} {
@@ -38,7 +38,7 @@ func TestPiece(t *testing.T) {
 	}
 }
 
-// TestSizes: a piece takes what its bytes take, a word, and what the allocator rounds up to.
+// TestSizes: a piece takes its bytes, a word, and the rounding of the allocator.
 func TestSizes(t *testing.T) {
 	for need, capacity := range map[int]int{1: 8, 8: 8, 9: 24 - 8, 40: 40, 41: 56, 62: 72, 72: 72} {
 		require.Equal(t, capacity, len(New(0, 0, need, nil).Content()), need)
@@ -47,8 +47,7 @@ func TestSizes(t *testing.T) {
 	require.Equal(t, 125, CapacityFor(100))
 }
 
-// TestNames: a piece has the name that it was given, behind its capacity; without a name the capacity is the
-// whole piece.
+// TestNames: a piece has its name after its capacity; without a name the capacity is the whole piece.
 func TestNames(t *testing.T) {
 	for _, length := range []int{0, 1, 16, 17, 126, 127, 128, 1000} {
 		name := bytes.Repeat([]byte{'n'}, length)

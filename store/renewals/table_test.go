@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// check says that the invariants of some tables, which are all that keepers stand in, hold.
+// check verifies the invariants of tables; keepers are all keepers in them.
 func check(t *testing.T, tables []*Table, keepers []*Keeper) {
 	t.Helper()
 	sums := map[*Keeper]int{}
@@ -52,7 +52,7 @@ func check(t *testing.T, tables []*Table, keepers []*Keeper) {
 	}
 }
 
-// model is a dict with numbers as keys, with the renewals that some have.
+// model is a dict with numbers as keys, some of them with renewals.
 type model struct {
 	keys []int
 	of   map[int]Renewal
@@ -69,7 +69,7 @@ func (m *model) slots() map[int]Renewal {
 	return all
 }
 
-// due does what First does to all groups that are due, and returns the keys.
+// due calls First for all due groups, and returns the keys.
 func (m *model) due(dueMS, untilMS int64, nextMS func(key int) int64) map[int]bool {
 	visited, falls := map[int]bool{}, map[int]bool{}
 	for slot, r := range m.slots() {
@@ -92,7 +92,7 @@ func (m *model) due(dueMS, untilMS int64, nextMS func(key int) int64) map[int]bo
 	return visited
 }
 
-// TestTables does random things to tables and to models.
+// TestTables runs random operations on tables and on models.
 func TestTables(t *testing.T) {
 	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -114,7 +114,7 @@ func TestTables(t *testing.T) {
 				m.of[last] = renewal()
 				require.True(t, table.Set(len(m.keys)-1, m.of[last]))
 			}
-		case n < 50 && len(m.keys) > 0: // the last one takes the place
+		case n < 50 && len(m.keys) > 0: // the last entry takes the place of the removed one
 			slot, end := random.IntN(len(m.keys)), len(m.keys)-1
 			_, had := m.of[m.keys[slot]]
 			require.Equal(t, had, table.Moved(slot, end))
@@ -138,7 +138,7 @@ func TestTables(t *testing.T) {
 				m.of[key] = renewal()
 				require.Equal(t, !had, table.Set(slot, m.of[key]))
 			}
-		case n < 75: // a keeper goes
+		case n < 75: // a keeper ends
 			k := keepers[1+random.IntN(3)]
 			seen := 0
 			table.EachOf(k, 0, func(int, Renewal) { require.Fail(t, "none is to be visited") })

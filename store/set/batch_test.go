@@ -21,7 +21,8 @@ func walkedBy(w *Walk, s *Edit) []string {
 	return got
 }
 
-// TestWalkIsUsedAgain: a walk that has ended, or was left, knows nothing of it, and keeps nothing alive.
+// TestWalkIsUsedAgain: a walk that has ended, or was abandoned, keeps no state of it, and keeps nothing
+// alive.
 func TestWalkIsUsedAgain(t *testing.T) {
 	var w Walk
 	require.Empty(t, w.Begin(nil))
@@ -35,8 +36,8 @@ func TestWalkIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestWhichAgainstHas looks up what a set of each form and size has, what it has not, and what only looks
-// like it, in any order and number at a time.
+// TestWhichAgainstHas looks up members of a set of each form and size, other members, and members that only
+// look similar. They come in any order and number at a time.
 func TestWhichAgainstHas(t *testing.T) {
 	rng := newRand(t)
 	for _, s := range []*Edit{
@@ -54,7 +55,7 @@ func TestWhichAgainstHas(t *testing.T) {
 				members[i] = []byte(pool[rng.IntN(len(pool))])
 			}
 			if rng.IntN(2) == 0 {
-				slices.SortFunc(members, func(a, b []byte) int { return len(a) - len(b) }) // numbers that ascend, mostly
+				slices.SortFunc(members, func(a, b []byte) int { return len(a) - len(b) }) // mostly ascending numbers
 			}
 			found := s.Which(members)
 			in, out := []string{}, []string{}
@@ -81,7 +82,7 @@ func texts(members [][]byte) []string {
 	return list
 }
 
-// TestSearchFromAnywhere: the guess decides the time, never the result.
+// TestSearchFromAnywhere: the guess affects the time, never the result.
 func TestSearchFromAnywhere(t *testing.T) {
 	rng := newRand(t)
 	for _, n := range []int{0, 1, 2, 3, 50} {

@@ -15,11 +15,10 @@ import (
 	"lockserver/store/listpack"
 )
 
-// source draws members: numbers of all widths, and, beyond a share of words out
-// of a hundred, strings.
+// source draws members. words of a hundred are strings, the others are numbers of all widths.
 type source struct {
 	rng   *rand.Rand
-	kinds int // how many different members, about
+	kinds int // about the number of different members
 	words int
 }
 
@@ -62,7 +61,7 @@ func sorted(want map[string]bool) []string { return slices.Sorted(maps.Keys(want
 
 func sortedContent(s *Edit) []string { return slices.Sorted(slices.Values(content(s))) }
 
-// verify compares what every way of walking the set returns with the model.
+// verify compares the results of every way of walking the set with the model.
 func verify(t testing.TB, s *Edit, want map[string]bool, lim Limits) {
 	t.Helper()
 	members := sorted(want)
@@ -114,8 +113,8 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAgainstModel cuts at random moments: the old header goes on
-// showing what it held, to another goroutine, while the clone is written to.
+// TestSnapshotsAgainstModel cuts at random moments. The old header still has its content for another
+// goroutine, while the clone is written to.
 func TestSnapshotsAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, r := range []source{{rng, 50, 0}, {rng, 50, 40}, {rng, 2000, 1}} {
@@ -146,8 +145,8 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 	}
 }
 
-// FuzzOps runs a sequence of operations: a byte that says what to do and how
-// long the member is, then the member.
+// FuzzOps runs a sequence of operations. A byte gives the operation and the length of the member, which
+// follows.
 func FuzzOps(f *testing.F) {
 	f.Add([]byte("\x011\x0212\x03abc\x83abc\x811"))
 	f.Add([]byte("\x0512345\x06-99999\x8512345\x041e10"))

@@ -74,8 +74,8 @@ func TestEmpty(t *testing.T) {
 	require.Equal(t, []byte{2, 0, 0, 0, 0, 0, 0, 0}, raw)
 }
 
-// TestEncodings states the rules of Redis 7.2 and later for the change from one
-// form to another (7.0 has no listpack for sets).
+// TestEncodings has the rules of Redis 7.2 and later for the change from one form to another (7.0 has no
+// listpack for sets).
 func TestEncodings(t *testing.T) {
 	long := strings.Repeat("x", 64)
 	few := Limits{IntsetEntries: 512, Entries: 3, Value: 4}
@@ -110,7 +110,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestFormsAreForGood: nothing turns back when members go.
+// TestFormsAreForGood: a set does not change back when members are removed.
 func TestFormsAreForGood(t *testing.T) {
 	s := of(limits, names(129)...)
 	for _, m := range names(128) {
@@ -123,7 +123,7 @@ func TestFormsAreForGood(t *testing.T) {
 	require.True(t, s.Has([]byte("1")))
 }
 
-// TestIntsetBytes compares with what DUMP of Redis 7.0 contains.
+// TestIntsetBytes compares with the content of a DUMP of Redis 7.0.
 func TestIntsetBytes(t *testing.T) {
 	for _, c := range []struct {
 		set  *Edit

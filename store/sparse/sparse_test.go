@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestArray does random things to an array and to a map.
+// TestArray runs random operations on an array and on a map.
 func TestArray(t *testing.T) {
 	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -21,7 +21,7 @@ func TestArray(t *testing.T) {
 		for range 500 {
 			i := random.IntN(most)
 			switch n := random.IntN(20); {
-			case n == 0: // a dict becomes short
+			case n == 0: // like a dict that has become short
 				maps.DeleteFunc(want, func(at, _ int) bool {
 					if at <= i {
 						return false
@@ -40,7 +40,7 @@ func TestArray(t *testing.T) {
 				want[i] = 1 + random.IntN(1000)
 				*a.Make(i) = want[i]
 			}
-			if random.IntN(20) == 0 { // of elements that are there, are not, and never can be
+			if random.IntN(20) == 0 { // elements that exist, that are missing, and that can never exist
 				var some []int
 				for range random.IntN(3 * prefetched) {
 					some = append(some, random.IntN(4*most)-most)
@@ -76,7 +76,7 @@ func TestArray(t *testing.T) {
 	}
 }
 
-// TestFarElement: one element behind many that are not there takes next to nothing.
+// TestFarElement: one element after many missing ones takes hardly any memory.
 func TestFarElement(t *testing.T) {
 	var a Array[uint64]
 	*a.Make(10_000_000) = 7

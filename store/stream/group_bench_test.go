@@ -2,7 +2,7 @@ package stream
 
 import "testing"
 
-// BenchmarkPending is an entry's way into what is pending and out of it, while there are up to 100,000.
+// BenchmarkPending adds and removes a pending entry while there are up to 100,000.
 func BenchmarkPending(b *testing.B) {
 	const entries = 100_000
 	for b.Loop() {

@@ -13,7 +13,7 @@ import (
 	"lockserver/store/cow"
 )
 
-// groupModel is a group the simple way: who has which entry.
+// groupModel is a simple group: the consumer of each entry.
 type groupModel struct {
 	last      ID
 	consumers map[string]bool
@@ -40,8 +40,8 @@ func describeModel(m *groupModel) string {
 	return b.String()
 }
 
-// describeGroup says the same of a group, and checks that what each consumer has
-// is what the group has for it.
+// describeGroup describes a group in the same way. It checks that the entries of each consumer agree with
+// those of the group.
 func describeGroup(t *testing.T, g *Group) string {
 	var b strings.Builder
 	names := []string{}
@@ -70,7 +70,7 @@ func describeGroup(t *testing.T, g *Group) string {
 	return b.String()
 }
 
-// Groups do what a map does, and what a cut has seen stays as it was.
+// TestGroupsAgainstModel: groups work like a map, and a cut does not change.
 func TestGroupsAgainstModel(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goodNode has living and deleted entries with the master's fields and with others.
+// goodNode returns a node with living and deleted entries, some with the master's fields and some with
+// others.
 func goodNode() (ID, listpack.List) {
 	s := New(new(cow.Epoch))
 	lim := DefaultLimits()
@@ -64,7 +65,7 @@ func TestInspectRefuses(t *testing.T) {
 		require.ErrorIs(t, ValidateNode(master, list), ErrCorrupt, name)
 		require.ErrorIs(t, New(new(cow.Epoch)).AppendNode(master, list), ErrCorrupt, name)
 	}
-	// A deleted entry may stand out of order: the last ID may have gone back.
+	// A deleted entry may be out of order, because the last ID may have gone back.
 	require.NoError(t, ValidateNode(master, set(good, 13, "100")))
 }
 
@@ -83,14 +84,13 @@ func TestNodesHaveToFollowEachOther(t *testing.T) {
 	checkNodes(t, s)
 }
 
-// FuzzNode: whatever passes can be walked both ways, trimmed, deleted from and
-// appended to, and stays in good form.
+// FuzzNode: a valid node can be walked both ways, trimmed, deleted from and appended to, and stays valid.
 func FuzzNode(f *testing.F) {
 	master, list := goodNode()
 	f.Add(master.MS, master.Seq, []byte(list), uint8(0), uint8(3))
 	f.Add(uint64(0), uint64(1), []byte(filled(20).tail.list), uint8(2), uint8(9))
 	f.Fuzz(func(t *testing.T, ms, seq uint64, b []byte, at, to uint8) {
-		// Turn bytes that are no listpack into one, so that the elements are tested.
+		// Invalid bytes are made a listpack, so that the elements are tested.
 		if listpack.Validate(b) != nil {
 			l := listpack.New()
 			for _, c := range b {

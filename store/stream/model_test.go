@@ -28,7 +28,7 @@ type model struct {
 	last       ID
 	maxDeleted ID
 	added      uint64
-	wentBack   bool // last did, so that entries may have come before deleted ones
+	wentBack   bool // the last ID has gone back, so entries may have come before deleted ones
 }
 
 func (m *model) add(id ID, fields [][]byte) {
@@ -52,7 +52,7 @@ func (m *model) remove(id ID) bool {
 	return true
 }
 
-// trim removes exactly.
+// trim trims exactly.
 func (m *model) trim(t Strategy) int {
 	n := 0
 	for n < len(m.entries) {
@@ -78,7 +78,7 @@ func (m *model) between(start, end ID, reverse bool) []record {
 	return out
 }
 
-// between reads from the stream what model.between says, at most count entries.
+// between reads the entries of model.between from the stream, at most count.
 func between(s *Stream, start, end ID, reverse bool, count int) []record {
 	out := []record{}
 	if count == 0 {
@@ -99,7 +99,7 @@ func between(s *Stream, start, end ID, reverse bool, count int) []record {
 	return out
 }
 
-// check compares everything that can be seen, and the invariants.
+// check compares everything visible, and checks the invariants.
 func check(t require.TestingT, s *Stream, m *model) {
 	require.Equal(t, len(m.entries), s.Len())
 	require.Equal(t, m.last, s.LastID())
@@ -174,7 +174,7 @@ func above(r *rand.Rand, id ID) ID {
 	return ID{id.MS + uint64(r.IntN(2)), id.Seq + 1}
 }
 
-// someID returns an ID that is there, or was, or lies near.
+// someID returns an ID that exists, or existed, or is near one.
 func someID(r *rand.Rand, m *model) ID {
 	if len(m.entries) == 0 || r.IntN(10) == 0 {
 		return ID{m.last.MS, uint64(r.IntN(5))}
@@ -208,8 +208,8 @@ func randomStrategy(r *rand.Rand, m *model) Strategy {
 	return t
 }
 
-// step makes one random change and returns the stream for the next: a new header
-// if the old one was shared.
+// step makes one random change and returns the stream for the next step: a new header if the old one was
+// shared.
 func step(t require.TestingT, r *rand.Rand, ep *cow.Epoch, lim Limits, s *Stream, m *model) *Stream {
 	if ep.Shared(s.Stamp()) {
 		s = s.Clone()
@@ -227,16 +227,16 @@ func step(t require.TestingT, r *rand.Rand, ep *cow.Epoch, lim Limits, s *Stream
 		before := len(m.entries)
 		removed := s.Trim(lim, st)
 		if st.Approx || m.wentBack && st.By == ByMinID {
-			// Never more than exact trimming, and what is left is what a trim to the
-			// new length gives. Exact trimming by ID ends at the first entry that is not
-			// below it, as in Redis, even if that one is deleted.
+			// It never removes more than exact trimming, and the rest is that of a trim to the new length.
+			// Exact trimming by ID ends at the first entry that is not below it, as in Redis, even if that
+			// entry is deleted.
 			exact := *m
 			require.LessOrEqual(t, removed, exact.trim(st))
 			require.Equal(t, removed, m.trim(Strategy{MaxLen: before - removed}))
 			break
 		}
 		require.Equal(t, m.trim(st), removed)
-	case n < 98: // back to the last one that is there, if XSETID could
+	case n < 98: // back to the last existing ID, as XSETID could do
 		if len(m.entries) > 0 {
 			m.wentBack = m.wentBack || s.TopID().Less(m.last)
 			m.last = s.TopID()
@@ -275,7 +275,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// reload builds the stream again from its nodes, as from a file.
+// reload builds the stream again from its nodes, like a load from a file.
 func reload(t require.TestingT, s *Stream) *Stream {
 	var ep cow.Epoch
 	l := New(&ep)
@@ -288,8 +288,8 @@ func reload(t require.TestingT, s *Stream) *Stream {
 	return l
 }
 
-// A snapshot's view stays what it was while the stream changes, and reading it races
-// with nothing (go test -race).
+// TestViewsOfSnapshots: a snapshot's view does not change while the stream does, and reading it has no race
+// (go test -race).
 func TestViewsOfSnapshots(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -319,7 +319,7 @@ func TestViewsOfSnapshots(t *testing.T) {
 	check(t, s, m)
 }
 
-// compareView reads a view several times while the writer goes on.
+// compareView reads a view several times while the writer continues.
 func compareView(view *Stream, want []record) string {
 	for range 5 {
 		got := between(view, ID{}, MaxID(), false, math.MaxInt)

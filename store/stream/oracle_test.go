@@ -18,8 +18,7 @@ import (
 	"lockserver/store/cow"
 )
 
-// Given the path of a Redis 7.0 server, TestGolden runs against it and writes its
-// file anew:
+// Given the path of a Redis 7.0 server, TestGolden compares with it and writes its file again:
 //
 //	go test ./store/stream -run Golden -oracle /usr/bin/redis-server
 var redisServer = flag.String("oracle", "", "redis-server to compare with and to make testdata from")
@@ -69,8 +68,8 @@ func plain(v resp.Value) any {
 	return v.Str
 }
 
-// state is what both sides are compared by: the numbers of XINFO STREAM, the bytes
-// that DUMP gives for the whole stream, and a reply to XRANGE or XREVRANGE.
+// state holds the compared data: the numbers of XINFO STREAM, the bytes of DUMP for the whole stream, and a
+// reply to XRANGE or XREVRANGE.
 type state struct {
 	length, keys, nodes            int64
 	first, last, maxDeleted, added string
@@ -107,7 +106,7 @@ func (o *oracle) state(q query) state {
 	}
 }
 
-// query is one range to read.
+// query is a range to read.
 type query struct {
 	start, end ID
 	reverse    bool
@@ -126,8 +125,8 @@ func ourState(s *Stream, q query) state {
 	}
 }
 
-// payload spells the stream as an RDB value of type 19 (listpack nodes, with the first and the deleted
-// ID), with no compression and no groups.
+// payload returns the stream as an RDB value of type 19 (listpack nodes, with the first and the deleted ID),
+// without compression and groups.
 func payload(s *Stream) []byte {
 	out := rdbLen([]byte{19}, uint64(s.NodeCount()))
 	for id, list := range s.Nodes() {
@@ -157,8 +156,8 @@ func rdbLen(out []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(out, 0x81), n)
 }
 
-// script makes the same random changes on our stream and, if there is one, on
-// Redis, and hands every state to see.
+// script makes the same random changes to our stream and, if there is one, to Redis, and calls see for every
+// state.
 func script(t *testing.T, seed uint64, steps int, o *oracle, see func(i int, ours state, q query)) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	s, m := New(new(cow.Epoch)), &model{}
@@ -247,9 +246,9 @@ func trimArgs(st Strategy) []any {
 	return args
 }
 
-// TestGolden compares with what Redis 7.0 had after the same changes.
+// TestGolden compares with the data of Redis 7.0 after the same changes.
 //
-// With -oracle it goes on with scripts that no file has.
+// With -oracle it then plays scripts that are not in the file.
 func TestGolden(t *testing.T) {
 	var o *oracle
 	if *redisServer != "" {
@@ -279,7 +278,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// compareEveryStep runs scripts and compares after every change. The seeds are fixed, because a rare history
+// compareEveryStep plays scripts and compares after every change. The seeds are fixed, because a rare history
 // crashes Redis itself. With seed 1795233288733282098 Redis 7.0.15 fails its own assertion (lpValidateNext in
 // listpack.c) while it reads a range that it stored.
 func compareEveryStep(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"lockserver/store/cow"
 )
 
-// modelProducers is Producers as a plain slice, oldest first.
+// modelProducers models Producers as a slice, oldest first.
 type modelProducers struct {
 	limits   ProducerLimits
 	messages []Message
@@ -33,7 +33,7 @@ func (m *modelProducers) remember(one Message) {
 	}
 }
 
-// forget forgets the overdue one that was added first.
+// forget removes the oldest message if it is overdue.
 func (m *modelProducers) forget(nowMS int64) bool {
 	best := -1
 	for i, o := range m.messages {
@@ -48,7 +48,7 @@ func (m *modelProducers) forget(nowMS int64) bool {
 	return true
 }
 
-// checkProducers compares everything that can be seen, and counts the sizes again.
+// checkProducers compares everything visible, and counts the sizes again.
 func checkProducers(t *testing.T, p *Producers, m *modelProducers) {
 	t.Helper()
 	perProducer, bytes := map[string]int{}, 0
@@ -77,7 +77,7 @@ func checkProducers(t *testing.T, p *Producers, m *modelProducers) {
 	require.Equal(t, want, got)
 }
 
-// TestProducersModel plays random messages, at times that also go back, on a stream that cuts share.
+// TestProducersModel adds random messages to a stream that cuts share. Time sometimes goes back.
 func TestProducersModel(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -72,8 +72,8 @@ func TestDefaultLimit(t *testing.T) {
 	require.Zero(t, (&Strategy{Approx: true}).limit(DefaultLimits()))
 }
 
-// A node without living entries stays if its last entry was deleted first. If the last ID then goes back
-// behind it, new entries must still be found.
+// TestDeadNodeAheadOfLastID: a node without living entries stays if its last entry was deleted first. If the
+// last ID then goes back to before it, new entries must still be found.
 func TestDeadNodeAheadOfLastID(t *testing.T) {
 	s := filled(5)
 	s.Add(Limits{NodeMaxEntries: 1}, ID{MS: 10}, pairs("a", "b"))
@@ -126,8 +126,8 @@ func TestNodesDoNotWasteMemory(t *testing.T) {
 	require.LessOrEqual(t, cap(filled(1).tail.list), 128)
 }
 
-// What a stream allocates while it grows is what stays: pieces that are left behind stand between those that
-// live, and their memory cannot go back to the system. Nodes are of many sizes here.
+// TestGrowingLeavesLittleBehind: nearly everything that a growing stream allocates stays in use. Freed pieces
+// between living ones cannot be returned to the system. The nodes have many sizes here.
 func TestGrowingLeavesLittleBehind(t *testing.T) {
 	s, rng := New(new(cow.Epoch)), rand.New(rand.NewPCG(1, 2))
 	value, words := bytes.Repeat([]byte("x"), 30), [][]byte{[]byte("orderId"), nil}

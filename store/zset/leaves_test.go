@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// leavesOf counts the leaves below a node, and the items for which they have capacity.
+// leavesOf returns the number of leaves below a node, and their capacity in items.
 func (n *node) leavesOf() (leaves, capacity int) {
 	if n.children == nil {
 		return 1, cap(n.items)
@@ -19,13 +19,13 @@ func (n *node) leavesOf() (leaves, capacity int) {
 	return leaves, capacity
 }
 
-// Leaves are nearly full, whatever the order of the inserts is. All leaves of a large tree have one capacity,
-// so each takes the memory that another one leaves.
+// TestLeavesAreFull: leaves are nearly full, for any order of inserts. All leaves of a large tree have the
+// same capacity, so each can use the memory of a removed one.
 func TestLeavesAreFull(t *testing.T) {
 	const n = 60_000
 	for name, order := range map[string]struct {
 		score func(i int) int
-		least float64 // the share of the capacity that holds items
+		least float64 // the least share of the capacity that holds items
 	}{
 		"rising":         {func(i int) int { return i }, 0.99},
 		"falling":        {func(i int) int { return -i }, 0.85},

@@ -72,10 +72,10 @@ func (m *model) remove(member string) bool {
 // source draws members and scores.
 type source struct {
 	rng    *rand.Rand
-	kinds  int                // how many different members
-	scores int                // how many different scores, about; 1: all are 0
-	has    map[string]float64 // what step has put in, so that it need not look through the model
-	// rising makes scores that come in order, one above the other; falling the reverse.
+	kinds  int                // the number of different members
+	scores int                // about the number of different scores; 1 means that all are 0
+	has    map[string]float64 // the members that step has added, so that it need not search the model
+	// rising makes rising scores; falling makes falling ones.
 	rising, falling bool
 }
 
@@ -110,7 +110,7 @@ func (r *source) score(step int) float64 {
 	case 2:
 		return float64(n) / 7
 	case 3:
-		return -math.Ldexp(float64(n), 60) // no integer of a listpack
+		return -math.Ldexp(float64(n), 60) // too large for an integer in a listpack
 	case 4:
 		return math.Ldexp(1, -n)
 	}
@@ -178,7 +178,7 @@ func contentDown(z *ZSet) model {
 	return got
 }
 
-// verify compares what every way of walking and asking returns with the model.
+// verify compares the results of every way of walking and asking with the model.
 func (r *source) verify(t testing.TB, z *Edit, want model, lim Limits) {
 	t.Helper()
 	require.NoError(t, z.check())
@@ -296,8 +296,7 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// TestLargeAgainstModel grows a tree of three levels, in and out of order, and
-// takes it down again.
+// TestLargeAgainstModel grows a tree to three levels, in order and out of order, and empties it again.
 func TestLargeAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	n := testkit.Steps(16_000, 40_000)
@@ -336,8 +335,8 @@ func TestLargeAgainstModel(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAgainstModel cuts at random moments: the old header goes on
-// showing what it held, to another goroutine, while the clone is written to.
+// TestSnapshotsAgainstModel cuts at random moments. The old header still has its content for another
+// goroutine, while the clone is written to.
 func TestSnapshotsAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, r := range []*source{{rng: rng, kinds: 50, scores: 10}, {rng: rng, kinds: 3000, scores: 500}, {rng: rng, kinds: 3000, rising: true}} {
@@ -370,8 +369,8 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 	}
 }
 
-// FuzzOps runs a sequence of operations: a byte that says what to do and how long
-// the member is, a byte for the score, then the member.
+// FuzzOps runs a sequence of operations. A byte gives the operation and the length of the member, a byte the
+// score, and the member follows.
 func FuzzOps(f *testing.F) {
 	f.Add([]byte("\x01a1\x02b12\x03cabc\x83abc\x8111"))
 	f.Add([]byte("\x05z12345\x06y-99999\x85x12345\x04x1e10"))

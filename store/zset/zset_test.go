@@ -76,7 +76,7 @@ func TestEncodings(t *testing.T) {
 }
 
 // TestListpackOfRedis has the bytes of Redis 7.4.1 for ZADD z -0 a 4e18 b 5e18 c 9e18 d 1.5 e 1e300 f inf g
-// 0.1 h -7 70. Integers up to 2^62 are stored as such, the sign of -0 is lost, everything else is text.
+// 0.1 h -7 70. Integers up to 2^62 are stored as such, the sign of -0 is lost, and all other scores are text.
 func TestListpackOfRedis(t *testing.T) {
 	z := of(limits, pair{math.Copysign(0, -1), "a"}, pair{4e18, "b"}, pair{5e18, "c"}, pair{9e18, "d"}, pair{1.5, "e"},
 		pair{1e300, "f"}, pair{math.Inf(1), "g"}, pair{0.1, "h"}, pair{-7, "70"})
@@ -114,7 +114,7 @@ func TestFromListpack(t *testing.T) {
 	require.NoError(t, z.check())
 }
 
-// TestCompact: what fits becomes a listpack, and is then what it would have been from the start.
+// TestCompact: a set that is small enough becomes a listpack, equal to one that always was a listpack.
 func TestCompact(t *testing.T) {
 	few := Limits{Entries: 3, Value: 4}
 	for _, c := range []struct {
@@ -150,8 +150,7 @@ func TestCompact(t *testing.T) {
 	require.False(t, math.Signbit(score))
 }
 
-// TestScoresReadBack: the text of a score in a listpack and in an effect gives the
-// same score again.
+// TestScoresReadBack: parsing the text of a score in a listpack or an effect gives the same score.
 func TestScoresReadBack(t *testing.T) {
 	rng := newRand(t)
 	scores := []float64{0, 1, -1, 0.1, 1.0 / 3, math.MaxFloat64, math.SmallestNonzeroFloat64, 1e17, 123456789012345678, 1 << 53, 1<<53 + 2,
@@ -175,8 +174,7 @@ func TestScoresReadBack(t *testing.T) {
 		AppendScore(nil, math.Inf(-1)), AppendScore(nil, 0.1), AppendScore(nil, 1e17)))
 }
 
-// TestByLexOfUnlikeScores states what Redis' listpacks do where bounds of members
-// mean nothing.
+// TestByLexOfUnlikeScores has the results of Redis' listpacks for ranges by member that are not defined.
 func TestByLexOfUnlikeScores(t *testing.T) {
 	z := of(limits, pair{1, "d"}, pair{2, "a"}, pair{3, "c"}, pair{4, "b"}, pair{5, "e"})
 	for _, c := range []struct {
@@ -186,7 +184,7 @@ func TestByLexOfUnlikeScores(t *testing.T) {
 	}{
 		{"a", "d", false, 0, 4}, // d a c b, up to e
 		{"a", "c", false, 0, 0}, // the first is above
-		{"b", "d", false, 0, 4}, // d a c b: what is below is not looked for any more
+		{"b", "d", false, 0, 4}, // d a c b: the lower end is not searched any more
 		{"b", "d", true, 2, 4},  // b c, down to a
 		{"f", "g", false, 0, 0}, // the last is below
 		{"a", "z", true, 0, 5},

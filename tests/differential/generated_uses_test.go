@@ -148,19 +148,19 @@ type usesPair struct{ *pair }
 func startUses(t *testing.T) usesPair {
 	t.Helper()
 	conf := configOf("")
-	// With a limit on memory Redis does not share small numbers (D5).
+	// With a memory limit Redis does not share small numbers (D5).
 	conf.MaxMemory, conf.MaxMemoryPolicy, conf.LFULogFactor, conf.LFUDecayMinutes = 8<<30, "allkeys-lfu", 0, 0
 	return usesPair{startPairOf(t, conf, "--maxmemory", "8gb", "--maxmemory-policy", "allkeys-lfu", "--lfu-log-factor", "0", "--lfu-decay-time", "0")}
 }
 
-// both does a command on both servers, which is not what is compared.
+// both runs a command on both servers, without a comparison.
 func (p usesPair) both(args ...string) {
 	for _, s := range p.sides() {
 		s.watch.Do(args...)
 	}
 }
 
-// uses are what both servers have counted: of each of allKeys, and hits and misses.
+// uses holds the counts of both servers: for each of allKeys, and of hits and misses.
 type uses struct{ ours, redis [][2]string }
 
 func (p usesPair) uses() uses {
@@ -182,8 +182,8 @@ func (p usesPair) uses() uses {
 	return uses{of(&p.ours), of(&p.redis)}
 }
 
-// different says what has changed on the one side by another amount than on the other; "": nothing.
-// changed is how a figure has changed, as far as it is a number.
+// different returns a count that has changed differently on the two sides, or "". changed returns how a count
+// has changed, if it is a number.
 func changed(was, is [2]string) string {
 	a, errA := strconv.Atoi(strings.TrimPrefix(was[1], ":"))
 	b, errB := strconv.Atoi(strings.TrimPrefix(is[1], ":"))

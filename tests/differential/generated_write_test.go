@@ -4,8 +4,9 @@ package differential
 
 import "time"
 
-// sizes are those at which values are kept in another form, each with what sequences set it to: the default
-// first. Mostly it is smaller than that, so that a short sequence meets it.
+// sizes lists the directives for sizes at which values change their encoding, each with its values in
+// sequences: first the default. Most values are smaller than the default, so that a short sequence reaches
+// them.
 var sizes = []struct {
 	name   string
 	values []string
@@ -22,7 +23,7 @@ var sizes = []struct {
 	{"list-max-listpack-size", []string{"-2", "1", "3", "-1"}},
 }
 
-// defaultSizes are the commands that set the sizes back.
+// defaultSizes returns the commands that restore the defaults.
 func defaultSizes() (commands [][]string) {
 	for _, d := range sizes {
 		commands = append(commands, []string{"CONFIG", "SET", d.name, d.values[0]})
@@ -30,7 +31,7 @@ func defaultSizes() (commands [][]string) {
 	return commands
 }
 
-// write makes the steps of a sequence.
+// write returns the steps of a sequence.
 func (g *generator) write(length int) []step {
 	steps := g.configure()
 	for end := len(steps) + length; len(steps) < end; {
@@ -46,7 +47,7 @@ func (g *generator) write(length int) []step {
 	return steps
 }
 
-// configure sets the sizes that are not to be the default.
+// configure sets some sizes to other values than the default.
 func (g *generator) configure() (steps []step) {
 	for _, d := range sizes {
 		if v := g.pick(d.values); v != d.values[0] {
@@ -56,7 +57,7 @@ func (g *generator) configure() (steps []step) {
 	return steps
 }
 
-// dying makes a key die during the sequence.
+// dying makes a key expire during the sequence.
 func (g *generator) dying() []step {
 	return []step{
 		{name: "pexpire", args: []string{"PEXPIRE", g.pick(allKeys), "1"}},
@@ -70,8 +71,8 @@ func (g *generator) dying() []step {
 // pauseStep is the name of a step that is no command.
 const pauseStep = "pause"
 
-// transaction makes a few commands between MULTI and EXEC, now and then with a watched key that the client
-// may change itself first.
+// transaction returns a few commands between MULTI and EXEC. Sometimes a key is watched, and the client may
+// change it itself first.
 func (g *generator) transaction() (steps []step) {
 	add := func(name string, args ...string) { steps = append(steps, step{name: name, args: args}) }
 	if g.chance(30) {
@@ -92,7 +93,7 @@ func (g *generator) transaction() (steps []step) {
 	return steps
 }
 
-// plain makes a command with a reply that depends neither on chance nor on the clock.
+// plain returns a command with a reply that depends neither on chance nor on the clock.
 func (g *generator) plain() step {
 	for {
 		if s := stepOf(g.next()); s.check == nil {

@@ -12,18 +12,18 @@ import (
 	"lockserver/server"
 )
 
-// generator makes commands out of the rows of the command table.
+// generator generates commands from the rows of the command table.
 type generator struct {
 	pool
 	rows []*commands.Row
-	// at is the sum of the weights of the rows up to each.
+	// at holds, for each row, the sum of the weights up to it.
 	at []int
-	// payloads are what RESTORE may be given.
+	// payloads holds arguments for RESTORE.
 	payloads []string
 }
 
-// excluded are commands that are not generated, with the reason. Hand-written cases
-// play those that can be played.
+// excluded holds commands that are not generated, with the reason. Cases written by hand play those that can
+// be played.
 var excluded = map[string]string{
 	"command":         "describes the table: compared with Redis in the commands package",
 	"command|docs":    "summaries are our own",
@@ -95,19 +95,20 @@ var excluded = map[string]string{
 	"script|debug":        "would make every script of the connection fork",
 }
 
-// weights of rows that would otherwise come too often, or too rarely; others have 20.
+// weights holds the weights of rows that would otherwise come too often or too rarely; others have 20.
 var weights = map[string]int{
 	"auth": 2, "client|setname": 3, "client|getname": 3, "client|no-evict": 1, "config|resetstat": 1, "flushall": 1, "flushdb": 2, "swapdb": 4, "dbsize": 5, "wait": 1, "waitaof": 1, "randomkey": 5, "select": 6, "echo": 3, "ping": 3, "client": 1, "config": 1, "object": 1, "xinfo": 1,
 	"set": 40, "xadd": 80, "sadd": 40, "hset": 40, "zadd": 60, "rpush": 60, "lpush": 60, "linsert": 40, "copy": 30, "command|getkeys": 6, "command|getkeysandflags": 6,
 }
 
-// newGenerator generates what the command table and known, which says what Redis has, have in common.
+// newGenerator generates the commands that are in the command table and in Redis; known reports whether Redis
+// has a command.
 func newGenerator(known func(fullName string) bool) *generator {
 	g := &generator{}
 	sum := 0
 	add := func(r *commands.Row) {
 		if excluded[r.FullName()] != "" || r.Name == "help" || !known(r.FullName()) {
-			return // the texts of HELP are our own
+			return // the texts of HELP differ
 		}
 		w := weights[r.FullName()]
 		if w == 0 {
@@ -125,14 +126,14 @@ func newGenerator(known func(fullName string) bool) *generator {
 	return g
 }
 
-// next makes one command and says which row it was made from.
+// next returns a random command and its row.
 func (g *generator) next() (*commands.Row, []string) {
 	n := g.rand.IntN(g.at[len(g.at)-1])
 	i, _ := slices.BinarySearch(g.at, n+1)
 	return g.rows[i], g.of(g.rows[i])
 }
 
-// of makes one command from a row.
+// of returns a command of a row.
 func (g *generator) of(row *commands.Row) []string {
 	name := strings.Split(row.FullName(), "|")
 	for i := range name {
@@ -145,7 +146,7 @@ func (g *generator) of(row *commands.Row) []string {
 	return append(name, harmless(row, args)...)
 }
 
-// call makes the arguments of one call.
+// call returns the arguments of a call.
 func (g *generator) call(row *commands.Row) []string {
 	if strings.HasPrefix(row.FullName(), "command|getkeys") {
 		_, args := g.next()
@@ -154,7 +155,7 @@ func (g *generator) call(row *commands.Row) []string {
 	return g.sequence(nil, row, row.Args)
 }
 
-// sequence makes arguments that follow each other; options that follow each other come in any order.
+// sequence appends consecutive arguments. Consecutive options come in any order.
 func (g *generator) sequence(dst []string, row *commands.Row, args []commands.Arg) []string {
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -163,7 +164,7 @@ func (g *generator) sequence(dst []string, row *commands.Row, args []commands.Ar
 			i++
 		case (row.Name == "xread" || row.Name == "xreadgroup") && args[i].Kind == commands.KindKey:
 			n := 1 + g.rand.IntN(3)
-			for _, a := range args[i : i+2] { // as many ids as keys
+			for _, a := range args[i : i+2] { // the same number of ids as of keys
 				for range n {
 					dst = g.once(dst, row, &a)
 				}
@@ -188,10 +189,10 @@ func (g *generator) sequence(dst []string, row *commands.Row, args []commands.Ar
 	return dst
 }
 
-// uses decides about an option: what is newer than the oracle is not used.
+// uses decides whether to use an option. Options that are newer than the oracle are not used.
 func (g *generator) uses(a *commands.Arg) bool { return g.chance(35) && !isNewer(a.Since) }
 
-// counted makes a number of keys and as many keys, mostly.
+// counted appends a number of keys and usually that number of keys.
 func (g *generator) counted(dst []string, row *commands.Row, keys *commands.Arg) []string {
 	n := 1 + g.rand.IntN(3)
 	said := strconv.Itoa(n)
@@ -205,7 +206,7 @@ func (g *generator) counted(dst []string, row *commands.Row, keys *commands.Arg)
 	return dst
 }
 
-// argument makes an argument with its token, and its repetitions.
+// argument appends an argument with its token, and its repetitions.
 func (g *generator) argument(dst []string, row *commands.Row, a *commands.Arg) []string {
 	times := 1
 	if a.Multiple {
@@ -226,7 +227,7 @@ func (g *generator) argument(dst []string, row *commands.Row, a *commands.Arg) [
 	return dst
 }
 
-// once makes one occurrence of an argument without its token.
+// once appends one occurrence of an argument without its token.
 func (g *generator) once(dst []string, row *commands.Row, a *commands.Arg) []string {
 	switch a.Kind {
 	case commands.KindPureToken:
@@ -267,7 +268,7 @@ func (g *generator) once(dst []string, row *commands.Row, a *commands.Arg) []str
 	}
 }
 
-// perSecond is how many of its units an argument has to the second.
+// perSecond returns the number of an argument's units in a second.
 func perSecond(a *commands.Arg) int64 {
 	if strings.Contains(a.Name, "milliseconds") {
 		return 1000
@@ -277,7 +278,7 @@ func perSecond(a *commands.Arg) int64 {
 
 func (g *generator) integerFor(row *commands.Row, a *commands.Arg) string {
 	switch {
-	case (row.Name == "restore" || row.Name == "restore-asking") && a.Name == "seconds": // D5: a refused write would show
+	case (row.Name == "restore" || row.Name == "restore-asking") && a.Name == "seconds": // D5: it would show that the write was refused
 		return g.pick([]string{"0", "0", "-1", "1.5", "x"})
 	case strings.Contains(a.Name, "seconds"):
 		return g.timeToLive(perSecond(a))
@@ -287,9 +288,9 @@ func (g *generator) integerFor(row *commands.Row, a *commands.Arg) string {
 		return g.pick([]string{"0", "0", g.timeToLive(1000), g.moment(1000)})
 	case a.Name == "frequency":
 		return g.pick([]string{"0", "255", "256", g.integer()})
-	case row.Name == "xclaim" && a.Name == "ms": // what is idle for so long stays so
+	case row.Name == "xclaim" && a.Name == "ms": // long enough that an idle entry stays idle
 		return g.pick([]string{"0", "100000000", "-1", "x"})
-	case row.Name == "xautoclaim" && a.Name == "count": // Redis allocates as much beforehand
+	case row.Name == "xautoclaim" && a.Name == "count": // Redis allocates memory for this count in advance
 		return g.pick([]string{"0", "1", "2", "100", "-1", "1.0", "9223372036854775807"})
 	case row.Group == commands.Bitmap && a.Name == "offset":
 		return g.bitOffset()
@@ -307,7 +308,7 @@ func (g *generator) integerFor(row *commands.Row, a *commands.Arg) string {
 	return g.integer()
 }
 
-// text makes a string by what it is called.
+// text returns a string that fits the name of the argument.
 func (g *generator) text(row *commands.Row, a *commands.Arg) string {
 	switch {
 	case row.Group == commands.Stream && row.Name == "xadd" && a.Name == "id":
@@ -353,7 +354,7 @@ func (g *generator) text(row *commands.Row, a *commands.Arg) string {
 	return g.value()
 }
 
-// payload is one of Redis', now and then damaged.
+// payload returns one of Redis' payloads, sometimes damaged.
 func (g *generator) payload() string {
 	p := []byte(g.pick(g.payloads))
 	if g.chance(10) {
@@ -407,7 +408,7 @@ func (g *generator) anyCase(word string) string {
 	return string(b)
 }
 
-// isNewer reports whether a version of Redis comes after the oracle's, 7.4.
+// isNewer reports whether a version of Redis is later than that of the oracle, 7.4.
 func isNewer(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -427,7 +428,7 @@ func isNewerWord(args []commands.Arg, word string) bool {
 	return false
 }
 
-// hasWord reports whether the argument, or one within it, has the word for its token.
+// hasWord reports whether the argument, or one within it, has the word as its token.
 func hasWord(a *commands.Arg, word string) bool {
 	return a.Token == word || slices.ContainsFunc(a.Args, func(in commands.Arg) bool { return hasWord(&in, word) })
 }

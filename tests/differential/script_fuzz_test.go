@@ -204,10 +204,10 @@ func (g *scriptWriter) local(k kind) string {
 
 func (g *scriptWriter) any(depth int) string { return g.expr(kind(g.rand.IntN(int(kinds))), depth) }
 
-// expr writes an expression of a kind, now and then one of another.
+// expr returns an expression of a kind, sometimes one of another kind.
 func (g *scriptWriter) expr(k kind, depth int) string {
 	if g.chance(2) {
-		return g.pick("nil", "'x'", "true", "12", "ARGV[1]", "ARGV[9]") // no table: its address could show
+		return g.pick("nil", "'x'", "true", "12", "ARGV[1]", "ARGV[9]") // no table: its address could show up
 	}
 	if name := g.local(k); name != "" && g.chance(35) {
 		return name
@@ -243,7 +243,7 @@ func (g *scriptWriter) leaf(k kind) string {
 	return g.pick("{}", "{1, 2, 3}", "{'a', 'b'}", "KEYS", "{false, 1}") // no holes: D65
 }
 
-// command writes the arguments of a call, with the parentheses.
+// command returns the arguments of a call, with the parentheses.
 func (g *scriptWriter) command() string {
 	key := g.pick("KEYS[1]", "KEYS[2]", "'k3'")
 	s, n := g.expr(aString, 1), g.expr(aNumber, 1)
@@ -252,7 +252,7 @@ func (g *scriptWriter) command() string {
 		"'zadd', "+key+", "+n+", "+s, "'zscore', "+key+", "+s, "'zrange', "+key+", 0, -1, 'withscores'", "'sadd', "+key+", 'm'", "'smembers', "+key, "'type', "+key, "'pexpire', "+key+", 100000", "'echo', "+s, "'nosuch', "+s, "'get'", "'mget', "+key+", 'none'", "'getset', "+key+", "+s) + ")"
 }
 
-// result writes what a script returns.
+// result returns the expression that a script returns.
 func (g *scriptWriter) result() string {
 	switch g.rand.IntN(8) {
 	case 0:

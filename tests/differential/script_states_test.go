@@ -19,9 +19,9 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestRandomScriptStates plays scripts and functions that say with their first line what they do, or do not,
-// while memory is free and while it is full, alone and in transactions. It compares the replies, and which
-// errors of what commands were counted.
+// TestRandomScriptStates plays scripts and functions with various flags in their first lines, while memory is
+// free and while it is full, alone and in transactions. It compares the replies, and the counters of errors
+// by command.
 func TestRandomScriptStates(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -52,7 +52,7 @@ func TestRandomScriptStates(t *testing.T) {
 	}
 }
 
-// playState plays what g writes on fresh data, and says what was not the same.
+// playState plays the commands of g on new data, and returns the difference.
 func (p *pair) playState(g *stateWriter) (played []string, wrong string) {
 	p.t.Helper()
 	steps := g.steps()
@@ -78,10 +78,11 @@ func (p *pair) playState(g *stateWriter) (played []string, wrong string) {
 	return played, ""
 }
 
-// times are what INFO says of time.
+// times matches times in INFO.
 var times = regexp.MustCompile(`,usec[a-z_]*=[0-9.]*`)
 
-// countsOf are the lines of a section of INFO without times, and without the commands of this test itself.
+// countsOf returns the lines of a section of INFO without times, and without the commands of this test
+// itself.
 func countsOf(c *testkit.Client, section string) []string {
 	lines := strings.Fields(times.ReplaceAllString(c.Do("INFO", section).Str, ""))
 	lines = slices.DeleteFunc(lines, func(l string) bool {
@@ -91,12 +92,12 @@ func countsOf(c *testkit.Client, section string) []string {
 	return lines
 }
 
-// stateWriter writes commands about scripts.
+// stateWriter generates commands about scripts.
 type stateWriter struct{ rand *rand.Rand }
 
 func (g *stateWriter) pick(list ...string) string { return list[g.rand.IntN(len(list))] }
 
-// flags are those of a first line.
+// flags returns flags for a first line.
 func (g *stateWriter) flags() []string {
 	var list []string
 	for range g.rand.IntN(3) {
@@ -105,7 +106,7 @@ func (g *stateWriter) flags() []string {
 	return list
 }
 
-// body is a script of some calls and an end.
+// body returns a script of some calls and an end.
 func (g *stateWriter) body() string {
 	var b strings.Builder
 	for range g.rand.IntN(4) {
@@ -122,7 +123,7 @@ func (g *stateWriter) body() string {
 	return b.String()
 }
 
-// call writes the arguments of a call.
+// call returns the arguments of a call.
 func (g *stateWriter) call() string {
 	return "(" + g.pick("'get', 'k1'", "'get', 'k2'", "'set', 'k1', 'x'", "'set', 'k1'", "'incr', 'k1'", "'incr', 'k2'", "'del', 'k3'", "'lpop', 'none'", "'llen', 'k1'",
 		"'publish', 'c', 'm'", "'pfcount', 'k1'", "'ping'", "'nosuch'", "'subscribe', 'c'", "'config', 'nosuch'", "'object', 'freq'", "{}", "",
@@ -130,7 +131,7 @@ func (g *stateWriter) call() string {
 		"'expire', 'k1', '100'", "'setrange', 'big', 1000000, 'x'", "'echo', 'x'", "'brpoplpush', 'none', 'k2', '0'", "'multi'") + ")"
 }
 
-// steps are commands: the state, and scripts in it.
+// steps returns commands that set the state, and scripts in it.
 func (g *stateWriter) steps() [][]string {
 	var list [][]string
 	library := "#!lua name=lib\n"
@@ -139,7 +140,7 @@ func (g *stateWriter) steps() [][]string {
 			"'}, callback = function() " + g.body() + " end}\n"
 	}
 	list = append(list, []string{"FUNCTION", "LOAD", "REPLACE", library})
-	if g.rand.IntN(2) == 0 { // full for both, whatever they count
+	if g.rand.IntN(2) == 0 { // full on both servers, however they count memory
 		list = append(list, []string{"CONFIG", "SET", "maxmemory", "1"})
 	}
 	multi := false
@@ -159,7 +160,7 @@ func (g *stateWriter) steps() [][]string {
 	return list
 }
 
-// step is a call of a script or a function, or something that changes the state.
+// step returns a call of a script or a function, or a change of the state.
 func (g *stateWriter) step() [][]string {
 	readOnly := g.pick("", "", "_RO")
 	body := g.body()

@@ -10,8 +10,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// checkSort allows another order where there is none: of a set that is not sorted (a BY without '*'), and of
-// words that C takes to be the same because they differ behind a zero byte (D44).
+// checkSort allows another order where the order is not defined. That is so for a set that is not sorted (a
+// BY without '*'), and for words that differ only after a zero byte, which C takes to be equal (D44).
 func checkSort(p *pair, args []string) string {
 	clearErrno(p)
 	ours, redis := p.do(args...)
@@ -38,11 +38,11 @@ func checkSort(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// clearErrno is called before SORT. Redis looks at errno after strtod, but does not clear it before. A SORT
-// that met a number out of range makes the next one fail, until something else clears it.
+// clearErrno is called before SORT. Redis checks errno after strtod, but does not clear it before. So a SORT
+// with a number out of range makes the next SORT fail, until something else clears errno.
 func clearErrno(p *pair) { p.redis.watch.Do("ZADD", spareKey, "clears errno", "m") }
 
-// harmlessSort takes ALPHA from a call that has BY: words that are alike come in no order then.
+// harmlessSort removes ALPHA from a call that has BY, because the order of equal words is not defined.
 func harmlessSort(args []string) []string {
 	if !slices.ContainsFunc(args, func(arg string) bool { return strings.EqualFold(arg, "BY") }) {
 		return args

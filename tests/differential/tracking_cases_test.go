@@ -4,7 +4,7 @@ package differential
 
 import "testing"
 
-// TestTracking plays clients that keep copies of keys, and others that change them.
+// TestTracking plays clients that cache keys, and others that change the keys.
 func TestTracking(t *testing.T) { playAll(t, startPair(t, ""), trackingCases()) }
 
 func trackingCases() []blockingCase {
@@ -109,8 +109,8 @@ func trackingOptionCases() []blockingCase {
 	}
 }
 
-// Messages are compared in version 3, where a client gets them itself; the plays in version 2 check that
-// nothing is.
+// trackedKeyCases returns the plays. Messages are compared in RESP3, where the client itself gets them. The
+// plays in RESP2 check that it gets none.
 func trackedKeyCases() []blockingCase {
 	return []blockingCase{
 		{"what was read before it was switched off", `

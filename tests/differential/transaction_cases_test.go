@@ -2,7 +2,7 @@
 
 package differential
 
-// transactionCases are MULTI, EXEC, DISCARD, WATCH and UNWATCH, as several connections see them.
+// transactionCases returns plays of MULTI, EXEC, DISCARD, WATCH and UNWATCH with several connections.
 func transactionCases() []blockingCase {
 	return []blockingCase{
 		{"commands run at EXEC", `

@@ -16,7 +16,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// longUnit makes A wait, and B makes a key for it with a deadline that passes before the unit ends.
+// longUnit makes A wait. Then B creates a key for it, with a deadline that passes before the unit ends.
 func longUnit(name, waits, unit, next string) blockingCase {
 	return blockingCase{name: name, play: play(`
 			A* ` + waits + `
@@ -30,7 +30,7 @@ func longUnit(name, waits, unit, next string) blockingCase {
 		`)}
 }
 
-// TestLongUnits: waiters do not find a key that is past its deadline when the unit that made it ends.
+// TestLongUnits: waiters do not find a key that is past its deadline at the end of the unit that created it.
 func TestLongUnits(t *testing.T) {
 	conf := configOf("")
 	conf.EnableDebugCommand = "yes"
@@ -42,9 +42,9 @@ func TestLongUnits(t *testing.T) {
 	})
 }
 
-// TestAtTheDeadline: keys and fields live through the millisecond of their deadline. A script sees one
-// time: it is asked until that is the deadline. In that millisecond HTTL and its kind find no such field in a
-// small hash, although HGET does, and one in a large hash.
+// TestAtTheDeadline: keys and fields live through the millisecond of their deadline. A script sees one time:
+// it is run until that time is the deadline. In that millisecond HTTL and its relatives do not find such a
+// field in a small hash, although HGET does. In a large hash they find it.
 func TestAtTheDeadline(t *testing.T) {
 	const now = "local t = redis.call('TIME') local now = t[1] * 1000 + math.floor(t[2] / 1000) "
 	p := startPair(t, "")
@@ -80,7 +80,7 @@ func TestAtTheDeadline(t *testing.T) {
 					r := cl.Do("EVAL", now+"if now < tonumber(ARGV[1]) then return 'before' end if now > tonumber(ARGV[1]) then return 'behind' end "+
 						"return {redis.call("+c.look+")}", "0", at).String()
 					if strings.Contains(r, "behind") {
-						break // missed: once more
+						break // missed the millisecond: try again
 					}
 					if !strings.Contains(r, "before") {
 						return r
@@ -92,8 +92,8 @@ func TestAtTheDeadline(t *testing.T) {
 	}
 }
 
-// TestTimeWithinAPipeline: commands that are sent together see the time at which each begins, also behind a
-// command that took long. The key's deadline passes in the middle of the pipeline.
+// TestTimeWithinAPipeline: each command of a pipeline sees the time at which it begins, even after a slow
+// command. The key's deadline passes in the middle of the pipeline.
 func TestTimeWithinAPipeline(t *testing.T) {
 	conf := configOf("")
 	conf.EnableDebugCommand = "yes"
@@ -124,7 +124,7 @@ func TestTimeWithinAPipeline(t *testing.T) {
 	}
 }
 
-// microseconds is what TIME replied.
+// microseconds returns the time in a reply of TIME.
 func microseconds(t *testing.T, v resp.Value) int {
 	t.Helper()
 	s, err := strconv.Atoi(v.Elems[0].Str)

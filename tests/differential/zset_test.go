@@ -9,8 +9,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// checkScored: ZRANDMEMBER draws members, with their scores if asked to, distinct ones
-// unless the count is negative.
+// checkScored checks ZRANDMEMBER: it draws members, with their scores if requested. They are distinct unless
+// the count is negative.
 func checkScored(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if !alike(ours, redis) {
@@ -26,7 +26,7 @@ func checkScored(p *pair, args []string) string {
 	var members []string
 	for i := 0; i < len(ours.Elems); i++ {
 		pair := ours.Elems[i:]
-		if e := ours.Elems[i]; e.Kind == resp.Array { // version 3 has lists of two
+		if e := ours.Elems[i]; e.Kind == resp.Array { // RESP3 has pairs
 			pair = e.Elems
 		} else if withScores {
 			i++
@@ -46,7 +46,7 @@ func checkScored(p *pair, args []string) string {
 	return ""
 }
 
-// isScored says what is wrong with a member that lockserver drew, and with its score if that is given.
+// isScored returns the fault of a member that lockserver drew, and of its score if that is given.
 func (p *pair) isScored(key string, member resp.Value, score *resp.Value) string {
 	is := p.redis.Do("ZSCORE", key, member.Str)
 	switch {
@@ -58,9 +58,8 @@ func (p *pair) isScored(key string, member resp.Value, score *resp.Value) string
 	return ""
 }
 
-// checkLex leaves out ranges of bytes of members with different scores, which mean nothing. What Redis makes
-// of them depends, beyond listpacks, on how its skip list came out, and what an offset does, on where it
-// leads to.
+// checkLex leaves out ranges by bytes of members with different scores, which are not defined. In Redis they
+// depend on the shape of its skip list, except in listpacks.
 func checkLex(p *pair, args []string) string {
 	key := 1
 	if strings.EqualFold(args[0], "ZRANGESTORE") {
@@ -82,7 +81,7 @@ func checkLex(p *pair, args []string) string {
 	return checkSame(p, args)
 }
 
-// scoresOf is the score of a reply of one member with it.
+// scoresOf returns the score in a reply with one member and its score.
 func scoresOf(v resp.Value) string {
 	for len(v.Elems) > 0 {
 		v = v.Elems[len(v.Elems)-1]

@@ -13,22 +13,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// root is the repository, seen from this package.
+// root is the path of the repository from this package.
 var root = filepath.Join("..", "..")
 
 // page is a text with tested blocks.
 type page struct {
 	path string // from the root
-	// code is the file of this package that has its Go; empty: it has none.
+	// code is the file of this package with its Go code, or empty.
 	code string
-	// foreign are the files that have its blocks of other languages, by language, in the order of the page.
-	// Each file is run by make clients.
+	// foreign holds the files with its blocks in other languages, by language, in the order of the page. make
+	// clients runs each file.
 	foreign map[string][]string
-	// original is the page that this one translates: each of its blocks is a block of the original.
+	// original is the page that this page translates. Each of its blocks must be a block of the original.
 	original string
 }
 
-// pages are all that have blocks. TestEveryPageIsListed finds one that is missing here.
+// pages lists all pages with blocks. TestEveryPageIsListed finds a page that is missing here.
 var pages = []page{
 	{path: "README.md", code: "readme_example_test.go", foreign: map[string][]string{
 		"java":   {"clients/java/client-tests/src/test/java/io/lockserver/tests/ReadmeTest.java"},
@@ -58,7 +58,7 @@ var pages = []page{
 	{path: "docs/zh-CN/SECKILL.md", original: "docs/SECKILL.md"},
 }
 
-// byHand are the pages with blocks that no test of this package runs, each with the reason.
+// byHand lists the pages with blocks that no test of this package runs, with the reason.
 var byHand = map[string]string{
 	"CONTRIBUTING.md":                   "internal/tidy compares its code with that of the tree",
 	"docs/INSTALL.md":                   "packaging/check installs and starts what it tells of",
@@ -84,8 +84,7 @@ var byHand = map[string]string{
 	"examples/pool/README.md":           "how to start its program, which has tests of its own",
 }
 
-// uses are the blocks that there are, each with the test that looks at all of them,
-// on whatever page they stand.
+// uses maps each kind of block to the test that checks all blocks of this kind, on any page.
 var uses = map[string]string{
 	"sql":           "examples/locks has such statements, and tests them with SQLite and PostgreSQL",
 	"console alice": "TestTranscripts",
@@ -121,7 +120,7 @@ var uses = map[string]string{
 // block is one fenced block of a page.
 type block struct {
 	language string // "console", "sh", "go", "text"
-	role     string // the word behind the language; may be empty
+	role     string // the word after the language, or empty
 	text     string // the lines between the fences, each with its newline
 	line     int    // of the opening fence, counted from 1
 	page     string // its path
@@ -129,7 +128,7 @@ type block struct {
 
 func (b block) use() string { return strings.TrimSpace(b.language + " " + b.role) }
 
-// where is the block's place, for messages.
+// where returns the position of the block, for messages.
 func (b block) where() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
 // read returns the page and its blocks in their order.
@@ -156,14 +155,14 @@ func (p page) read(t *testing.T) (text string, blocks []block) {
 	return text, blocks
 }
 
-// blocksOf returns the page's blocks of one use.
+// blocksOf returns the page's blocks of one kind.
 func (p page) blocksOf(t *testing.T, use string) []block {
 	t.Helper()
 	_, all := p.read(t)
 	return slices.DeleteFunc(all, func(b block) bool { return b.use() != use })
 }
 
-// blocksOf returns the blocks of one use on all pages; at least one.
+// blocksOf returns the blocks of one kind on all pages. There must be at least one.
 func blocksOf(t *testing.T, use string) []block {
 	t.Helper()
 	var list []block
@@ -187,8 +186,8 @@ func TestEveryBlockHasAUse(t *testing.T) {
 	}
 }
 
-// markdown are all texts of the repository, from the root. The chart has a copy of the runbook, which is
-// looked at in docs/.
+// markdown returns the paths of all markdown files from the root. The chart has a copy of the runbook, which
+// is checked in docs/.
 func markdown(t *testing.T) []string {
 	t.Helper()
 	var list []string
@@ -210,8 +209,8 @@ func markdown(t *testing.T) []string {
 	return list
 }
 
-// TestEveryPageIsListed: a page with a block that a reader could type or compile is tested, or says why not.
-// A block of plain text, such as a drawing, is none.
+// TestEveryPageIsListed: a page with a block that a reader could type or compile is tested, or has a reason
+// why not. A block of plain text, such as a drawing, does not count.
 func TestEveryPageIsListed(t *testing.T) {
 	fence := regexp.MustCompile("(?m)^[ \t>]*```[ \t]*([a-z]+.*)$")
 	for _, path := range markdown(t) {

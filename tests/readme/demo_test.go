@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDemo: the demo prints what the pages show, but for the measurements.
+// TestDemo: the demo prints what the pages show, except the measurements.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for _, b := range blocksOf(t, "sh demo") {
@@ -22,8 +22,7 @@ func TestDemo(t *testing.T) {
 }
 
 var (
-	// Which quarters of the way are shown depends on how long it takes, and which
-	// bars on how long requests do.
+	// The quarters that are shown depend on the duration, and the bars on the latencies.
 	quarter  = regexp.MustCompile(`(?m)^(selling|draining) +\d\d? %.*\n`)
 	killed   = regexp.MustCompile(`(?m)^killed .*\n`) // while pieces are sold, or after it
 	bars     = regexp.MustCompile(`(?m)^  <= \d+ .*\n`)
@@ -31,7 +30,7 @@ var (
 	answers  = regexp.MustCompile(`(?m)^(  \d  .*?) +[\d,]+$`)
 )
 
-// withoutMeasurements takes away what differs from run to run, and from machine to machine.
+// withoutMeasurements removes parts that differ between runs and machines.
 func withoutMeasurements(text string) string {
 	for _, varies := range []*regexp.Regexp{quarter, killed, bars} {
 		text = varies.ReplaceAllString(text, "")

@@ -17,8 +17,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestGroupUnit: what the page adds to the package's unit is of the form that systemd reads, and where
-// systemd is, it says nothing against both together.
+// TestGroupUnit: the page's addition to the package's unit has the form that systemd reads. If systemd is
+// installed, it accepts both together.
 func TestGroupUnit(t *testing.T) {
 	blocks := ha.blocksOf(t, "ini unit")
 	require.Len(t, blocks, 1)
@@ -47,7 +47,7 @@ func TestGroupUnit(t *testing.T) {
 	require.Contains(t, verify(blocks[0].text+"RestartNever=1\n"), "RestartNever", "it looks at the file")
 }
 
-// composed is a compose file, as far as the page's has it.
+// composed is a compose file, with the fields that the page uses.
 type composed struct {
 	Services map[string]struct {
 		Image   string
@@ -60,7 +60,7 @@ type composed struct {
 	Volumes map[string]any
 }
 
-// TestGroupCompose starts what the page's containers run, as the image does: they form a group.
+// TestGroupCompose starts the commands of the page's containers like the image does: they form a group.
 func TestGroupCompose(t *testing.T) {
 	t.Parallel()
 	blocks := ha.blocksOf(t, "yaml compose")
@@ -87,7 +87,7 @@ func TestGroupCompose(t *testing.T) {
 		require.Equal(t, []string{name + ":/data"}, service.Volumes, "as the image has it")
 		require.Contains(t, file.Volumes, name)
 		require.Equal(t, []string{"password"}, service.Secrets)
-		// Compose takes the words apart as a shell does.
+		// Compose splits the words like a shell.
 		words, err := exec.Command("sh", "-c", "printf '%s\\n' "+service.Command).Output()
 		require.NoError(t, err)
 		args := strings.Split(strings.TrimSpace(strings.NewReplacer(places...).Replace(string(words))), "\n")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGoLines: the lines of docs/CLIENTS.md make a module, from an empty directory beside a checkout. Its
+// TestGoLines: the lines of docs/CLIENTS.md create a module in an empty directory beside a checkout. Its
 // program finds both modules.
 func TestGoLines(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestGoLines(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(shop, name), []byte(source), 0o600))
 	}
-	// What the modules need is in the cache of those who test: nothing is fetched.
+	// The module cache has what the modules need: nothing is downloaded.
 	environment := append(os.Environ(), "GOWORK=off", "GOSUMDB=off")
 	run := func(words ...string) {
 		t.Helper()

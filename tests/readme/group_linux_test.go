@@ -24,31 +24,32 @@ import (
 	"lockserver/server"
 )
 
-// ha is docs/HA.md.
+// ha is the page docs/HA.md.
 var ha = page{path: "docs/HA.md"}
 
-// site is the machines of docs/HA.md: a directory and an address of loopback each, on which its blocks run.
+// site holds the machines of docs/HA.md. Each is a directory and an address of loopback, on which its blocks
+// run.
 type site struct {
 	t        *testing.T
 	dir      string
-	network  string // what addresses begin with
-	port     int    // clients'
+	network  string // the first part of the addresses
+	port     int    // port for clients
 	raftPort int
-	mu       sync.Mutex // for the machines
+	mu       sync.Mutex // guards machines
 	machines map[string]*machine
-	text     *strings.Replacer // from the page's addresses and paths to these, but for the machines' own
+	text     *strings.Replacer // replaces the page's addresses and paths, except the machines' own paths
 }
 
-// machine is one of them.
+// machine is a machine of the site.
 type machine struct {
 	name, root string
-	process    *testkit.Process // nil: its service has never run
+	process    *testkit.Process // nil if its service has never run
 }
 
 const machines = "abcd"
 
 func newSite(t *testing.T) *site {
-	// Short, for the names of sockets.
+	// Short, because the paths of sockets are limited.
 	dir, err := os.MkdirTemp("", "ha")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -99,12 +100,12 @@ func (s *site) findAddresses() {
 	require.Fail(s.t, "there are no free ports")
 }
 
-// address is where clients find a machine.
+// address returns the address of a machine for clients.
 func (s *site) address(name string) string {
 	return fmt.Sprintf("%s%d:%d", s.network, strings.Index(machines, name)+1, s.port)
 }
 
-// serveSystemd answers the machines' systemctl.
+// serveSystemd handles the machines' calls of systemctl.
 func (s *site) serveSystemd() {
 	l, err := net.Listen("unix", filepath.Join(s.dir, "systemd"))
 	require.NoError(s.t, err)
@@ -126,7 +127,7 @@ func (s *site) serveSystemd() {
 	}()
 }
 
-// systemctl does on a machine what the words say: "a", "restart", "lockserver".
+// systemctl runs a call on a machine: "a", "restart", "lockserver".
 func (s *site) systemctl(words []string) error {
 	if len(words) != 3 || s.machines[words[0]] == nil || words[2] != "lockserver" {
 		return fmt.Errorf("what is %q", words)
@@ -148,7 +149,7 @@ func (s *site) systemctl(words []string) error {
 	return fmt.Errorf("what is %q", words[1])
 }
 
-// start runs what the package's unit says, and waits until it is ready as systemd would: until it says so.
+// start runs the command of the package's unit, and waits until it reports that it is ready, like systemd.
 func (s *site) start(m *machine) error {
 	unit, err := os.ReadFile(filepath.Join(root, "packaging", "lockserver.service"))
 	if err != nil {
@@ -184,14 +185,14 @@ func (s *site) start(m *machine) error {
 	}
 }
 
-// kill is the end of a machine.
+// kill kills a machine.
 func (s *site) kill(m *machine) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stop(m, syscall.SIGKILL)
 }
 
-// stop ends a machine's service by a signal; the caller of this one and of start holds mu.
+// stop ends a machine's service by a signal. The caller of stop or start holds mu.
 func (s *site) stop(m *machine, by os.Signal) error {
 	if m.process == nil || m.process.Ended() {
 		return nil
@@ -201,13 +202,13 @@ func (s *site) stop(m *machine, by os.Signal) error {
 	return err
 }
 
-// local puts the machine's own paths into a text.
+// local inserts the machine's own paths into a text.
 func (m *machine) local(text string) string {
 	return strings.NewReplacer("/etc/lockserver", m.root+"/etc/lockserver", "/var/lib/lockserver", m.root+"/var/lib/lockserver",
 		"/usr/bin/lockserver", m.root+"/usr/bin/lockserver").Replace(text)
 }
 
-// sh runs a block in a shell that goes on where the last one in this place has ended, with its variables.
+// sh runs a block in a shell that continues where the last one in this place has ended, with its variables.
 func (s *site) sh(b block, place, text string, env ...string) string {
 	s.t.Helper()
 	out, err := s.try(place, text, env)
@@ -223,7 +224,7 @@ func (s *site) sh(b block, place, text string, env ...string) string {
 	return out
 }
 
-// again is sh for a block that may come to a group with a new leader, as may happen on a busy machine. A
+// again is sh for a block that may find a group with a new leader, which can happen on a busy machine. A
 // person would then type it again.
 func (s *site) again(b block, place, text string) string {
 	s.t.Helper()
@@ -251,7 +252,8 @@ func (s *site) try(place, text string, env []string) (string, error) {
 	return string(out), err
 }
 
-// on runs a block on a machine. The line that says which one it is, is the first machine's on the page.
+// on runs a block on a machine. A line in it sets the machine's id, which is that of the first machine on the
+// page.
 func (s *site) on(name string, b block) {
 	s.t.Helper()
 	text := b.text
@@ -263,9 +265,9 @@ func (s *site) on(name string, b block) {
 	s.sh(b, name, m.local(text), machineVar+"="+name)
 }
 
-// TestGroup runs docs/HA.md from top to bottom: three machines form a group, are upgraded one by one, and
-// one of them dies and is replaced. From when they are a group clients write, and one has a lock that the
-// server renews: nothing that was acknowledged is lost, nor is the lock.
+// TestGroup runs docs/HA.md from top to bottom: three machines form a group, are upgraded one by one, and one
+// of them dies and is replaced. Once they are a group, clients write, and a client has a lock that the server
+// renews. No acknowledged write is lost, nor is the lock.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -286,7 +288,7 @@ func TestGroup(t *testing.T) {
 				s.on(name, b)
 			}
 		case "sh anywhere":
-			if strings.Contains(b.text, "RAFT REMOVE c") { // which is dead
+			if strings.Contains(b.text, "RAFT REMOVE c") { // that machine is dead
 				require.NoError(t, s.kill(s.machines["c"]))
 				alive = "ab"
 				load.goesOn()
@@ -296,7 +298,7 @@ func TestGroup(t *testing.T) {
 				require.Contains(t, out, "alice", "LOCK.INFO tells who has the lock")
 				load = s.begin()
 			}
-		case "sh new": // it gets the version that the others have by now
+		case "sh new": // it gets the version that the others have now
 			b.text = strings.Replace(b.text, "systemctl stop lockserver", "systemctl stop lockserver\n# here: install the new version", 1)
 			s.on("d", b)
 			alive = "abd"
@@ -322,7 +324,7 @@ func TestGroup(t *testing.T) {
 	require.Nil(t, load, "the page restores the group")
 }
 
-// endOf ends the load, and checks what it was answered, and what the page has done to the machines.
+// endOf ends the load. It checks the replies and the effects of the page on the machines.
 func (s *site) endOf(load *load, alive string) {
 	t := s.t
 	load.end()
@@ -335,7 +337,7 @@ func (s *site) endOf(load *load, alive string) {
 	s.same(alive)
 }
 
-// hasBackup waits until the group of a machine serves, and has what was in the backup.
+// hasBackup waits until the group of a machine serves, and has the data of the backup.
 func (s *site) hasBackup(name string) {
 	s.t.Helper()
 	at := strings.Split("abc", "")
@@ -349,7 +351,7 @@ func (s *site) hasBackup(name string) {
 	}, patience, 20*time.Millisecond, "the group of machine %s has the backup", name)
 }
 
-// restore has a single server load the backup.
+// restore loads the backup into a single server.
 func (s *site) restore() {
 	t := s.t
 	backup, err := os.ReadFile(filepath.Join(s.dir, "backups", "lockserver.rdb"))
@@ -368,7 +370,7 @@ func (s *site) restore() {
 	require.Contains(t, c.Do("LOCK.INFO", "door").String(), "alice")
 }
 
-// ask is a command to a machine.
+// ask runs a command on a machine.
 func (s *site) ask(name string, words ...any) (string, error) {
 	rdb := redis.NewClient(&redis.Options{Addr: s.address(name), Password: "a-long-secret", MaxRetries: -1})
 	defer func() { _ = rdb.Close() }()
@@ -398,7 +400,7 @@ func (s *site) same(names string) {
 	}, patience, 20*time.Millisecond, "the members of the group do not come to the same place")
 }
 
-// load is clients of the group.
+// load holds the clients of the group.
 type load struct {
 	s       *site
 	rdb     *redis.ClusterClient
@@ -407,7 +409,7 @@ type load struct {
 	stop    context.CancelFunc
 	working sync.WaitGroup
 	mu      sync.Mutex
-	written []any // what was acknowledged
+	written []any // the acknowledged values
 }
 
 // begin starts writers, and takes a lock.
@@ -437,14 +439,14 @@ func (s *site) begin() *load {
 				l.mu.Lock()
 				l.written = append(l.written, word)
 				l.mu.Unlock()
-				time.Sleep(2 * time.Millisecond) // the machine has other things to do
+				time.Sleep(2 * time.Millisecond) // the machine has other work, too
 			}
 		})
 	}
 	return l
 }
 
-// goesOn waits until more has been acknowledged.
+// goesOn waits until more writes have been acknowledged.
 func (l *load) goesOn() {
 	l.s.t.Helper()
 	count := func() int {

@@ -144,7 +144,7 @@ func atTick(ctx context.Context, client *redis.Client, job string, now time.Time
 
 // end
 
-// inProcess is a client of a server of its own, with this clock.
+// inProcess returns a client of a server in this process, with this clock.
 func inProcess(clock server.Clock) (*redis.Client, func()) {
 	srv, err := server.New(server.Options{Clock: clock})
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// terminal is where a person types commands and reads what is printed.
+// terminal runs commands and returns their output.
 type terminal interface {
-	// do types a command and returns what is printed for it.
+	// do types a command and returns its output.
 	do(t *testing.T, command string) string
 	// begin types a command that waits.
 	begin(t *testing.T, command string)
-	// finish returns what is printed when the command that was begun is answered.
+	// finish returns the output of the command that was begun, when it is complete.
 	finish(t *testing.T) string
 	close()
 }
 
-// story plays a page's transcripts against a server that it starts, stops and starts again.
+// story plays a page's transcripts with a server that it starts, stops and starts again.
 type story struct {
 	t         *testing.T
 	page      page
@@ -114,7 +114,7 @@ func (s *story) converse(b block) {
 	}
 }
 
-// blocked returns how many clients of the server wait in a command.
+// blocked returns how many clients of the server wait in commands.
 func (s *story) blocked() int {
 	s.t.Helper()
 	c := s.server.Client(s.t)
@@ -127,7 +127,7 @@ func (s *story) blocked() int {
 	return n
 }
 
-// wire is a terminal without redis-cli: the protocol, and printed.
+// wire is a terminal without redis-cli: it uses the protocol and prints the replies.
 type wire struct{ client *testkit.Client }
 
 func (w wire) do(_ *testing.T, command string) string { return printed(w.client.Do(words(command)...)) }
@@ -148,7 +148,7 @@ func TestTranscripts(t *testing.T) {
 	playAll(t, func(t *testing.T, p *program) terminal { return wire{p.Client(t)} }, sellOverWire)
 }
 
-// playAll plays the pages one after the other: a server that is started again needs its port.
+// playAll plays the pages one after the other, because a restarted server needs its port.
 func playAll(t *testing.T, open func(*testing.T, *program) terminal, sell func(*testing.T, *program, string) string) {
 	for _, p := range pages {
 		if len(p.blocksOf(t, "sh server")) == 0 {
@@ -164,11 +164,11 @@ func playAll(t *testing.T, open func(*testing.T, *program) terminal, sell func(*
 	}
 }
 
-// saleLine is the shell's line: how many users, how many at a time, what stands for
-// the number, and the command.
+// saleLine matches the shell's line: the number of users, the number at a time, the placeholder for the
+// number, and the command.
 var saleLine = regexp.MustCompile(`^seq (\d+) \| xargs -P (\d+) -I(\S+) redis-cli (.+) \| sort \| uniq -c$`)
 
-// sellOverWire does what the shell's line does, on as many connections as it has processes at a time.
+// sellOverWire does the same as the shell's line. It uses a connection for each of its processes.
 func sellOverWire(t *testing.T, p *program, line string) string {
 	t.Helper()
 	m := saleLine.FindStringSubmatch(line)

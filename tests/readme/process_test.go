@@ -13,7 +13,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// binary is the server program, built once by TestMain with the README's own command, but for its output.
+// binary is the server program. TestMain builds it once with the README's own command and another output
+// path.
 var binary string
 
 const buildCommand = "go build -o bin/lockserver ./cmd/lockserver"
@@ -42,17 +43,17 @@ func TestMain(m *testing.M) {
 // program is a running server.
 type program struct{ *testkit.Process }
 
-// patience is how long anything may take on a busy machine.
+// patience is the longest time that a test waits for an event, on a busy machine.
 const patience = time.Minute
 
-// startProgram runs the server in dir on a port (0: a free one), with more arguments, until
-// it is stopped or the test ends.
+// startProgram runs the server in dir on a port (0 means a free port), with more arguments, until it is
+// stopped or the test ends.
 func startProgram(t *testing.T, dir string, port int, args ...string) *program {
 	t.Helper()
 	return &program{testkit.Start(t, testkit.Command{Program: binary, Args: append([]string{"--port", fmt.Sprint(port)}, args...), Dir: dir})}
 }
 
-// interrupt is Ctrl-C: the server must save and end well.
+// interrupt sends Ctrl-C: the server must save and exit with code 0.
 func (p *program) interrupt(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.Signal(os.Interrupt))

@@ -14,7 +14,7 @@ import (
 
 // The code between "snippet" and "end" is in README.md, word for word; TestGoSnippets compares them.
 
-// charge is the reader's own work.
+// charge represents the reader's own work.
 func charge(ctx context.Context, token int64) error {
 	fmt.Println("charged under the lock:", ctx.Err() == nil && token > 0)
 	return nil

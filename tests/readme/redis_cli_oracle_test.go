@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cli is a terminal with the real redis-cli in it.
+// cli is a terminal that runs the real redis-cli.
 type cli struct {
 	process *exec.Cmd
 	stdin   io.WriteCloser
@@ -36,7 +36,7 @@ func redisCLI(t *testing.T) string {
 
 func openCLI(t *testing.T, p *program) terminal {
 	t.Helper()
-	// --no-raw: print as on a terminal, although this is none.
+	// --no-raw prints as on a terminal, although this is a pipe.
 	c := &cli{process: exec.Command(redisCLI(t), "-p", strconv.Itoa(p.port(t)), "--no-raw"), lines: make(chan string, 1000)}
 	var err error
 	c.stdin, err = c.process.StdinPipe()
@@ -67,7 +67,7 @@ func (c *cli) do(t *testing.T, command string) string {
 	return c.finish(t)
 }
 
-// finish types one more command; its reply shows where the one before ends.
+// finish types one more command. Its reply shows where the previous reply ends.
 func (c *cli) finish(t *testing.T) string {
 	t.Helper()
 	c.marks++
@@ -97,8 +97,8 @@ func (c *cli) begin(t *testing.T, command string) {
 
 func TestTranscriptsWithRedisCLI(t *testing.T) { playAll(t, openCLI, sellByShell) }
 
-// sellByShell runs the README's line as it stands. redis-cli has no variable for the port, so what the
-// shell finds under that name adds it.
+// sellByShell runs the README's line unchanged. redis-cli has no environment variable for the port, so a
+// script with its name, which the shell finds first, adds it.
 func sellByShell(t *testing.T, p *program, line string) string {
 	t.Helper()
 	dir := t.TempDir()

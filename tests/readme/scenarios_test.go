@@ -10,8 +10,8 @@ import (
 	"lockserver/tests/scenarios"
 )
 
-// TestScenariosAreTheResultOfARun: docs/CLIENTS.md shows what the last run with WRITE=1 has found, for
-// each client.
+// TestScenariosAreTheResultOfARun: docs/CLIENTS.md shows the results of the last run with WRITE=1, for each
+// client.
 func TestScenariosAreTheResultOfARun(t *testing.T) {
 	text, err := os.ReadFile("../../docs/scenarios.json")
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestScenariosAreTheResultOfARun(t *testing.T) {
 	}
 }
 
-// TestEachScenarioIsDescribed: clients/SCENARIOS.md has all of them.
+// TestEachScenarioIsDescribed: clients/SCENARIOS.md describes all scenarios.
 func TestEachScenarioIsDescribed(t *testing.T) {
 	spec, err := os.ReadFile("../../clients/SCENARIOS.md")
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSecurity: the commands of docs/SECURITY.md give three users with certificates, and a lock.
+// TestSecurity: the commands of docs/SECURITY.md create three users with certificates, and a lock.
 func TestSecurity(t *testing.T) {
 	for _, tool := range []string{"openssl", "redis-cli"} {
 		if _, err := exec.LookPath(tool); err != nil {

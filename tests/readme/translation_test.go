@@ -8,7 +8,7 @@ import (
 )
 
 // TestTranslations: commands, outputs and code are the same in both languages. The blocks of a translated
-// page are blocks of its original, word for word and in its order; it may leave some out. TestTranscripts
+// page are blocks of its original, word for word and in the same order; some may be left out. TestTranscripts
 // plays the transcripts of both.
 func TestTranslations(t *testing.T) {
 	translated := 0
@@ -34,8 +34,8 @@ func TestTranslations(t *testing.T) {
 	require.Greater(t, translated, 20)
 }
 
-// TestSameCommandsSameOutput: a terminal that shows the commands of a terminal on a page of another language
-// shows the same output.
+// TestSameCommandsSameOutput: terminals with the same commands on pages in different languages show the same
+// output.
 func TestSameCommandsSameOutput(t *testing.T) {
 	commands := func(b block) string {
 		var list []string

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUsers: the rules of docs/SECURITY.md make users who may do what they are for, and not more.
+// TestUsers: the rules of docs/SECURITY.md create users with the rights that they need, and no more.
 func TestUsers(t *testing.T) {
 	p := startProgram(t, t.TempDir(), 0)
 	admin := p.Client(t)

@@ -13,20 +13,20 @@ import (
 	"lockserver/internal/resp"
 )
 
-// ReplyError is an error that the server answered.
+// ReplyError is an error reply of the server.
 type ReplyError string
 
 func (e ReplyError) Error() string { return string(e) }
 
-// Conn is a connection to either server. It speaks just as much RESP2 as the measurements need, and reads
-// over the pushes and maps of RESP3. It does so without allocating, so that the generator's own collector
-// stays out of the latencies.
+// Conn is a connection to either server. It uses the part of RESP2 that the measurements need, and skips the
+// pushes and maps of RESP3. It does not allocate, so that the generator's own collector does not affect the
+// latencies.
 type Conn struct {
 	c net.Conn
 	r *bufio.Reader
 }
 
-// Patience is how long a server may take to answer anything. SAVE of a big data set is the slowest.
+// Patience is the longest time for a reply. SAVE of a large data set takes longest.
 const Patience = 2 * time.Minute
 
 // Dial connects to a server at a TCP address.
@@ -41,7 +41,7 @@ func Dial(addr string) (*Conn, error) {
 // Close ends the connection.
 func (c *Conn) Close() { _ = c.c.Close() }
 
-// SetDeadline bounds every read and write from now on.
+// SetDeadline limits all later reads and writes.
 func (c *Conn) SetDeadline(at time.Time) error { return c.c.SetDeadline(at) }
 
 // Write sends requests that were built with Command.
@@ -50,18 +50,18 @@ func (c *Conn) Write(requests []byte) error {
 	return err
 }
 
-// Expect reads one reply, an array as a whole, and checks that it begins with want, such
-// as "+OK", ":", "*10" or "$-1".
+// Expect reads one reply, an array as a whole, and checks that it begins with want, such as "+OK", ":", "*10"
+// or "$-1".
 func (c *Conn) Expect(want string) error { return expect(c.r, want) }
 
-// Read implements io.Reader: what comes, undecoded.
+// Read implements io.Reader. It returns the bytes without decoding them.
 func (c *Conn) Read(b []byte) (int, error) { return c.r.Read(b) }
 
-// ReadText reads one reply as Do returns it.
+// ReadText reads one reply, in the form of Do.
 func (c *Conn) ReadText() (string, error) { return readText(c.r) }
 
 // Do sends one command and returns its reply as text: the line of a status or a number, the content of a
-// string, "" for nil and for an array. The error is a ReplyError if the server answered one.
+// string, and "" for nil or an array. The error is a ReplyError if the reply is an error.
 func (c *Conn) Do(args ...string) (string, error) {
 	if err := c.c.SetDeadline(time.Now().Add(Patience)); err != nil {
 		return "", err
@@ -76,10 +76,10 @@ func (c *Conn) Do(args ...string) (string, error) {
 	return readText(c.r)
 }
 
-// Request is requests under construction.
+// Request holds requests under construction.
 type Request []byte
 
-// Command appends the head of a command of n arguments, its name included, to b.
+// Command appends the head of a command with n arguments, including its name, to b.
 func Command(b []byte, n int) Request {
 	return resp.AppendArray(b, n)
 }
@@ -95,7 +95,7 @@ func (b Request) Int(n int64) Request {
 	return resp.AppendBulk(b, strconv.AppendInt(text[:0], n, 10))
 }
 
-// digits is how long a number in a key is: what redis-benchmark puts for __rand_int__.
+// digits is the length of a number in a key, as redis-benchmark writes it for __rand_int__.
 const digits = 12
 
 // Numbered appends prefix, n with twelve digits, and suffix as one argument.
@@ -114,7 +114,7 @@ func (b Request) Numbered(prefix string, n int, suffix string) Request {
 	return append(b, '\r', '\n')
 }
 
-// readLine is the next line without its end; it is good until the next read.
+// readLine returns the next line without its end; it is valid until the next read.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
@@ -175,13 +175,14 @@ func expect(r *bufio.Reader, want string) error {
 	return discardRest(r, line)
 }
 
-// discardRest reads over what follows the first line of a reply. In an array errors are as good as anything.
+// discardRest skips the rest of a reply after its first line. In an array it accepts errors like any other
+// element.
 func discardRest(r *bufio.Reader, line []byte) error {
 	kind := line[0]
 	if kind != '$' && kind != '*' && kind != '>' && kind != '%' {
 		return nil
 	}
-	n, err := strconv.Atoi(string(line[1:])) // does not escape, so does not allocate
+	n, err := strconv.Atoi(string(line[1:])) // the string does not escape, so it is not allocated
 	if err != nil || n < 0 {
 		return err
 	}

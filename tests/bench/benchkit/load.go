@@ -7,21 +7,23 @@ import (
 	"time"
 )
 
-// Traffic is what the generator sends. Request n is a function of n alone, so all servers get the same.
+// Traffic describes the requests of the generator. Request n depends on n alone, so all servers get the same
+// requests.
 type Traffic struct {
 	Append func(b []byte, n int) []byte // appends request n
-	Want   func(n int) string           // how the reply to request n begins
-	Lead   int                          // replies that come before it, each a status: those of a transaction's commands
+	Want   func(n int) string           // the beginning of the reply to request n
+	Lead   int                          // number of replies before it, each a status: those of a transaction's commands
 }
 
-// Always is the Want of traffic with replies that all begin the same.
+// Always returns a Want for replies that all begin the same.
 func Always(want string) func(int) string { return func(int) string { return want } }
 
-// Scatter maps 0 .. total-1 onto itself, so that every number comes once but neighbours lie apart. The factor
-// is a prime, so that it is a bijection for every total below it.
+// Scatter maps 0 .. total-1 to itself, so that every number comes once but neighbours are far apart. The
+// factor is a prime, so the map is a bijection for every smaller total.
 func Scatter(n, total int) int { return int(uint64(n) * 2654435761 % uint64(total)) }
 
-// Split is how many requests each of n connections sends: a whole number of pipelines of pairs, at least one.
+// Split returns the number of requests for each of n connections: a multiple of two pipelines, at least one
+// such pair.
 func Split(requests, n, pipeline int) int {
 	unit := pipeline
 	if unit%2 == 1 {
@@ -49,15 +51,15 @@ func DialFleet(addr string, n int) (*Fleet, error) {
 	return f, nil
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (f *Fleet) Close() {
 	for _, c := range f.Conns {
 		c.Close()
 	}
 }
 
-// Each runs work on all connections at once and returns the first error. A context that
-// ends breaks the connections.
+// Each runs work on all connections at the same time and returns the first error. When ctx ends the
+// connections break.
 func (f *Fleet) Each(ctx context.Context, work func(i int, c *Conn) error) error {
 	errs := make([]error, len(f.Conns))
 	stop := context.AfterFunc(ctx, f.Close)
@@ -79,7 +81,7 @@ func (f *Fleet) Each(ctx context.Context, work func(i int, c *Conn) error) error
 }
 
 // Send sends about the given number of requests, in pipelines, as fast as the replies come; connection i
-// sends its own stretch of the numbers. It returns how many that were.
+// sends its own range of the numbers. It returns the number of requests.
 func (f *Fleet) Send(ctx context.Context, t Traffic, requests, pipeline int) (int, error) {
 	per := Split(requests, len(f.Conns), pipeline)
 	deadline := time.Now().Add(10 * Patience)
@@ -112,7 +114,7 @@ func (f *Fleet) Send(ctx context.Context, t Traffic, requests, pipeline int) (in
 	return per * len(f.Conns), err
 }
 
-// Fill sends traffic on connections of its own, for set-up, and returns how many requests that were.
+// Fill sends traffic on new connections, for a set-up, and returns the number of requests.
 func (s *Server) Fill(ctx context.Context, t Traffic, requests int) (int, error) {
 	f, err := DialFleet(s.Addr, 10)
 	if err != nil {

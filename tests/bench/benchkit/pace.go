@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Rest waits, unless the run is broken off.
+// Rest waits, unless ctx ends.
 func Rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -16,18 +16,17 @@ func Rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// StartDelay lets what set-up left behind, such as closed connections, come to rest before the clocks are
-// read.
+// StartDelay is a pause before the clocks are read. In it the system finishes the work of the set-up, such as
+// closing connections.
 const StartDelay = 100 * time.Millisecond
 
-// Oversleep is the longest that a short sleep lasted too long until the context ended: what the
-// machine, not a server, adds to a latency.
+// Oversleep returns the largest delay of a short sleep until ctx ends: the part of a latency that the machine
+// adds, not a server.
 func Oversleep(ctx context.Context) time.Duration {
 	return slices.Max(append(Oversleeps(ctx), 0))
 }
 
-// Oversleeps is by how much each of many short sleeps, one after the other, lasted too long until the context
-// ended.
+// Oversleeps returns the delay of each of many consecutive short sleeps until ctx ends.
 func Oversleeps(ctx context.Context) (each []time.Duration) {
 	const nap = time.Millisecond
 	for ctx.Err() == nil {
@@ -45,21 +44,20 @@ type Pace struct {
 	Count    int           // requests of one client
 }
 
-// NewPace is rate requests a second for the span, on so many clients.
+// NewPace returns the pace of rate requests a second for the span, on the given number of clients.
 func NewPace(rate, clients int, span time.Duration) Pace {
 	interval := time.Duration(clients) * time.Second / time.Duration(rate)
 	return Pace{interval, interval / time.Duration(clients), max(1, int(span/interval))}
 }
 
-// Due is when client i is to send its request k, from the begin.
+// Due returns the time since the start at which client i must send its request k.
 func (p Pace) Due(i, k int) time.Duration {
 	return time.Duration(i)*p.Stagger + time.Duration(k)*p.Interval
 }
 
-// FixedRate sends traffic at a fixed rate (requests a second) for the span, one request at a time on
-// each connection, and returns the latencies, sorted. A request that could not be sent in time, because the
-// one before it was still unanswered, counts from the time it was due. A sleep that ends late is the
-// generator's fault and does not.
+// FixedRate sends traffic at a fixed rate (requests a second) for the span, one request at a time on each
+// connection, and returns the sorted latencies. If a request was late because the reply to the previous one
+// was missing, its latency counts from its due time. If only the generator's sleep was late, it does not.
 func (f *Fleet) FixedRate(ctx context.Context, t Traffic, rate int, span time.Duration) ([]time.Duration, error) {
 	p := NewPace(rate, len(f.Conns), span)
 	latencies := make([][]time.Duration, len(f.Conns))

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime is the user and system time of a process, over all threads, those that have ended
-// included. The kernel's CPU clock of the process counts nanoseconds, where /proc/<pid>/stat counts
-// hundredths of a second: a pipelined measurement takes the server some tenths only. The clock's
-// number is made as clock_getcpuclockid(3) makes it: the complement of the process, shifted, with
-// the clock that the scheduler keeps.
+// CPUTime returns the user and system time of a process, over all its threads, including those that have
+// ended. The kernel's CPU clock of the process counts nanoseconds, and /proc/<pid>/stat only hundredths of a
+// second. That is too coarse, because a pipelined measurement takes the server only some tenths. The number
+// of the clock is computed like in clock_getcpuclockid(3): the complement of the process id, shifted, and the
+// clock of the scheduler.
 func CPUTime(pid int) (time.Duration, error) {
 	const schedulerClock = 2
 	var ts unix.Timespec
@@ -25,7 +25,7 @@ func CPUTime(pid int) (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
-// ResidentBytes is VmRSS: what the process holds in physical memory.
+// ResidentBytes returns VmRSS: the physical memory of the process.
 func ResidentBytes(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -34,7 +34,7 @@ func ResidentBytes(pid int) (int64, error) {
 	return parseMemory(string(text), "VmRSS")
 }
 
-// PeakBytes is VmHWM: the most that the process has held in physical memory so far.
+// PeakBytes returns VmHWM: the largest physical memory of the process so far.
 func PeakBytes(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -53,7 +53,7 @@ func parseMemory(status, name string) (int64, error) {
 	return 0, fmt.Errorf("no %s in %q", name, status)
 }
 
-// CPUModel is the name of the processor, as far as the kernel knows it.
+// CPUModel returns the name of the processor, as far as the kernel knows it.
 func CPUModel() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range bytes.Lines(text) {
@@ -64,7 +64,7 @@ func CPUModel() string {
 	return "unknown processor"
 }
 
-// LoadAverage is how many processes wanted to run lately; a machine that does other work spoils the figures.
+// LoadAverage returns how many processes wanted to run lately. Other work on the machine spoils the figures.
 func LoadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(text))

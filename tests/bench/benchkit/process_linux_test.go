@@ -24,14 +24,14 @@ func TestCPUTimeIsWhatGetrusageSays(t *testing.T) {
 	require.NoError(t, err)
 	after := usage(t)
 	require.Positive(t, got)
-	// getrusage may lag by a tick of the scheduler.
+	// getrusage may be late by a tick of the scheduler.
 	const tick = 10 * time.Millisecond
 	require.GreaterOrEqual(t, got, before-tick)
 	require.LessOrEqual(t, got, after+tick)
 }
 
 func TestCPUTimeOfNoProcess(t *testing.T) {
-	_, err := CPUTime(1 << 22) // above pid_max
+	_, err := CPUTime(1 << 22) // greater than pid_max
 	require.Error(t, err)
 	_, err = ResidentBytes(1 << 22)
 	require.Error(t, err)

@@ -19,7 +19,7 @@ func ResidentBytes(int) (int64, error) { return 0, errNeedsLinux }
 // PeakBytes fails here.
 func PeakBytes(int) (int64, error) { return 0, errNeedsLinux }
 
-// CPUModel is the name of the architecture.
+// CPUModel returns the name of the architecture.
 func CPUModel() string { return runtime.GOARCH }
 
 // LoadAverage is unknown here.

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Record is what a run has found, to be kept in docs/benchmarks.json: the report for people, and the
-// figures by name for programs.
+// Record holds the results of a run for docs/benchmarks.json: the report for people, and the figures by name
+// for programs.
 type Record struct {
-	// Text is the report in markdown, a line each, without the lines about the machine and the targets.
+	// Text is the report in markdown by lines, without the lines about the machine and the targets.
 	Text []string `json:"text"`
-	// Figures are single numbers, in the unit that their name ends in.
+	// Figures are single numbers. Their names end in the unit.
 	Figures map[string]float64 `json:"figures"`
-	// Checks are the figures that have targets.
+	// Checks holds the figures with targets.
 	Checks []Check `json:"checks"`
 }
 
@@ -22,11 +22,11 @@ type Record struct {
 type Check struct {
 	What   string `json:"what"`
 	Got    string `json:"got"`
-	Target string `json:"target"` // with "at most" or "at least"
+	Target string `json:"target"` // begins with "at most" or "at least"
 	Met    bool   `json:"met"`
 }
 
-// AddFigure keeps a figure by name for the record. One that could not be computed is not kept.
+// AddFigure adds a figure with a name to the record. A figure that could not be computed is left out.
 func (r *Report) AddFigure(name string, value float64) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return
@@ -37,13 +37,13 @@ func (r *Report) AddFigure(name string, value float64) {
 	r.figures[name] = value
 }
 
-// AddPair keeps one figure of both servers: name.redis and name.lockserver.
+// AddPair adds a figure of both servers: name.redis and name.lockserver.
 func (r *Report) AddPair(name string, redis, ours float64) {
 	r.AddFigure(name+".redis", redis)
 	r.AddFigure(name+".lockserver", ours)
 }
 
-// Record returns what the report has come to so far.
+// Record returns the results so far.
 func (r *Report) Record() Record {
 	rec := Record{Text: strings.Split(strings.TrimSpace(r.kept.String()), "\n"), Figures: maps.Clone(r.figures)}
 	for _, c := range r.checks {
@@ -52,7 +52,7 @@ func (r *Report) Record() Record {
 	return rec
 }
 
-// Targets is the chapter about what was met and what was not.
+// Targets returns the chapter about the targets.
 func Targets(checks []Check) string {
 	met := 0
 	var missed []string

@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// Report writes markdown as it comes, and keeps it, with the figures, for a Record; and it remembers what
-// missed its target and what could not run.
+// Report writes markdown at once, and keeps it with the figures for a Record. It also keeps the missed
+// targets and the failures.
 type Report struct {
 	W io.Writer
-	// Failures are what could not run; it makes the exit code 1.
+	// Failures lists the parts that could not run. With a failure the exit code is 1.
 	Failures []string
 	checks   []check
 	figures  map[string]float64
 	kept     strings.Builder // the text for the record
 }
 
-// check is a figure held against its target.
+// check is a figure with its target.
 type check struct {
 	what   string
 	got    float64
 	target float64
 	show   func(float64) string
-	least  bool // the figure must reach the target; otherwise it must not exceed it
+	least  bool // the figure must be at least the target; otherwise at most
 }
 
-// passed is false for a figure that could not be computed.
+// passed returns false for a figure that could not be computed.
 func (c check) passed() bool {
 	if c.least {
 		return c.got >= c.target
@@ -37,7 +37,7 @@ func (c check) passed() bool {
 	return c.got <= c.target
 }
 
-// bound is the target in words.
+// bound returns the target in words.
 func (c check) bound() string {
 	if c.least {
 		return "at least " + c.show(c.target)
@@ -45,7 +45,7 @@ func (c check) bound() string {
 	return "at most " + c.show(c.target)
 }
 
-// mark is the cell of a table: the target and whether it is met.
+// mark returns the cell of a table with the target and whether it is met.
 func (c check) mark() string {
 	word := "pass"
 	if !c.passed() {
@@ -58,12 +58,12 @@ func (c check) mark() string {
 	return sign + c.show(c.target) + " " + word
 }
 
-// AtMost records that got must not exceed target and returns the cell of a table that says so.
+// AtMost records that got must be at most target, and returns the cell of a table for that.
 func (r *Report) AtMost(what string, got, target float64, show func(float64) string) string {
 	return r.hold(check{what: what, got: got, target: target, show: show})
 }
 
-// AtLeast records that got must reach target and returns the cell of a table that says so.
+// AtLeast records that got must be at least target, and returns the cell of a table for that.
 func (r *Report) AtLeast(what string, got, target float64, show func(float64) string) string {
 	return r.hold(check{what: what, got: got, target: target, show: show, least: true})
 }
@@ -73,17 +73,17 @@ func (r *Report) hold(c check) string {
 	return c.mark()
 }
 
-// Failed records that something could not run, in the report and for the exit code.
+// Failed records that a part could not run, in the report and for the exit code.
 func (r *Report) Failed(what string, err error) {
 	line := OneLine(what + ": " + err.Error())
 	r.Failures = append(r.Failures, line)
 	r.Text("Could not run: " + line)
 }
 
-// OneLine keeps the logs of a server from breaking a table or a list.
+// OneLine makes a text one line, so that the log of a server does not break a table or a list.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Preface writes a paragraph that is about this run alone, and is not kept for the record.
+// Preface writes a paragraph about this run alone, which is not part of the record.
 func (r *Report) Preface(s string) { fmt.Fprintf(r.W, "%s\n\n", strings.TrimSpace(s)) }
 
 // Text writes a paragraph.
@@ -92,8 +92,7 @@ func (r *Report) Text(s string) {
 	fmt.Fprintf(&r.kept, "%s\n\n", strings.TrimSpace(s))
 }
 
-// Table writes a table with text in the first column and figures in the others. A bar in a cell does not end
-// it.
+// Table writes a table with text in the first column and figures in the others. A bar in a cell is escaped.
 func (r *Report) Table(head []string, rows [][]string) {
 	var b strings.Builder
 	line := func(cells []string) {
@@ -110,7 +109,7 @@ func (r *Report) Table(head []string, rows [][]string) {
 	r.Text(b.String())
 }
 
-// Summary writes what was held and what was not.
+// Summary writes which targets were met and which were not.
 func (r *Report) Summary() {
 	r.Preface(Targets(r.Record().Checks))
 	if len(r.Failures) > 0 {
@@ -118,7 +117,7 @@ func (r *Report) Summary() {
 	}
 }
 
-// ExitCode is 1 if something could not run, or, when strict, missed its target.
+// ExitCode returns 1 if a part could not run, or, with strict, if a target was missed.
 func (r *Report) ExitCode(strict bool) int {
 	if len(r.Failures) > 0 {
 		return 1
@@ -131,10 +130,10 @@ func (r *Report) ExitCode(strict bool) int {
 	return 0
 }
 
-// Times shows a ratio.
+// Times formats a ratio.
 func Times(x float64) string { return withUnit(x, 2, "x") }
 
-// withUnit shows a number with its unit.
+// withUnit formats a number with its unit.
 func withUnit(x float64, decimals int, unit string) string {
 	s := Fixed(x, decimals)
 	if s == "?" {
@@ -143,7 +142,7 @@ func withUnit(x float64, decimals int, unit string) string {
 	return s + unit
 }
 
-// Fixed shows a number with so many decimals, and "?" for one that is none.
+// Fixed formats a number with the given decimals, and NaN or infinity as "?".
 func Fixed(x float64, decimals int) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "?"
@@ -151,7 +150,7 @@ func Fixed(x float64, decimals int) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Grouped shows a whole number with a comma for every three digits.
+// Grouped formats a whole number with a comma after every three digits.
 func Grouped(x float64) string {
 	s := Fixed(x, 0)
 	if s == "?" {
@@ -167,14 +166,14 @@ func Grouped(x float64) string {
 	return sign + s
 }
 
-// Mebibytes shows a size given in bytes.
+// Mebibytes formats a size in bytes.
 func Mebibytes(n float64) string { return withUnit(n/(1<<20), 1, " MiB") }
 
-// Kibibytes shows a size given in bytes.
+// Kibibytes formats a size in bytes.
 func Kibibytes(n float64) string { return withUnit(n/(1<<10), 1, " KiB") }
 
-// Milliseconds shows a time given in milliseconds.
+// Milliseconds formats a time in milliseconds.
 func Milliseconds(ms float64) string { return withUnit(ms, 2, " ms") }
 
-// InMS is a duration in milliseconds.
+// InMS returns a duration in milliseconds.
 func InMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -54,7 +54,7 @@ func TestFigures(t *testing.T) {
 	require.Equal(t, "?", Grouped(math.NaN()))
 }
 
-// A record has the text but for what is about the run alone.
+// TestRecord: a record has the text without the parts about the run alone.
 func TestRecord(t *testing.T) {
 	r := &Report{W: io.Discard}
 	r.Preface("Machine: this one")

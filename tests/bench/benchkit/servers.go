@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// FindTool is the path of a program of a Redis installation.
+// FindTool returns the path of a program of a Redis installation.
 func FindTool(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -25,8 +25,8 @@ func FindTool(name string) (string, error) {
 	return path, nil
 }
 
-// FindBeside is the path of another program of the installation that server belongs to: it
-// lies beside it, or else in PATH.
+// FindBeside returns the path of another program from the installation of server. It is in the same
+// directory, or else in PATH.
 func FindBeside(server, name string) (string, error) {
 	path := filepath.Join(filepath.Dir(server), name)
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -35,8 +35,7 @@ func FindBeside(server, name string) (string, error) {
 	return FindTool(name)
 }
 
-// Build builds a program of the module in a directory, as its releases are built, and returns its path in
-// dir.
+// Build builds a program of the module in a directory like a release, and returns its path in dir.
 func Build(ctx context.Context, module, dir, program string) (string, error) {
 	profile, err := filepath.Abs(filepath.Join(module, program, "release.pgo"))
 	if err != nil {
@@ -56,10 +55,10 @@ func Build(ctx context.Context, module, dir, program string) (string, error) {
 
 // Product is a server program that takes its directives on the command line as redis-server does.
 type Product struct {
-	Name string // as the report calls it
+	Name string // its name in the report
 	Path string
-	Args []string // in front of port, address, directory and save
-	Pong string   // what it answers to PING; empty: PONG
+	Args []string // arguments before port, address, directory and save
+	Pong string   // its reply to PING; empty means PONG
 }
 
 // Server is a running process of a product.
@@ -68,14 +67,14 @@ type Server struct {
 	Addr  string
 	Port  int
 	Dir   string
-	Log   string        // the file
+	Log   string        // path of the log file
 	Ready time.Duration // from the start of the process to its first PONG
 
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when the process is gone
+	ended chan struct{} // closed when the process has ended
 }
 
-// readyLimit is how long a server may take to load and to answer.
+// readyLimit is the longest time until a server has loaded and answers.
 const readyLimit = 2 * time.Minute
 
 // Start runs a product on a free port of 127.0.0.1, with its data in dir, and returns
@@ -103,7 +102,7 @@ func Start(ctx context.Context, p Product, dir string) (*Server, error) {
 		return nil, fmt.Errorf("start %s: %w", p.Name, err)
 	}
 	go func() {
-		_ = s.cmd.Wait() // how it ended is in its log
+		_ = s.cmd.Wait() // its log shows how it ended
 		close(s.ended)
 	}()
 	if err := s.waitReady(begun.Add(readyLimit)); err != nil {
@@ -114,7 +113,7 @@ func Start(ctx context.Context, p Product, dir string) (*Server, error) {
 	return s, nil
 }
 
-// StartFresh starts a product on an empty directory of its own below root.
+// StartFresh starts a product in a new directory below root.
 func StartFresh(ctx context.Context, p Product, root string) (*Server, error) {
 	dir, err := os.MkdirTemp(root, p.Name)
 	if err != nil {
@@ -133,7 +132,7 @@ func FreePort() (int, error) {
 	return port, l.Close()
 }
 
-// waitReady asks until the server answers a PING. Both listen while they load, and answer LOADING.
+// waitReady sends PING until the server answers it. While they load, both servers listen and answer LOADING.
 func (s *Server) waitReady(deadline time.Time) error {
 	const pause = 500 * time.Microsecond
 	for time.Now().Before(deadline) {
@@ -165,8 +164,8 @@ func (s *Server) waitReady(deadline time.Time) error {
 	return errors.New("timed out")
 }
 
-// Stop ends the process and waits for that. Without save points neither server writes a snapshot when it is
-// asked to end; one that does not end in ten seconds is killed.
+// Stop ends the process and waits for it. Without save points neither server writes a snapshot when it is
+// asked to end. A server that does not end within ten seconds is killed.
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -177,19 +176,19 @@ func (s *Server) Stop() {
 	}
 }
 
-// PID is the number of the process.
+// PID returns the id of the process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// CPU is the CPU time that the process has used.
+// CPU returns the CPU time that the process has used.
 func (s *Server) CPU() (time.Duration, error) { return CPUTime(s.PID()) }
 
-// Resident is the memory of the process in bytes.
+// Resident returns the memory of the process in bytes.
 func (s *Server) Resident() (int64, error) { return ResidentBytes(s.PID()) }
 
-// Peak is the most memory that the process has had so far, in bytes.
+// Peak returns the largest memory of the process so far, in bytes.
 func (s *Server) Peak() (int64, error) { return PeakBytes(s.PID()) }
 
-// Do asks on a connection of its own; the reply is as Conn.Do returns it.
+// Do runs a command on a new connection; the reply has the form of Conn.Do.
 func (s *Server) Do(args ...string) (string, error) {
 	c, err := Dial(s.Addr)
 	if err != nil {
@@ -203,7 +202,7 @@ func (s *Server) Do(args ...string) (string, error) {
 	return text, nil
 }
 
-// InfoNumber is one number of a section of INFO.
+// InfoNumber returns a number in a section of INFO.
 func (s *Server) InfoNumber(section, name string) (int, error) {
 	text, err := s.Do("INFO", section)
 	if err != nil {
@@ -217,7 +216,7 @@ func (s *Server) InfoNumber(section, name string) (int, error) {
 	return 0, fmt.Errorf("%s: INFO %s has no %s", s.Name, section, name)
 }
 
-// LogTail is the end of the server's log, for an error.
+// LogTail returns the end of the server's log, for an error.
 func (s *Server) LogTail() string {
 	text, _ := os.ReadFile(s.Log)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")

@@ -15,73 +15,74 @@ import (
 // Suite is a row of the driver's table: measurements that share servers, amounts of work and flags.
 type Suite struct {
 	Name  string
-	Asks  string   // the question that it answers
+	Asks  string   // the question that the suite answers
 	Needs []string // the programs that it starts besides lockserver
-	// Written says whether its figures are written into the pages, and how.
+	// Written says whether and how its figures are written into the pages.
 	Written Written
-	// Flags adds the flags of this suite alone; nil: it has none.
+	// Flags adds the flags of this suite, or is nil.
 	Flags func(f *flag.FlagSet)
-	// Check looks at these flags; nil: every value is accepted.
+	// Check validates these flags; nil accepts every value.
 	Check func(o Options) error
 	// Prepare is called before the first section. It returns lines of the report's preface: "- name:
 	// version".
 	Prepare  func(ctx context.Context, r Run) (about []string, err error)
 	Sections []Section
-	// Roles are what the driver's program does when its first argument is one of these words: a suite may
-	// start this program as a server.
+	// Roles maps the first argument of the driver's program to a function, because a suite may start this
+	// program as a server.
 	Roles map[string]func(ctx context.Context, args []string, stderr io.Writer) int
 }
 
-// Written is how a suite's figures get into the pages.
+// Written says how a suite's figures get into the pages.
 type Written int
 
-// A suite is measured with all others that are Together, in a run of its own (Apart), or is not written.
+// A suite is measured with all others that are Together, or in a run of its own (Apart), or its figures are
+// not written.
 const (
 	Never Written = iota
 	Together
 	Apart
 )
 
-// NeedsRedis is the entry of Suite.Needs for the redis-server to measure beside.
+// NeedsRedis is the entry of Suite.Needs for the redis-server that is measured, too.
 const NeedsRedis = "redis-server"
 
 // Section is one chapter of a suite's report.
 type Section struct {
 	Name     string
 	Measures string
-	Parts    []string // that -only may name, too: commands, kinds of things
+	Parts    []string // names for -only within the section: commands, kinds of things
 	Run      func(ctx context.Context) error
 }
 
-// Options are the flags that all suites have.
+// Options holds the flags that all suites have.
 type Options struct {
 	Rounds int
-	Quick  bool   // one round of little work
-	Oracle string // the redis-server to measure beside: a path, or a name to look for in PATH
-	Binary string // a lockserver that is built already; empty: build cmd/lockserver
+	Quick  bool   // one round with little work
+	Oracle string // the redis-server for comparison: a path, or a name in PATH
+	Binary string // the path of a lockserver, or empty to build cmd/lockserver
 	Root   string // the directory of lockserver's module
 }
 
-// Run is one run of a suite, as its sections see it.
+// Run is one run of a suite, for its sections.
 type Run struct {
 	Options
-	Redis      string // the path of redis-server; empty: the suite needs none
+	Redis      string // the path of redis-server, or empty if the suite does not need it
 	Lockserver string // the path of lockserver
-	Dir        string // temporary; everything lies below it
+	Dir        string // a temporary directory for all files
 	Report     *Report
 	Progress   io.Writer
-	Only       []string // names of sections and of their parts; empty: all
+	Only       []string // names of sections and of their parts; empty means all
 }
 
-// Say tells the person who waits what is going on.
+// Say reports the progress to the user.
 func (r *Run) Say(format string, args ...any) { fmt.Fprintf(r.Progress, format+"\n", args...) }
 
-// Wants reports whether a section is to be measured as a whole.
+// Wants reports whether a section is measured as a whole.
 func (r *Run) Wants(section string) bool {
 	return len(r.Only) == 0 || slices.Contains(r.Only, section)
 }
 
-// WantsPart reports whether a part of a section is to be measured.
+// WantsPart reports whether a part of a section is measured.
 func (r *Run) WantsPart(section, part string) bool {
 	return r.Wants(section) || slices.Contains(r.Only, part)
 }
@@ -90,7 +91,7 @@ func (r *Run) begins(s Section) bool {
 	return r.Wants(s.Name) || slices.ContainsFunc(s.Parts, func(p string) bool { return slices.Contains(r.Only, p) })
 }
 
-// Selectable are the names that -only takes: the sections, and the parts of them.
+// Selectable returns the names that -only accepts: the sections, and their parts.
 func (s *Suite) Selectable() (names []string) {
 	for _, section := range s.Sections {
 		names = append(names, section.Name)
@@ -101,10 +102,10 @@ func (s *Suite) Selectable() (names []string) {
 	return names
 }
 
-// Measure runs the suite, or what only names of it, and writes its report. command is the command line, for
-// the preface. The error says why it could not begin; what failed later is in the report.
+// Measure runs the suite, or the parts in only, and writes its report. command is the command line, for the
+// preface. The error says why it could not begin; later failures are in the report.
 func (s *Suite) Measure(ctx context.Context, o Options, only []string, command []string, stdout, progress io.Writer) (*Report, error) {
-	if _, err := CPUTime(os.Getpid()); err != nil { // before minutes of work
+	if _, err := CPUTime(os.Getpid()); err != nil { // checked before minutes of work
 		return nil, err
 	}
 	r := Run{Options: o, Report: &Report{W: stdout}, Progress: progress, Only: only}
@@ -143,7 +144,7 @@ func (s *Suite) Measure(ctx context.Context, o Options, only []string, command [
 	return r.Report, nil
 }
 
-// preface says where, when and with what a report is made.
+// preface writes where, when and with which programs a report is made.
 func (r *Run) preface(ctx context.Context, s *Suite, about, command []string) {
 	lines := []string{Machine() + "; the load is made on the same machine"}
 	if r.Redis != "" {
@@ -157,7 +158,7 @@ func (r *Run) preface(ctx context.Context, s *Suite, about, command []string) {
 	r.Report.Preface("# " + s.Name + ": " + s.Asks + "\n\n" + strings.Join(lines, "\n"))
 }
 
-// section runs one section, and reports how long it took.
+// section runs one section, and reports its duration.
 func (r *Run) section(ctx context.Context, s Section) {
 	begun := time.Now()
 	err := ctx.Err()
@@ -170,8 +171,7 @@ func (r *Run) section(ctx context.Context, s Section) {
 	r.Say("%s took %.1f s", s.Name, time.Since(begun).Seconds())
 }
 
-// Choose finds the names of a comma-separated list among names, in any case of letters. It also returns
-// those that it did not find.
+// Choose splits a comma-separated list into known and unknown names, in any case.
 func Choose(list string, names []string) (chosen, unknown []string) {
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMeasureRunsWhatIsChosen: a section runs if it, or one of its parts, is named; what fails is in the
-// report, and the sections after it run.
+// TestMeasureRunsWhatIsChosen: a section runs if it, or one of its parts, is named. Failures are in the
+// report, and later sections still run.
 func TestMeasureRunsWhatIsChosen(t *testing.T) {
 	var ran []string
 	section := func(name string, err error, parts ...string) Section {

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// adminTarget is what requests may cost with the admin port on and scraped, as a multiple of what they do
-	// without.
+	// adminTarget is the largest cost of requests with a scraped admin port, as a multiple of the cost
+	// without it.
 	adminTarget = 1.02
-	// adminTurns is how many turns a round has here: the difference is small, so there are many.
+	// adminTurns is the number of turns in a round. There are many, because the difference is small.
 	adminTurns = 4
-	// adminLonger is by how much longer than others a turn is: some scrapes have to fall into it.
+	// adminLonger is the factor by which a turn is longer than others, so that it contains some scrapes.
 	adminLonger = 6
-	// adminSales is what makes a scrape long.
+	// adminSales is the number of sales, which make a scrape long.
 	adminSales = 1000
 	// scrapeEvery is shorter than any usual scrape interval.
 	scrapeEvery = time.Second
 )
 
-// admin measures what the admin port costs those who do not use it: lockserver beside itself.
+// admin measures the cost of the admin port for other clients: lockserver with and without it.
 func (b *bench) admin(ctx context.Context) {
 	b.Report.Text(fmt.Sprintf("## What the admin port costs\n\nCPU per request of lockserver with `admin-port`, scraped each second during its turns, as a multiple of "+
 		"that without; what the scrapes take is part of it. %d sales on both, P=16, %d clients, medians of %d turns.", adminSales, clients, b.Rounds*adminTurns))
@@ -64,7 +64,7 @@ func (b *bench) adminRow(c comparison) []string {
 		benchkit.Fixed(scrapedCPU, 2), fmt.Sprintf("%s (%s-%s)", benchkit.Times(c.cpuUS.Ratio()), benchkit.Fixed(low, 2), benchkit.Fixed(high, 2)), mark}
 }
 
-// withSales opens the sales, and then prepares what a case needs besides.
+// withSales opens the sales, and then runs prepare.
 func withSales(prepare func(context.Context, *server) error) func(context.Context, *server) error {
 	return func(ctx context.Context, s *server) error {
 		f, err := benchkit.DialFleet(s.Addr, 1)
@@ -82,8 +82,8 @@ func withSales(prepare func(context.Context, *server) error) func(context.Contex
 	}
 }
 
-// beScraped scrapes a server that has an admin port each second, until the function that it returns is
-// called, which says whether that worked.
+// beScraped scrapes a server's admin port each second, until end is called. end returns the error of a
+// scrape.
 func (s *server) beScraped(ctx context.Context) (end func() error) {
 	if s.product.adminPort == 0 {
 		return func() error { return nil }

@@ -12,25 +12,25 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// The targets of BGSAVE under load: the longest that a request waits, and p99.9 as a
-// multiple of that without it.
+// The targets of BGSAVE under load: the longest wait of a request, and p99.9 as a multiple of that without
+// BGSAVE.
 const (
 	pauseTargetMS = 10.0
 	tailTarget    = 2.0
 )
 
-// quietAndSaving are the sorted latencies of one server in one round, without and with BGSAVE.
+// quietAndSaving holds the sorted latencies of one server in one round, without and with BGSAVE.
 type quietAndSaving struct {
 	quiet, saving []time.Duration
-	saves         int // how many snapshots were finished
-	// The longest that a sleep of the generator took too long, without and with BGSAVE.
+	saves         int // number of finished snapshots
+	// The largest delay of a sleep of the generator, without and with BGSAVE.
 	oversleptQuiet, overslept time.Duration
 }
 
-// savings are the rounds of one server.
+// savings holds the rounds of one server.
 type savings []quietAndSaving
 
-// ms is the median of a figure over the rounds, in milliseconds.
+// ms returns the median of a figure over the rounds, in milliseconds.
 func (list savings) ms(figure func(quietAndSaving) time.Duration) float64 {
 	return benchkit.Median(list.each(figure))
 }
@@ -42,14 +42,14 @@ func (list savings) each(figure func(quietAndSaving) time.Duration) (values []fl
 	return values
 }
 
-// spread shows the median of a figure with the least and the greatest of a round.
+// spread formats the median of a figure with the smallest and the largest of a round.
 func (list savings) spread(figure func(quietAndSaving) time.Duration) string {
 	values := list.each(figure)
 	return fmt.Sprintf("%s (%s-%s)", benchkit.Milliseconds(benchkit.Median(values)), benchkit.Fixed(slices.Min(values), 2),
 		benchkit.Fixed(slices.Max(values), 2))
 }
 
-// saves is how many were finished in all.
+// saves returns the number of finished snapshots in all rounds.
 func (list savings) saves() (n int) {
 	for _, round := range list {
 		n += round.saves
@@ -65,7 +65,7 @@ func tailSaving(r quietAndSaving) time.Duration    { return benchkit.Percentile(
 func machineQuiet(r quietAndSaving) time.Duration  { return r.oversleptQuiet }
 func machineSaving(r quietAndSaving) time.Duration { return r.overslept }
 
-// bgsave records the latency of a steady load, first alone and then while one BGSAVE follows the other.
+// bgsave records the latency of a steady load, first alone and then during consecutive BGSAVEs.
 func (b *bench) bgsave(ctx context.Context) {
 	b.Report.Text(fmt.Sprintf("## BGSAVE under load\n\n%s keys as above. %d clients send %s requests a second, SET and GET in "+
 		"turn at random keys, for %v without BGSAVE and for %v with one after the other; medians of %d round(s), in brackets the least "+
@@ -95,7 +95,7 @@ func (b *bench) bgsave(ctx context.Context) {
 		"machine", "p99.9 without", "p99.9 in BGSAVE", "ratio", "target"}, rows)
 }
 
-// recordSaving keeps the figures of one server.
+// recordSaving records the figures of one server.
 func (b *bench) recordSaving(server string, got savings) {
 	for name, figure := range map[string]func(quietAndSaving) time.Duration{
 		"quiet.p999_ms": tailQuiet, "quiet.longest_ms": longestQuiet, "saving.p999_ms": tailSaving, "saving.longest_ms": longestSaving,
@@ -106,8 +106,7 @@ func (b *bench) recordSaving(server string, got savings) {
 	b.Report.AddFigure("bgsave.rate", float64(b.rate))
 }
 
-// saveUnderLoad loads a server, and records latencies without and with what again does
-// all the time, round after round.
+// saveUnderLoad loads a server. In each round it records latencies without and with the work of again.
 func (b *bench) saveUnderLoad(ctx context.Context, p product, again func(context.Context, *server) (int, error)) (savings, error) {
 	s, err := b.startFresh(ctx, p)
 	if err != nil {
@@ -133,7 +132,7 @@ func (b *bench) saveUnderLoad(ctx context.Context, p product, again func(context
 	return list, nil
 }
 
-// saveOnce is one round.
+// saveOnce runs one round.
 func (b *bench) saveOnce(ctx context.Context, s *server, again func(context.Context, *server) (int, error)) (got quietAndSaving, err error) {
 	quiet, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -157,13 +156,13 @@ func (b *bench) saveOnce(ctx context.Context, s *server, again func(context.Cont
 	return got, err
 }
 
-// saveAgain starts a BGSAVE whenever none runs, until the context ends, and returns how many were finished.
+// saveAgain starts a BGSAVE whenever none runs, until ctx ends, and returns the number of finished ones.
 func saveAgain(ctx context.Context, s *server) (int, error) {
 	return writeAgain(ctx, s, "BGSAVE", "rdb_bgsave_in_progress", "rdb_last_bgsave_status")
 }
 
-// writeAgain does the same with any command that writes in the background, which
-// INFO tells of in these fields.
+// writeAgain does the same with any command that writes in the background. INFO shows its state in the given
+// fields.
 func writeAgain(ctx context.Context, s *server, command, running, status string) (int, error) {
 	c, err := benchkit.Dial(s.Addr)
 	if err != nil {
@@ -190,7 +189,7 @@ func writeAgain(ctx context.Context, s *server, command, running, status string)
 	}
 }
 
-// mixed sets and gets random keys of the first n in turn. The order is a walk over all of them.
+// mixed alternately sets and gets one of the first n keys, in a scattered order that visits all of them.
 func mixed(n int) benchkit.Traffic {
 	set := setKeys()
 	return benchkit.Traffic{
@@ -210,7 +209,7 @@ func mixed(n int) benchkit.Traffic {
 	}
 }
 
-// steady sends requests at the fixed rate for the span and returns their latencies, sorted.
+// steady sends requests at the fixed rate for the span and returns the sorted latencies.
 func (b *bench) steady(ctx context.Context, s *server) ([]time.Duration, error) {
 	f, err := benchkit.DialFleet(s.Addr, clients)
 	if err != nil {

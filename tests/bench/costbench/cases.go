@@ -8,52 +8,53 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// keyRange is how many different keys, fields or members the random ones are drawn from.
+// keyRange is the number of different keys, fields or members from which the random ones are drawn.
 const keyRange = 100_000
 
-// userRange is what the users of a sale are drawn from: so many that hardly any of them comes twice.
+// userRange is the number of users from which those of a sale are drawn: so large that hardly any user comes
+// twice.
 const userRange = 1_000_000_000
 
-// stock of the measured sale: more than is sold.
+// stock is the stock of the measured sale: more than is sold.
 const stock = 1_000_000_000
 
-// owner has the form of Redisson's: client and thread.
+// owner has the form of Redisson's owners: client and thread.
 const owner = "5b1f0d6e-7a94-4c0b-9a3e-2f6f4f0c8d11:57"
 
-// leaseMS is longer than any measurement takes, on a slow machine too: locks that end on their
-// own are not there to be released.
+// leaseMS is longer than any measurement, even on a slow machine, so that all locks still exist when they are
+// released.
 const leaseMS = "600000"
 
 // kase is a row of the CPU table ("case" is a word of the language). Exactly one of
 // command and traffic is set.
 type kase struct {
 	name   string
-	native bool // held to the targets of the native commands; on Redis a script does the same
-	script bool // a script on both servers, held to the targets of scripts
-	wide   bool // one of the vocabulary beyond the first commands: held to its targets
-	weight int  // how many times the work of a simple command a request is: so many times fewer are sent; 0: 1
+	native bool // has the targets of the native commands; on Redis a script does the same work
+	script bool // a script on both servers, with the targets of scripts
+	wide   bool // a command of the vocabulary beyond the first commands, with its targets
+	weight int  // the work of a request as a multiple of a simple command: the number of requests is divided by it; 0 means 1
 
-	// command is what redis-benchmark sends; keys is the range of __rand_int__.
+	// command returns the command for redis-benchmark; keys is the range of __rand_int__.
 	command func(p product) []string
 	keys    int
 
-	// traffic is what our own generator sends when redis-benchmark cannot; before is sent first, unmeasured.
-	// n is how many requests there will be.
+	// traffic returns the requests for our own generator, for cases that redis-benchmark cannot send. n is
+	// the number of requests.
 	traffic func(p product, n int) benchkit.Traffic
 	before  func(p product, n int) benchkit.Traffic
 
-	prepare   func(ctx context.Context, s *server) error        // before the first request
-	supply    func(ctx context.Context, s *server, n int) error // prepare for traffic of n requests
-	listeners int                                               // connections that listen to the channel "news" meanwhile
-	verify    func(s *server, requests int) error               // that the work was really done
+	prepare   func(ctx context.Context, s *server) error        // called before the first request
+	supply    func(ctx context.Context, s *server, n int) error // called before traffic of n requests
+	listeners int                                               // number of connections that subscribe to the channel "news"
+	verify    func(s *server, requests int) error               // checks that the work was really done
 }
 
-// plain is a command that is the same on both servers.
+// plain returns a command that is the same on both servers.
 func plain(words ...string) func(product) []string {
 	return func(product) []string { return words }
 }
 
-// cases are the rows, in the order of the report.
+// cases returns the rows, in the order of the report.
 func cases() []kase {
 	return append([]kase{
 		{name: "PING", command: plain("PING"), keys: keyRange},
@@ -77,7 +78,7 @@ func cases() []kase {
 	}, vocabulary()...)
 }
 
-// scripted makes both servers run the script that Redis has instead of a native command.
+// scripted makes both servers run the script that Redis needs instead of a native command.
 func scripted(command func(product) []string) func(product) []string {
 	return func(p product) []string {
 		p.native = false
@@ -85,7 +86,7 @@ func scripted(command func(product) []string) func(product) []string {
 	}
 }
 
-// scriptedTraffic is scripted for a generator of our own.
+// scriptedTraffic is scripted for our own generator.
 func scriptedTraffic(traffic func(product, int) benchkit.Traffic) func(product, int) benchkit.Traffic {
 	return func(p product, n int) benchkit.Traffic {
 		p.native = false
@@ -98,7 +99,7 @@ func presetKeys(ctx context.Context, s *server) error {
 	return err
 }
 
-// lockCommand acquires keys at random, so that most of it is the same owner entering again.
+// lockCommand acquires random keys for one owner, so that most calls are re-entries.
 func lockCommand(p product) []string {
 	if p.native {
 		return []string{"LOCK", "key:__rand_int__", owner, "PX", leaseMS}
@@ -106,7 +107,7 @@ func lockCommand(p product) []string {
 	return []string{"EVALSHA", scriptHash(lockScript), "1", "key:__rand_int__", leaseMS, owner}
 }
 
-// acquire takes every one of n free locks once.
+// acquire takes each of n free locks once.
 func acquire(p product, n int) benchkit.Traffic {
 	if p.native {
 		return benchkit.Traffic{Want: benchkit.Always(":"), Append: func(b []byte, i int) []byte {
@@ -119,7 +120,7 @@ func acquire(p product, n int) benchkit.Traffic {
 	}}
 }
 
-// release gives back every one of n locks.
+// release releases each of n locks.
 func release(p product, n int) benchkit.Traffic {
 	if p.native {
 		return benchkit.Traffic{Want: benchkit.Always(":1"), Append: func(b []byte, i int) []byte {
@@ -132,8 +133,8 @@ func release(p product, n int) benchkit.Traffic {
 	}}
 }
 
-// acquireAndRelease takes a free lock and gives it back, n/2 times; the figures
-// are per command, not per pair.
+// acquireAndRelease takes a free lock and releases it, n/2 times. The figures are for each command, not for
+// each pair.
 func acquireAndRelease(p product, n int) benchkit.Traffic {
 	take, give := acquire(p, n), release(p, n)
 	return benchkit.Traffic{
@@ -180,7 +181,7 @@ func wantKeys(s *server, n int) error {
 	return err
 }
 
-// The sale is voucher 10, on bare keys: all that both ways of selling need is the stock.
+// openSale sets the stock of the sale, voucher 10. Both ways of selling need no other key.
 func openSale(_ context.Context, s *server) error {
 	_, err := s.Do("SET", "seckill:stock:10", strconv.Itoa(stock))
 	return err
@@ -193,7 +194,7 @@ func saleCommand(p product) []string {
 	return []string{"EVALSHA", scriptHash(saleScript), "0", "10", "__rand_int__", "__rand_int__"}
 }
 
-// allSold checks that stock, buyers and orders agree, and that nearly every request sold: a
+// allSold checks that stock, buyers and orders agree, and that nearly every request sold a piece, because a
 // refusal is cheaper than a sale.
 func allSold(s *server, requests int) error {
 	left, err := s.Do("GET", "seckill:stock:10")

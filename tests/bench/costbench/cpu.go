@@ -12,7 +12,7 @@ import (
 
 const cpuSection = "cpu"
 
-// The targets: CPU per request as a share of Redis', without and with a pipeline of 16.
+// The targets: CPU for each request as a share of Redis', without and with a pipeline of 16.
 const (
 	plainSingle, plainPipelined   = 1.0, 0.65
 	nativeSingle, nativePipelined = 0.6, 0.3
@@ -20,21 +20,21 @@ const (
 	wideSingle, widePipelined     = 1.0, 0.8
 )
 
-// sample is one measurement of one server.
+// sample is a measurement of one server.
 type sample struct {
 	rps   float64 // requests per second
 	cpuUS float64 // CPU of the server process per request, in microseconds
 }
 
-// comparison is one case at one pipeline depth.
+// comparison is a case at one pipeline depth.
 type comparison struct {
 	kase
 	rps, cpuUS benchkit.Rounds
-	floorUS    []float64 // CPU of the floor per request, a value a round; empty: it was not measured
+	floorUS    []float64 // CPU of the floor for each request in microseconds, a value for each round; empty if it was not measured
 	err        error
 }
 
-// chosenCases are those that -only leaves.
+// chosenCases returns the cases that -only selects.
 func (b *bench) chosenCases() []kase {
 	var list []kase
 	for _, c := range cases() {
@@ -47,7 +47,7 @@ func (b *bench) chosenCases() []kase {
 
 // cpu measures every case without and with a pipeline.
 func (b *bench) cpu(ctx context.Context) {
-	own := *b // other sections measure servers in special states, which have no floor
+	own := *b // other sections measure servers in special states, for which there is no floor
 	var err error
 	if own.floor, err = floorProduct(); err != nil {
 		b.Report.Failed(cpuSection, err)
@@ -114,7 +114,7 @@ func (c kase) target(pipeline int) float64 {
 	return plainSingle
 }
 
-// compare measures one case on two fresh servers, and on the floor if it has one: A B F A B F.
+// compare measures a case on two new servers, and on the floor if it has one, in turns: A B F A B F.
 func (b *bench) compare(ctx context.Context, c kase, requests, pipeline int) comparison {
 	got := comparison{kase: c}
 	products := b.pair[:]
@@ -179,7 +179,7 @@ func (b *bench) measure(ctx context.Context, s *server, c kase, requests, pipeli
 	return m, err
 }
 
-// lay empties the server and makes it ready for the case.
+// lay empties the server and prepares it for the case.
 func (b *bench) lay(ctx context.Context, s *server, c kase) error {
 	if _, err := s.Do("FLUSHALL"); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (b *bench) lay(ctx context.Context, s *server, c kase) error {
 	return nil
 }
 
-// measureTool has redis-benchmark do it, after a tenth of the requests as a warm-up.
+// measureTool runs redis-benchmark, after a tenth of the requests as a warm-up.
 func (b *bench) measureTool(ctx context.Context, s *server, c kase, requests, pipeline int) (sample, int, error) {
 	command := c.command(s.product)
 	if _, err := b.tools.run(ctx, s, command, max(requests/10, clients), pipeline, c.keys); err != nil {
@@ -220,8 +220,8 @@ func (b *bench) measureTool(ctx context.Context, s *server, c kase, requests, pi
 	return sample{rps, perRequestUS(after-before, requests)}, requests, err
 }
 
-// measureTraffic has our own generator do it, after a tenth of the requests in locks
-// that are taken and given back.
+// measureTraffic runs our own generator. The warm-up is a tenth of the requests, which take and release
+// locks.
 func measureTraffic(ctx context.Context, s *server, c kase, requests, pipeline int) (sample, int, error) {
 	fail := func(err error) (sample, int, error) { return sample{}, 0, fmt.Errorf("%s: %w", s.Name, err) }
 	f, err := benchkit.DialFleet(s.Addr, clients)

@@ -18,14 +18,14 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// The targets of encrypted connections: CPU per request as a share of Redis', without and with a pipeline of
-// 16.
+// The targets for encrypted connections: CPU for each request as a share of Redis', without and with a
+// pipeline of 16.
 const encryptedSingle, encryptedPipelined = 1.15, 1.0
 
-// encryptedCases are the cases that are measured over TLS, by name.
+// encryptedCases lists the names of the cases that are measured over TLS.
 var encryptedCases = []string{"PING", "SET", "GET", "EVALSHA-LOCK"}
 
-// encrypted measures some cases over TLS, beside a Redis that was built with it.
+// encrypted measures some cases over TLS, with a Redis that was built with TLS.
 func (b *bench) encrypted(ctx context.Context) {
 	b.Report.Text(fmt.Sprintf("## Encrypted connections\n\nAs above, over TLS 1.3 with a P-256 certificate, %d clients, medians of %d round(s).", clients, b.Rounds))
 	own, err := b.withTLS()
@@ -63,7 +63,7 @@ func (b *bench) encryptedRow(c comparison, pipeline int, target float64) []strin
 		benchkit.Fixed(oursCPU, 2), fmt.Sprintf("%s (%s-%s)", benchkit.Times(c.cpuUS.Ratio()), benchkit.Fixed(low, 2), benchkit.Fixed(high, 2)), mark}
 }
 
-// withTLS is the bench with servers that have an encrypted port, too, to which redis-benchmark talks.
+// withTLS returns a bench with servers that also have an encrypted port, which redis-benchmark uses.
 func (b *bench) withTLS() (*bench, error) {
 	own := *b
 	var err error
@@ -86,14 +86,14 @@ func (b *bench) withTLS() (*bench, error) {
 	return &own, nil
 }
 
-// besideWithTLS is where the Redis lies that was built with TLS from the same source as another: its
-// directory has a name with -tls behind it.
+// besideWithTLS returns the path of a Redis with TLS from the same source as server. Its directory has the
+// same name with -tls at the end.
 func besideWithTLS(server string) string {
 	root, src := filepath.Dir(filepath.Dir(server)), filepath.Base(filepath.Dir(server))
 	return filepath.Join(root+"-tls", src, filepath.Base(server))
 }
 
-// selfSigned makes a certificate that no client has to trust, and its key.
+// selfSigned creates a key and a certificate, which no client has to trust.
 func selfSigned(dir string) (certFile, keyFile string, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

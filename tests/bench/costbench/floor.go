@@ -9,22 +9,22 @@ import (
 	"lockserver/tests/bench/floor"
 )
 
-// floorProduct is this program as the floor. It gets the requests that lockserver gets.
+// floorProduct returns this program as the floor. It gets the same requests as lockserver.
 func floorProduct() (product, error) {
 	self, err := os.Executable()
 	return product{Product: benchkit.Product{Name: "floor", Path: self, Args: []string{floor.Role}, Pong: "OK"}, native: true, floor: true}, err
 }
 
-// aboveFloor reports whether a case is also measured on the floor: the first commands and the native ones,
-// of servers that are in no special state.
+// aboveFloor reports whether a case is also measured on the floor: the first commands and the native ones, on
+// servers without a special state.
 func (b *bench) aboveFloor(c kase) bool {
 	return b.floor.floor && !c.script && !c.wide
 }
 
-// answeredOK is the Want of a load on the floor.
+// answeredOK is the Want of traffic for the floor.
 func answeredOK(int) string { return "+OK" }
 
-// onFloor is the case as it is measured on the floor: the same requests, without data.
+// onFloor returns the case for the floor: the same requests, without data.
 func (c kase) onFloor() kase {
 	c.prepare, c.supply, c.before, c.verify, c.listeners = nil, nil, nil, nil, 0
 	if traffic := c.traffic; traffic != nil {
@@ -37,7 +37,7 @@ func (c kase) onFloor() kase {
 	return c
 }
 
-// ownRow is what the servers take above the floor.
+// ownRow returns a row with the servers' CPU above the floor.
 func (b *bench) ownRow(c comparison, pipeline int) []string {
 	redis, ours := c.cpuUS.Medians()
 	least := benchkit.Median(c.floorUS)
@@ -48,7 +48,7 @@ func (b *bench) ownRow(c comparison, pipeline int) []string {
 		benchkit.Times(ownRatio(redis-least, ours-least))}
 }
 
-// ownRatio is the quotient of two servers' own work; NaN if the noise is greater than that of one of them.
+// ownRatio returns the quotient of two servers' own CPU, or NaN if the noise exceeds one of them.
 func ownRatio(redis, ours float64) float64 {
 	if redis <= 0 || ours <= 0 {
 		return math.NaN()

@@ -9,21 +9,21 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// growthTarget is what a request may cost at the largest size, as a share of what it costs Redis there.
+// growthTarget is the largest cost of a request at the largest size, as a share of Redis' cost there.
 const growthTarget = 1.0
 
-// smallest is the size that the others are compared with.
+// smallest is the size with which the others are compared.
 const smallest = 100
 
-// growing is a request that is measured while its data grow. It must leave the size as it is.
+// growing is a request that is measured with containers of growing size. It must leave the size as it is.
 type growing struct {
 	name string
-	lay  func(n int) benchkit.Traffic // n requests that make the container, in order
-	tie  func(s *server, n int) error // what is to be done besides
+	lay  func(n int) benchkit.Traffic // n requests that create the container, in order
+	tie  func(s *server, n int) error // further preparation, or nil
 	work func(n int) benchkit.Traffic
 }
 
-// numbered is a request that names one number.
+// numbered returns requests that contain one number.
 func numbered(want string, words ...string) func(prefix string, number func(i int) int, rest ...string) benchkit.Traffic {
 	return func(prefix string, number func(i int) int, rest ...string) benchkit.Traffic {
 		return benchkit.Traffic{Want: benchkit.Always(want), Append: func(b []byte, i int) []byte {
@@ -40,7 +40,7 @@ func numbered(want string, words ...string) func(prefix string, number func(i in
 	}
 }
 
-// inTurn sends what two traffics send, one after the other; both get the number of the pair.
+// inTurn alternates the requests of two traffics; both get the number of the pair.
 func inTurn(first, second benchkit.Traffic) benchkit.Traffic {
 	pick := func(i int) benchkit.Traffic {
 		if i%2 == 0 {
@@ -54,13 +54,13 @@ func inTurn(first, second benchkit.Traffic) benchkit.Traffic {
 	}
 }
 
-// itself is the number of a request, which lay goes by.
+// itself returns the number of a request, for lay.
 func itself(i int) int { return i }
 
-// spread walks over n things in no order, again and again.
+// spread returns numbers that walk over n things in a scattered order, again and again.
 func spread(n int) func(int) int { return func(i int) int { return benchkit.Scatter(i%n, n) } }
 
-// behind are numbers from n on: of what is added while the first is taken away.
+// behind returns numbers from n on, for things that are added while the first ones are removed.
 func behind(n int) func(int) int { return func(i int) int { return i + n } }
 
 func growingRequests() []growing {
@@ -83,7 +83,7 @@ func growingRequests() []growing {
 		}},
 		{name: "LINDEX", lay: list, work: func(int) benchkit.Traffic {
 			return benchkit.Traffic{Want: benchkit.Always("$"), Append: func(b []byte, i int) []byte {
-				return benchkit.Command(b, 3).Arg("LINDEX").Arg("l").Int(int64(i%20 - 10)) // ten from either end
+				return benchkit.Command(b, 3).Arg("LINDEX").Arg("l").Int(int64(i%20 - 10)) // the first and last ten
 			}}
 		}},
 		{name: "SPOP", lay: set, work: func(n int) benchkit.Traffic {
@@ -117,7 +117,7 @@ func growingRequests() []growing {
 	}
 }
 
-// readAll makes all entries of the stream wait to be acknowledged.
+// readAll makes all entries of the stream pending.
 func readAll(s *server, n int) error {
 	if _, err := s.Do("XGROUP", "CREATE", "x", "g", "0"); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (b *bench) grow(ctx context.Context, g growing, sizes []int) ([]string, err
 	return append(row, benchkit.Times(redisLast/redisFirst), benchkit.Times(oursLast/oursFirst), benchkit.Times(last.Ratio()), mark), nil
 }
 
-// probe lays the container anew and returns the CPU of a request in microseconds.
+// probe creates the container again and returns the CPU of a request in microseconds.
 func (b *bench) probe(ctx context.Context, s *server, g growing, n int) (float64, error) {
 	if _, err := s.Do("FLUSHALL"); err != nil {
 		return 0, err

@@ -13,24 +13,23 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// clients is how many connections every load keeps busy.
+// clients is the number of busy connections in every load.
 const clients = 50
 
-// value is what keys are set to: 64 bytes, all of them different, so that neither
-// server's snapshot compresses it.
+// value is the value of all keys: 64 different bytes, so that neither server's snapshot compresses it.
 const value = "k7QxZ2mB-vR9sLdW0aTfYh4JgNcE_pU8iOy3KwXbM6GqSzHt5VnCrDlAeFjI1uPo"
 
 const valueBytes = len(value)
 
-// setKeys sets key:000000000000 and on, 16 bytes each, to values of 64 bytes.
+// setKeys sets key:000000000000 and so on, of 16 bytes each, to values of 64 bytes.
 func setKeys() benchkit.Traffic {
 	return benchkit.Traffic{Want: benchkit.Always("+OK"), Append: func(b []byte, n int) []byte {
 		return benchkit.Command(b, 3).Arg("SET").Numbered("key:", n, "").Arg(value)
 	}}
 }
 
-// run has redis-benchmark send a command and returns its requests per second. keys
-// is the range of __rand_int__.
+// run runs redis-benchmark with a command and returns its requests per second. keys is the range of
+// __rand_int__.
 func (t tools) run(ctx context.Context, s *server, command []string, requests, pipeline, keys int) (float64, error) {
 	port, how := s.Port, []string(nil)
 	if s.product.securePort != 0 {
@@ -50,11 +49,11 @@ func (t tools) run(ctx context.Context, s *server, command []string, requests, p
 	return parseBenchmark(stdout.String())
 }
 
-// parseBenchmark takes the requests per second from what redis-benchmark --csv prints.
+// parseBenchmark parses the requests per second in the output of redis-benchmark --csv.
 func parseBenchmark(out string) (float64, error) {
 	r := csv.NewReader(strings.NewReader(out))
 	r.FieldsPerRecord = -1
-	r.LazyQuotes = true // it does not escape quotes in a command
+	r.LazyQuotes = true // redis-benchmark does not escape quotes in a command
 	rows, err := r.ReadAll()
 	if err != nil {
 		return 0, fmt.Errorf("redis-benchmark printed %q: %w", out, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// words decodes what the generator sends with another decoder.
+// words decodes the generator's requests with another decoder.
 func words(t *testing.T, b []byte) []string {
 	t.Helper()
 	_, args, _, rest, err := redcon.ReadNextCommand(b, nil)

@@ -18,7 +18,7 @@ const (
 	logLoadTarget  = 1.0 // time to start on a log, at most
 )
 
-// log measures what the append-only log costs and brings.
+// log measures the costs and the speed of the append-only log.
 func (b *bench) log(ctx context.Context) {
 	b.Report.Text("## Append-only file\n\nBoth servers with --appendonly yes, on the same disk.")
 	b.logAlways(ctx, "log.always", "appendfsync always", b.withLog("always"))
@@ -32,7 +32,7 @@ func (b *bench) log(ctx context.Context) {
 	b.logEverySec(ctx)
 }
 
-// withLog is the bench with servers that keep a log.
+// withLog returns a bench with servers that have a log.
 func (b *bench) withLog(fsync string) *bench {
 	own := *b
 	for i, p := range b.pair {
@@ -42,9 +42,9 @@ func (b *bench) withLog(fsync string) *bench {
 	return &own
 }
 
-// withSyncDelay is the bench with servers that sync more slowly, as on a slower disk. strace stops a thread
-// for that long when the system call is done; with a filter in the kernel it does not see the others.
-// io_getevents is where lockserver learns of the end of a sync that the kernel does for it.
+// withSyncDelay returns a bench with servers that sync more slowly, as on a slower disk. strace delays a
+// thread at the end of certain system calls; a filter in the kernel keeps all other calls fast. In
+// io_getevents lockserver learns of the end of a sync that the kernel does for it.
 func (b *bench) withSyncDelay(delay time.Duration) (*bench, error) {
 	strace, err := benchkit.FindTool("strace")
 	if err != nil {
@@ -59,10 +59,10 @@ func (b *bench) withSyncDelay(delay time.Duration) (*bench, error) {
 	return &own, nil
 }
 
-// timed is one measurement with latencies.
+// timed holds a measurement with latencies.
 type timed struct{ rps, p50MS, p99MS float64 }
 
-// logAlways has clients wait for the disk. name is what its figures begin with.
+// logAlways measures clients that wait for the disk. name is the prefix of its figures.
 func (b *bench) logAlways(ctx context.Context, name, title string, logged *bench) {
 	requests := b.sizes.singles
 	b.Report.Text(fmt.Sprintf("### %s\n\n%d clients, one request at a time each, %s requests, medians of %d round(s), the "+
@@ -94,7 +94,7 @@ func (b *bench) logAlways(ctx context.Context, name, title string, logged *bench
 	b.Report.Table([]string{"command", "server", "req/s", "ratio", "target", "p50", "p99", "ratio", "target"}, rows)
 }
 
-// compareTimed measures a case on two fresh servers in turn.
+// compareTimed measures a case on two new servers in turn.
 func (b *bench) compareTimed(ctx context.Context, c kase, requests int, record func(i int, got timed)) error {
 	var servers [2]*server
 	for i, p := range b.pair {
@@ -121,8 +121,8 @@ func (b *bench) compareTimed(ctx context.Context, c kase, requests int, record f
 	return nil
 }
 
-// measureTimed sends requests as fast as the replies come, one at a time on each connection, and records how
-// long each takes.
+// measureTimed sends requests as fast as the replies come, one at a time on each connection, and records the
+// latencies.
 func measureTimed(ctx context.Context, s *server, t benchkit.Traffic, requests int) (timed, error) {
 	f, err := benchkit.DialFleet(s.Addr, clients)
 	if err != nil {
@@ -188,7 +188,7 @@ func (b *bench) logEverySec(ctx context.Context) {
 	}
 }
 
-// logLoad has each server start on the log that it wrote, in turn.
+// logLoad starts each server with the log that it wrote, in turn.
 func (b *bench) logLoad(ctx context.Context) {
 	logged := b.withLog("no")
 	var dirs [2]string
@@ -223,7 +223,7 @@ func (b *bench) logLoad(ctx context.Context) {
 		b.Report.AtMost("time to start on a log", ready.Ratio(), logLoadTarget, benchkit.Times)))
 }
 
-// logRewrite records latencies while one rewrite of the log follows the other.
+// logRewrite records latencies during consecutive rewrites of the log.
 func (b *bench) logRewrite(ctx context.Context) {
 	b.Report.Text(fmt.Sprintf("### BGREWRITEAOF under load\n\nAs BGSAVE under load, with appendfsync everysec: %s keys, %s requests a second.",
 		benchkit.Grouped(float64(b.sizes.keys)), benchkit.Grouped(float64(b.rate))))

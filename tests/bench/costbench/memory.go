@@ -7,17 +7,17 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// memoryTarget is the resident memory of the loaded server as a share of Redis';
-// idleTargetKiB is what a connection may cost.
+// memoryTarget is the largest resident memory of the loaded server as a share of Redis'. idleTargetKiB is the
+// largest memory of a connection.
 const (
 	memoryTarget  = 1.3
 	idleTargetKiB = 30
 )
 
-// footprint is the resident memory of a server, in bytes.
+// footprint holds the resident memory of a server, in bytes.
 type footprint struct{ empty, loaded, rested int64 }
 
-// memory loads many small keys into each server and reads what it then holds.
+// memory loads many small keys into each server and reads its memory.
 func (b *bench) memory(ctx context.Context) {
 	b.Report.Text(fmt.Sprintf("## Memory\n\n%s keys of 16 bytes with values of %d bytes. The table has resident memory (VmRSS) of the empty server, right after loading, and as it is after %v without a request. The rested figure is compared.",
 		benchkit.Grouped(float64(b.sizes.keys)), valueBytes, b.sizes.idle))
@@ -80,7 +80,7 @@ func (s *server) loadKeys(ctx context.Context, n int) error {
 	return wantKeys(s, sent)
 }
 
-// idle opens many connections that say PING twice and then nothing.
+// idle opens many connections that send PING twice and then nothing.
 func (b *bench) idle(ctx context.Context) {
 	b.Report.Text(fmt.Sprintf("## Idle connections\n\n%s connections that have sent two PINGs; growth of resident memory, read "+
 		"after %v without a request.", benchkit.Grouped(float64(b.sizes.connections)), b.sizes.idle))

@@ -24,7 +24,7 @@ func TestRowOfTheCPUTable(t *testing.T) {
 	require.Equal(t, []string{"LOCK at P=16: no XADD"}, b.Report.Failures)
 }
 
-// TestOwnWork: what is above the floor is compared, unless the noise is greater.
+// TestOwnWork: the CPU above the floor is compared, unless the noise exceeds it.
 func TestOwnWork(t *testing.T) {
 	var out strings.Builder
 	b := &bench{Run: benchkit.Run{Report: &benchkit.Report{W: &out}}}
@@ -38,7 +38,7 @@ func TestOwnWork(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-// TestCasesOnTheFloor: the requests are those of lockserver, and every reply is +OK.
+// TestCasesOnTheFloor: the floor gets the requests of lockserver, and every reply is +OK.
 func TestCasesOnTheFloor(t *testing.T) {
 	p, err := floorProduct()
 	require.NoError(t, err)

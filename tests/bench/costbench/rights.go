@@ -8,11 +8,11 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// rightsTarget is what a user may cost who has ten patterns of keys, as a multiple of what the user default
-// does.
+// rightsTarget is the largest cost of a user with ten patterns of keys, as a multiple of that of the user
+// default.
 const rightsTarget = 1.15
 
-// rightsOf are the users that are measured besides the user default, which needs no checks.
+// rightsOf returns the users that are measured besides the user default, which needs no checks.
 func rightsOf() []measuredUser {
 	ten := []string{"ten", "on", "nopass"}
 	for i := range 9 {
@@ -28,10 +28,10 @@ func rightsOf() []measuredUser {
 type measuredUser struct {
 	what   string
 	line   []string // a line of the directive user
-	target float64  // 0: none
+	target float64  // 0 means no target
 }
 
-// rights measures what it costs to look at a user's rights: lockserver beside itself.
+// rights measures the cost of checking a user's rights: lockserver compared with itself.
 func (b *bench) rights(ctx context.Context) {
 	b.Report.Text(fmt.Sprintf("## What rights cost\n\nCPU per request of lockserver for a user, as a multiple of that for the user default, who may do everything; P=16, "+
 		"%d clients, medians of %d round(s).", clients, b.Rounds))

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// What the native commands are measured against: the same work as a Lua script, which is how it is done on
-// Redis. The scripts are written anew after what Redisson's RLock and the usual flash-sale script do.
+// The native commands are compared with Lua scripts that do the same work, as users of Redis do. The scripts
+// are written anew, with the logic of Redisson's RLock and of the usual flash-sale script.
 const (
 	getScript = `return redis.call('get', KEYS[1])`
 
@@ -50,7 +50,7 @@ redis.call('xadd', 'stream.orders', '*', 'userId', ARGV[2], 'voucherId', ARGV[1]
 return 0`
 )
 
-// scriptHash is the name that EVALSHA knows a script by.
+// scriptHash returns the name of a script for EVALSHA.
 func scriptHash(script string) string {
 	sum := sha1.Sum([]byte(script))
 	return hex.EncodeToString(sum[:])

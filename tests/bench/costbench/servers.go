@@ -10,7 +10,7 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// tools are the paths of the programs of a Redis installation.
+// tools holds the paths of the programs of a Redis installation.
 type tools struct{ server, benchmark string }
 
 func findTools(oracle string) (t tools, err error) {
@@ -20,18 +20,18 @@ func findTools(oracle string) (t tools, err error) {
 	return t, err
 }
 
-// product is a server program, and how it logs that it has loaded a snapshot.
+// product is a server program with its options for a measurement.
 type product struct {
 	benchkit.Product
 	native bool // it has LOCK, UNLOCK and SECKILL as commands
-	// securePort is where connections are encrypted, to which redis-benchmark then talks; 0: there is none.
+	// securePort is the encrypted port, which redis-benchmark then uses, or 0.
 	securePort int
-	user       string // user for the login of redis-benchmark; empty: no login
-	adminPort  int    // where it is scraped while it is measured; 0: it is not
-	floor      bool   // it answers +OK to everything
+	user       string // the user of redis-benchmark, or empty
+	adminPort  int    // the admin port that is scraped during the measurement, or 0
+	floor      bool   // it is the floor, which replies +OK to everything
 }
 
-// loadedLine is how both servers log that they have loaded a snapshot.
+// loadedLine matches the log line of both servers after they have loaded a snapshot.
 const loadedLine = `DB loaded from disk: ([0-9.]+) seconds`
 
 // server is a running process of a product.
@@ -46,13 +46,14 @@ func (b *bench) start(ctx context.Context, p product, dir string) (*server, erro
 	return &server{s, p}, err
 }
 
-// startFresh starts a product on an empty directory of its own.
+// startFresh starts a product in a new directory.
 func (b *bench) startFresh(ctx context.Context, p product) (*server, error) {
 	s, err := benchkit.StartFresh(ctx, p.Product, b.Dir)
 	return &server{s, p}, err
 }
 
-// loadTime is how long the server says that loading its snapshot took; false if its log does not say.
+// loadTime returns the time for loading the snapshot from the server's log, or false if the log does not have
+// it.
 func (s *server) loadTime() (time.Duration, bool) {
 	text, err := os.ReadFile(s.Log)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// loadTarget is how long lockserver may take to start on its snapshot, as a share of Redis'.
+// loadTarget is the longest time until lockserver has started with its snapshot, as a share of Redis'.
 const loadTarget = 1.0
 
-// snapshot has each server save many keys and then start on what it wrote, in turn.
+// snapshot makes each server save many keys and then start with that snapshot, in turn.
 func (b *bench) snapshot(ctx context.Context) {
 	b.Report.Text(fmt.Sprintf("## Snapshot\n\n%s keys as above. SAVE once; then, %d round(s) in turn, started on its own snapshot. The time is from the start of the process to the first PONG, and the load time that the server logs. Medians.",
 		benchkit.Grouped(float64(b.sizes.keys)), b.Rounds))
@@ -57,8 +57,8 @@ func (b *bench) snapshot(ctx context.Context) {
 	b.Report.Table([]string{"server", "SAVE", "file", "ready", "logged", "ratio", "target"}, rows)
 }
 
-// save loads a server, has it save, ends it, and returns its directory, how long SAVE
-// took, and the size in bytes.
+// save fills a server, makes it save, and ends it. It returns its directory, the time of SAVE, and the size
+// in bytes.
 func (b *bench) save(ctx context.Context, p product) (dir string, took time.Duration, size int64, err error) {
 	s, err := b.startFresh(ctx, p)
 	if err != nil {
@@ -81,8 +81,8 @@ func (b *bench) save(ctx context.Context, p product) (dir string, took time.Dura
 	return s.Dir, took, info.Size(), nil
 }
 
-// restart starts a server on its snapshot and returns the milliseconds until it was ready, and
-// those that it logs if it logs them.
+// restart starts a server with its snapshot. It returns the milliseconds until it was ready, and those in its
+// log, if it has them.
 func (b *bench) restart(ctx context.Context, p product, dir string) (readyMS float64, loggedMS []float64, err error) {
 	s, err := b.start(ctx, p, dir)
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package costbench measures lockserver beside a real redis-server, both on this machine and in one run. It
-// measures CPU per request, and how much of it is above the floor of a server that does nothing (package
-// floor). It also measures resident memory, load time, what BGSAVE does to latency, what an idle connection
-// costs and what the admin port does.
-// A figure of one server alone says little about a machine; the ratios are the result.
+// measures the CPU for each request, and how much of it is above the floor of a server that does nothing
+// (package floor). It also measures resident memory, load time, the effect of BGSAVE on latency, and the
+// costs of an idle connection and of the admin port. A figure of one server alone mostly describes the
+// machine; the ratios are the result.
 //
-// It owns how load is made, how a process is measured, and the targets that the figures are compared with. It
-// must not know how either server works inside: it starts two programs, talks the Redis protocol to them, and
-// reads what the operating system knows about the processes.
+// It owns how load is made, how a process is measured, and the targets for the figures. It must not know how
+// either server works inside: it starts two programs, uses the Redis protocol, and reads the operating
+// system's data about the processes.
 //
 // To add a command to the CPU table, add a row in cases.go. To add a measurement, write a file with a method
 // of bench that ends in the report, and name it in Suite. The two servers must be driven by the same
@@ -26,26 +26,26 @@ import (
 	"lockserver/tests/bench/floor"
 )
 
-// sizes are how much work each measurement does.
+// sizes holds the amounts of work of the measurements.
 type sizes struct {
-	singles     int           // requests of a CPU measurement without pipelining
+	singles     int           // requests of a CPU measurement without a pipeline
 	pipelined   int           // requests of a CPU measurement with a pipeline
-	keys        int           // keys that memory, snapshot and bgsave load
-	idle        time.Duration // how long a loaded server rests before its memory is read
-	span        time.Duration // how long latency is recorded in a round, once without BGSAVE and once with it
+	keys        int           // keys for memory, snapshot and bgsave
+	idle        time.Duration // the time between loading a server and reading its memory again
+	span        time.Duration // the time of recording latencies in a round, once without BGSAVE and once with it
 	connections int           // idle connections
 	largest     int           // elements of the largest measured container
 	probes      int           // requests of such a measurement
 }
 
-// fullSizes are what docs/BENCHMARKS.md is made with: enough for figures that repeat, and few enough for a
-// quarter of an hour with all other benchmarks.
+// fullSizes returns the sizes for docs/BENCHMARKS.md: large enough for figures that repeat, and small enough
+// for a quarter of an hour with all other benchmarks.
 func fullSizes() sizes {
 	return sizes{singles: 50_000, pipelined: 250_000, keys: 1_000_000, idle: 5 * time.Second, span: 5 * time.Second, connections: 5000,
 		largest: 1_000_000, probes: 100_000}
 }
 
-// quickSizes show that everything works; their figures mean little.
+// quickSizes returns sizes that only show that everything works; their figures mean little.
 func quickSizes() sizes {
 	return sizes{singles: 20_000, pipelined: 100_000, keys: 200_000, idle: 2 * time.Second, span: 3 * time.Second, connections: 5000,
 		largest: 10_000, probes: 20_000}
@@ -57,15 +57,15 @@ type bench struct {
 	sizes      sizes
 	tools      tools
 	pair       [2]product // Redis first: figures of [1] are divided by those of [0]
-	floor      product    // what the section cpu measures besides; the zero value: nothing
-	serverArgs string     // passed to lockserver besides our own
-	before     string     // another build of lockserver, to measure beside instead of Redis
+	floor      product    // also measured in the section cpu; the zero value means nothing
+	serverArgs string     // further arguments for lockserver
+	before     string     // another build of lockserver for the comparison, instead of Redis
 	rate       int        // requests per second while latency is recorded
-	keys       int        // that the sections load; 0: as many as sizes say
+	keys       int        // keys that the sections load; 0 means those of sizes
 	syncDelay  time.Duration
 }
 
-// mostKeysOfSpan is how many keys a server saves and has time for more while latency is recorded.
+// mostKeysOfSpan is the number of keys that a server can save in less than the time of recording latencies.
 const mostKeysOfSpan = 2_000_000
 
 func (b *bench) flags(f *flag.FlagSet) {
@@ -88,10 +88,10 @@ func (b *bench) check(benchkit.Options) error {
 	return nil
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
-	// The methods record failures themselves.
+	// the methods record failures themselves
 	section := func(name, measures string, run func(context.Context)) benchkit.Section {
 		return benchkit.Section{Name: name, Measures: measures, Run: func(ctx context.Context) error { run(ctx); return nil }}
 	}
@@ -121,14 +121,14 @@ func Suite() benchkit.Suite {
 	}
 }
 
-// prepare makes the pair.
+// prepare sets the pair.
 func (b *bench) prepare(ctx context.Context, r benchkit.Run) (about []string, err error) {
 	b.Run, b.sizes = r, fullSizes()
 	if r.Quick {
 		b.sizes = quickSizes()
 	}
 	if b.keys > 0 {
-		b.sizes.span = max(b.sizes.span, time.Duration(b.keys)*b.sizes.span/mostKeysOfSpan) // a snapshot of more takes longer
+		b.sizes.span = max(b.sizes.span, time.Duration(b.keys)*b.sizes.span/mostKeysOfSpan) // a snapshot of more keys takes longer
 		b.sizes.keys = b.keys
 	}
 	if b.tools, err = findTools(r.Redis); err != nil {

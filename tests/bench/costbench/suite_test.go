@@ -14,12 +14,12 @@ import (
 )
 
 func TestScriptHashIsWhatRedisCallsIt(t *testing.T) {
-	// What SCRIPT LOAD "return 1" replies.
+	// The reply to SCRIPT LOAD "return 1".
 	require.Equal(t, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", scriptHash("return 1"))
 	require.NotEqual(t, scriptHash(lockScript), scriptHash(unlockScript))
 }
 
-// prepared is a bench that was given these flags.
+// prepared returns a bench with these flags.
 func prepared(t *testing.T, o benchkit.Options, only []string, args ...string) *bench {
 	t.Helper()
 	b := &bench{}

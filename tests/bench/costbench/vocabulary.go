@@ -8,7 +8,7 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// vocabulary are the cases beyond the first commands.
+// vocabulary returns the cases beyond the first commands.
 func vocabulary() []kase {
 	return []kase{
 		{name: "LPUSH", wide: true, command: plain("LPUSH", "list", value), keys: keyRange},
@@ -25,14 +25,14 @@ func vocabulary() []kase {
 	}
 }
 
-// popOne takes one element off a list.
+// popOne removes one element from a list.
 func popOne(product, int) benchkit.Traffic {
 	return benchkit.Traffic{Want: benchkit.Always("$64"), Append: func(b []byte, _ int) []byte {
 		return benchkit.Command(b, 2).Arg("LPOP").Arg("list")
 	}}
 }
 
-// pushMany are requests that push 100 elements each.
+// pushMany returns requests that push 100 elements each.
 func pushMany() benchkit.Traffic {
 	return benchkit.Traffic{Want: benchkit.Always(":"), Append: func(b []byte, _ int) []byte {
 		c := benchkit.Command(b, 102).Arg("RPUSH").Arg("list")
@@ -51,7 +51,7 @@ func fillList(ctx context.Context, s *server, n int) error {
 
 func presetList(ctx context.Context, s *server) error { return fillList(ctx, s, 0) }
 
-// presetZSet makes a sorted set of keyRange members, each with its number as the score.
+// presetZSet creates a sorted set of keyRange members, each with its number as the score.
 func presetZSet(ctx context.Context, s *server) error {
 	_, err := s.Fill(ctx, addScores("zset", keyRange), keyRange)
 	return err
@@ -65,7 +65,7 @@ func addScores(key string, n int) benchkit.Traffic {
 	}}
 }
 
-// presetSets makes a set of 100 members and one of 1,000 that has half of them.
+// presetSets creates a set of 100 members and one of 1,000 that has half of them.
 func presetSets(ctx context.Context, s *server) error {
 	add := func(key string, first, n int) error {
 		_, err := s.Fill(ctx, benchkit.Traffic{Want: benchkit.Always(":"), Append: func(b []byte, i int) []byte {
@@ -79,7 +79,8 @@ func presetSets(ctx context.Context, s *server) error {
 	return add("many", 50, 1000)
 }
 
-// readAndAcknowledge reads the next order of a group, and acknowledges one that was read before, in turn.
+// readAndAcknowledge alternates: it reads the next order of a group, and acknowledges an order that was read
+// before.
 func readAndAcknowledge(product, int) benchkit.Traffic {
 	return benchkit.Traffic{
 		Append: func(b []byte, i int) []byte {
@@ -98,9 +99,9 @@ func readAndAcknowledge(product, int) benchkit.Traffic {
 	}
 }
 
-// fillStream makes a stream with n/2 entries to be acknowledged, followed by as many unread ones.
+// fillStream creates a stream with n/2 pending entries, followed by the same number of unread ones.
 func fillStream(ctx context.Context, s *server, n int) error {
-	one, err := benchkit.DialFleet(s.Addr, 1) // one connection: identifiers must rise
+	one, err := benchkit.DialFleet(s.Addr, 1) // only one connection, because ids must rise
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func fillStream(ctx context.Context, s *server, n int) error {
 	return err
 }
 
-// transactions are MULTI, ten times SET, and EXEC; each counts as one request.
+// transactions returns requests with MULTI, ten times SET, and EXEC; each counts as one request.
 func transactions(product, int) benchkit.Traffic {
 	set := setKeys()
 	return benchkit.Traffic{Lead: 11, Want: benchkit.Always("*10"), Append: func(b []byte, i int) []byte {
@@ -134,7 +135,7 @@ func transactions(product, int) benchkit.Traffic {
 	}}
 }
 
-// listen opens connections that subscribe to the channel "news" and read all that comes.
+// listen opens connections that subscribe to the channel "news" and read all messages.
 func listen(s *server, n int) (*benchkit.Fleet, error) {
 	f, err := benchkit.DialFleet(s.Addr, n)
 	if err != nil {

@@ -13,31 +13,31 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// Data is docs/benchmarks.json: one run of all suites of the pages, and those that had runs of their own.
+// Data is docs/benchmarks.json: one run of all suites of the pages, and the suites with runs of their own.
 type Data struct {
 	About
 	Runs []Run `json:"runs"`
 }
 
-// About says when and on what a run was made.
+// About says when and on which machine a run was made.
 type About struct {
-	Made       string `json:"made"` // when it began
+	Made       string `json:"made"` // when the run began
 	Seconds    int    `json:"seconds"`
-	Quick      bool   `json:"quick"` // little work was done: the figures mean little
+	Quick      bool   `json:"quick"` // with little work: the figures mean little
 	Machine    string `json:"machine"`
-	Load       string `json:"load"`            // average, at the start
-	Redis      string `json:"redis,omitempty"` // what redis-server --version says
+	Load       string `json:"load"`            // load average at the start
+	Redis      string `json:"redis,omitempty"` // output of redis-server --version
 	Lockserver string `json:"lockserver"`      // the same of lockserver
 }
 
-// Run is what one suite found.
+// Run holds the results of one suite.
 type Run struct {
 	Suite string `json:"suite"`
-	Apart *About `json:"apart,omitempty"` // nil: it ran with all others
+	Apart *About `json:"apart,omitempty"` // nil if it ran with all others
 	benchkit.Record
 }
 
-// Put takes in what a suite found, in place of what it found before. Those that run apart come last.
+// Put replaces the results of a suite. Suites that run apart come last.
 func (d *Data) Put(r Run) {
 	d.Runs = slices.DeleteFunc(d.Runs, func(old Run) bool { return old.Suite == r.Suite })
 	d.Runs = append(d.Runs, r)
@@ -72,7 +72,7 @@ func Write(root string, d Data) error {
 	if err != nil {
 		return err
 	}
-	if _, err := render(d, root); err != nil { // then the data is not written either
+	if _, err := render(d, root); err != nil { // if that fails the data is not written, either
 		return err
 	}
 	if err := os.WriteFile(dataPath(root), append(text, '\n'), 0o644); err != nil {
@@ -81,7 +81,7 @@ func Write(root string, d Data) error {
 	return writePages(root, d)
 }
 
-// Render writes the pages anew from the data of the repository at root.
+// Render writes the pages again from the data of the repository at root.
 func Render(root string) error {
 	d, err := Read(root)
 	if err != nil {
@@ -90,20 +90,20 @@ func Render(root string) error {
 	return writePages(root, d)
 }
 
-// CheckPages says why the pages of the repository at root could not be written.
+// CheckPages returns why the pages of the repository at root could not be written, or nil.
 func CheckPages(root string) error {
 	_, err := render(Data{About: About{Quick: true}}, root)
 	return err
 }
 
-// Machine is what figures are made on.
+// Machine describes this machine.
 func Machine() string {
 	return fmt.Sprintf("%d cores, %s, %s/%s", runtime.NumCPU(), benchkit.CPUModel(), runtime.GOOS, runtime.GOARCH)
 }
 
 var versionText = regexp.MustCompile(`\bv=(\S+)`)
 
-// redisVersion is the number alone.
+// redisVersion returns only the version number.
 func (d Data) redisVersion() string {
 	if m := versionText.FindStringSubmatch(d.Redis); m != nil {
 		return m[1]
@@ -111,13 +111,13 @@ func (d Data) redisVersion() string {
 	return d.Redis
 }
 
-// lookup finds figures by name, and remembers what it did not find.
+// lookup finds figures by name, and records the missing ones.
 type lookup struct {
 	runs    []Run
 	missing []string
 }
 
-// has reports whether there is a figure.
+// has reports whether a figure exists.
 func (l *lookup) has(name string) bool {
 	return slices.ContainsFunc(l.runs, func(r Run) bool { _, ok := r.Figures[name]; return ok })
 }
@@ -132,7 +132,7 @@ func (l *lookup) figure(name string) float64 {
 	return 0
 }
 
-// err names the figures that the data does not have.
+// err returns an error with the names of the missing figures.
 func (l *lookup) err() error {
 	if len(l.missing) == 0 {
 		return nil
@@ -140,15 +140,15 @@ func (l *lookup) err() error {
 	return fmt.Errorf("the data has no figure %v: run 'make bench'", l.missing)
 }
 
-// fixed shows a figure with so many decimals.
+// fixed formats a figure with the given decimals.
 func (l *lookup) fixed(name string, decimals int) string {
 	return strconv.FormatFloat(l.figure(name), 'f', decimals, 64)
 }
 
-// grouped shows a figure as a whole number.
+// grouped formats a figure as a whole number.
 func (l *lookup) grouped(name string) string { return benchkit.Grouped(l.figure(name)) }
 
-// megabytes shows a size that is given in bytes, in megabytes.
+// megabytes formats a size in bytes as megabytes.
 func (l *lookup) megabytes(name string) string {
 	if mb := l.figure(name) / 1e6; mb < 10 {
 		return benchkit.Fixed(mb, 1)

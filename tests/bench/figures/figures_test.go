@@ -18,7 +18,7 @@ import (
 
 var root = filepath.Join("..", "..", "..")
 
-// committed is the data of the repository.
+// committed returns the data of the repository.
 func committed(t *testing.T) Data {
 	t.Helper()
 	d, err := Read(root)
@@ -27,7 +27,7 @@ func committed(t *testing.T) Data {
 }
 
 // TestCommittedPagesAreUpToDate: the README's paragraph, the tables of docs/MEMORY.md, the page and the
-// picture are what the data says.
+// picture agree with the data.
 func TestCommittedPagesAreUpToDate(t *testing.T) {
 	files, err := render(committed(t), root)
 	require.NoError(t, err)
@@ -39,8 +39,8 @@ func TestCommittedPagesAreUpToDate(t *testing.T) {
 	}
 }
 
-// TestParagraphQuotesTheData: every number that the README claims is a figure of the data, or says of
-// which day, machine and version they are.
+// TestParagraphQuotesTheData: every number in the README's paragraph is a figure of the data, or describes
+// the day, the machine and the version.
 func TestParagraphQuotesTheData(t *testing.T) {
 	d := committed(t)
 	d.Quick = false
@@ -75,7 +75,8 @@ func TestFigureThatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "cpu.SET.p1.us.redis")
 }
 
-// TestQuickFiguresCannotBeTakenForRealOnes: page and picture say so, and the README quotes none.
+// TestQuickFiguresCannotBeTakenForRealOnes: page and picture say that the run was quick, and the README has
+// no figures of it.
 func TestQuickFiguresCannotBeTakenForRealOnes(t *testing.T) {
 	d := committed(t)
 	d.Quick = true
@@ -93,8 +94,8 @@ func TestQuickFiguresCannotBeTakenForRealOnes(t *testing.T) {
 	require.NotContains(t, image, "QUICK RUN")
 }
 
-// TestPicture: it is XML, the longest bar of each half is as wide as its half allows, and
-// the others are in proportion.
+// TestPicture: it is valid XML. The longest bar of each half is as wide as its half allows, and the others
+// are in proportion.
 func TestPicture(t *testing.T) {
 	figures := make(map[string]float64)
 	for i, s := range shown {
@@ -122,14 +123,14 @@ func TestPicture(t *testing.T) {
 		widths = append(widths, width)
 	}
 	require.Len(t, widths, 4*len(shown))
-	longest := widths[2*len(shown)-1] // of the first half: Redis' last
+	longest := widths[2*len(shown)-1] // of the first half: the last of Redis
 	for i := range shown {
 		require.InDelta(t, longest*float64(i+1)/float64(2*len(shown)), widths[2*i], 0.1)
 		require.InDelta(t, longest*float64(i+1)/float64(len(shown)), widths[2*i+1], 0.1)
 	}
 }
 
-// TestPagesThatCannotBeWritten: it is found out before the benchmarks run.
+// TestPagesThatCannotBeWritten: that is found before the benchmarks run.
 func TestPagesThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, CheckPages(root))
 	dir := t.TempDir()
@@ -143,8 +144,8 @@ func TestPagesThatCannotBeWritten(t *testing.T) {
 	require.ErrorContains(t, CheckPages(dir), "MEMORY.md")
 }
 
-// TestPagesAgreeOnMemory: the memory of a lock and of a string is in the README and in docs/MEMORY.md, and
-// both are the figures of one run.
+// TestPagesAgreeOnMemory: the memory of a lock and of a string is in the README and in docs/MEMORY.md, with
+// the figures of the same run.
 func TestPagesAgreeOnMemory(t *testing.T) {
 	d := committed(t)
 	l := lookup{runs: d.Runs}
@@ -174,8 +175,7 @@ func TestPagesAgreeOnMemory(t *testing.T) {
 	require.NotRegexp(t, `lock takes \d`, strings.ReplaceAll(string(readme), paragraph, ""), "the README quotes it once")
 }
 
-// TestRunApart: what has a run of its own comes last, says when that was, and takes the place of what it
-// found before.
+// TestRunApart: a suite with its own run comes last, has its own date, and replaces its earlier results.
 func TestRunApart(t *testing.T) {
 	const replbench, raftbench = "replbench", "raftbench"
 	d := Data{Runs: []Run{{Suite: "costbench", Record: benchkit.Record{Text: []string{"all"}}}}}

@@ -8,18 +8,18 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// memoryCount is how many of each thing the pages quote.
+// memoryCount is the number of things in the measurements that the pages quote.
 const memoryCount = 1_000_000
 
-// bytesOf is the name of what one thing takes in a server: redis or lockserver.
+// bytesOf returns the name of the figure for the memory of one thing in a server: redis or lockserver.
 func bytesOf(thing, server string) string {
 	return fmt.Sprintf("bytes.%s.%d.%s", thing, memoryCount, server)
 }
 
-// memorySuite is the suite that measures what the page about memory quotes.
+// memorySuite is the suite with the figures of the page about memory.
 const memorySuite = "membench"
 
-// thingsTable is what docs/MEMORY.md says of single things: the rows of the suite's own table.
+// thingsTable returns the table of docs/MEMORY.md about single things: the rows of the suite's own table.
 func thingsTable(d Data) (string, error) {
 	r := d.find(memorySuite)
 	if r == nil {
@@ -53,7 +53,7 @@ func about(d Data, r *Run) About {
 	return d.About
 }
 
-// madeRemark is a sentence about that.
+// madeRemark returns a sentence about that.
 func madeRemark(d Data, r *Run) string {
 	a := about(d, r)
 	redis := Data{About: a}.redisVersion()
@@ -63,7 +63,7 @@ func madeRemark(d Data, r *Run) string {
 	return fmt.Sprintf("Measured %s on %s, beside Redis %s (`make bench`; the same data as in [BENCHMARKS.md](BENCHMARKS.md)).", a.Made[:10], a.Machine, redis)
 }
 
-// restTable is what docs/MEMORY.md says of servers under load and in a rest, in megabytes.
+// restTable returns the table of docs/MEMORY.md about servers under load and at rest, in megabytes.
 func restTable(d Data) (string, error) {
 	r := d.find(memorySuite)
 	if r == nil {

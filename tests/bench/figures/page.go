@@ -10,15 +10,15 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// The names of the marks around what is written into the README and docs/MEMORY.md.
+// The names of the marks around the generated parts of the README and docs/MEMORY.md.
 const (
 	readmeMark = "bench"
 	thingsMark = "bench-things"
 	restMark   = "bench-rest"
 )
 
-// render makes every file that follows from the data, by its path from the root. The README and
-// docs/MEMORY.md at root are read for their other parts.
+// render returns every file that follows from the data, by its path from the root. It reads the other parts
+// of the README and docs/MEMORY.md at root.
 func render(d Data, root string) (map[string]string, error) {
 	paragraph, err := paragraph(d)
 	if err != nil {
@@ -47,7 +47,7 @@ func render(d Data, root string) (map[string]string, error) {
 	return map[string]string{"README.md": readme, "docs/MEMORY.md": memory, "docs/BENCHMARKS.md": page(d), "docs/benchmarks.svg": picture}, nil
 }
 
-// replaced is a page with other text between some of its marks; parts are pairs of a mark and a text.
+// replaced returns a page with other text between some of its marks; parts has pairs of a mark and a text.
 func replaced(root, path string, parts [][2]string) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
 	if err != nil {
@@ -88,10 +88,10 @@ say when that was.
 Parts of it alone, without writing anything: ` + "`make bench ONLY=memory`, `make bench-locks`, `make bench-sales`, `make bench-memory`, `make bench-aof`, `make bench-lua`; `make bench-list` lists all" + `.
 `
 
-// quickRemark stands wherever figures of a quick run could be taken for real ones.
+// quickRemark marks figures of a quick run, so that they are not taken for real ones.
 const quickRemark = "**Quick run: one round of little work. It shows that everything runs; the figures mean little.**"
 
-// page is docs/BENCHMARKS.md.
+// page returns docs/BENCHMARKS.md.
 func page(d Data) string {
 	var b strings.Builder
 	b.WriteString(preamble + "\n")

@@ -7,7 +7,7 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// shown are the commands of the picture, each with its label.
+// shown lists the commands of the picture with their labels.
 var shown = []struct{ name, label string }{
 	{"GET", "GET"}, {"SET", "SET"}, {"XADD", "XADD"}, {"LOCK+UNLOCK", "LOCK, UNLOCK"}, {"SECKILL", "SECKILL"},
 }
@@ -15,26 +15,26 @@ var shown = []struct{ name, label string }{
 // The picture's measures, in pixels.
 const (
 	pictureWidth = 760
-	labelWidth   = 126 // of the commands' names, on the left
+	labelWidth   = 126 // for the names of the commands, on the left
 	panelGap     = 24
-	topHeight    = 76 // title, legend, heads of the panels
-	rowHeight    = 42 // two bars and a gap
+	topHeight    = 76 // for the title, the legend and the heads of the panels
+	rowHeight    = 42 // for two bars and a gap
 	barHeight    = 15
-	valueWidth   = 48 // behind the longest bar
+	valueWidth   = 48 // after the longest bar
 )
 
-// panel is one half of the picture: a length of the pipeline.
+// panel is one half of the picture: one pipeline depth.
 type panel struct {
 	title    string
 	pipeline int
 }
 
-// picture is docs/benchmarks.svg: bars of processor time a request, of both servers. It
-// is a function of the data alone.
+// picture returns docs/benchmarks.svg: bars with the processor time of a request on both servers. It depends
+// on the data alone.
 func picture(d Data) (string, error) {
 	l := lookup{runs: d.Runs}
 	if d.Runs == nil {
-		return "", nil // nothing is measured yet
+		return "", nil // there are no figures yet
 	}
 	height := topHeight + len(shown)*rowHeight + 48
 	var b strings.Builder

@@ -2,7 +2,7 @@ package figures
 
 import "fmt"
 
-// paragraph is what the README says in figures. Of a quick run it says none.
+// paragraph returns the README's paragraph with figures, or an empty text for a quick run.
 func paragraph(d Data) (string, error) {
 	if d.Quick {
 		return "(The picture is of a quick run. Its figures mean little; `make bench` makes real ones.)", nil

@@ -2,9 +2,8 @@ package floor
 
 import "bytes"
 
-// heads counts the requests that begin in b: a star before a digit, as in "*3\r\n". No argument may have
-// both beside each other. star says that the bytes before b ended in a star, and is returned for those after
-// b.
+// heads counts the requests that begin in b: a star before a digit, as in "*3\r\n". No argument may contain
+// these two next to each other. star says that the bytes before b ended in a star; last says that b does.
 func heads(b []byte, star bool) (count int, last bool) {
 	if star && len(b) > 0 && isDigit(b[0]) {
 		count++

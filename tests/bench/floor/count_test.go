@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHeads: requests are counted once, wherever the bytes are cut; a star that is an argument is none.
+// TestHeads: requests are counted once, wherever the bytes are cut. A star as an argument does not count.
 func TestHeads(t *testing.T) {
 	one := "*1\r\n$4\r\nPING\r\n"
 	xadd := "*4\r\n$4\r\nXADD\r\n$1\r\nx\r\n$1\r\n*\r\n$5\r\nvalue\r\n"

@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Role is the first argument of a process that is such a server.
+// Role is the first argument of a process that runs this server.
 const Role = "serve-floor"
 
 const (
 	bufferBytes = 64 << 10
-	// mostReplies is how many replies one read can ask for: the shortest request, *1\r\n, has four bytes.
+	// mostReplies is the largest number of replies to one read: the shortest request, *1\r\n, has four bytes.
 	mostReplies = bufferBytes / 4
 	reply       = "+OK\r\n"
 )
 
-// Serve is the life of such a process, from its arguments to its exit code. It takes the directives of a
-// server on the command line, and looks at the port alone. It ends by a signal.
+// Serve runs such a process, and returns its exit code. It takes the directives of a server on the command
+// line, and uses only the port. A signal ends it.
 func Serve(_ context.Context, args []string, stderr io.Writer) int {
 	f := flag.NewFlagSet(Role, flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -43,13 +43,13 @@ func Serve(_ context.Context, args []string, stderr io.Writer) int {
 	return 0
 }
 
-// loop is the server. Its system calls do not tell the scheduler of the Go runtime that they may block:
-// nothing else runs in the process, and it makes no garbage.
+// loop is the server. Its system calls do not inform the scheduler of the Go runtime that they may block: no
+// other goroutine runs in the process, and there is no garbage.
 type loop struct {
 	epoll, listener int
-	star            map[int]bool // of a connection: the last byte that was read is a star
+	star            map[int]bool // by connection: the last byte that was read is a star
 	in              []byte
-	out             []byte // replies, as many as one read can ask for
+	out             []byte // replies, enough for one read
 }
 
 func serve(port int) error {
@@ -80,7 +80,7 @@ func (l *loop) watch(fd int) error {
 	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
-// run waits and answers, for ever.
+// run waits and answers for ever.
 func (l *loop) run() error {
 	events := make([]unix.EpollEvent, 128)
 	for {
@@ -114,8 +114,8 @@ func (l *loop) accept() error {
 	return errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), l.watch(fd))
 }
 
-// answer reads once and writes a reply for each request. A connection that has ended, or that does not take
-// its replies, is closed.
+// answer reads once and writes a reply for each request. It closes a connection that has ended, or that does
+// not accept its replies.
 func (l *loop) answer(fd int) {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&l.in[0])), uintptr(len(l.in)))
 	if errno == unix.EAGAIN || errno == unix.EINTR {

@@ -34,7 +34,7 @@ func TestAnswersEachRequest(t *testing.T) {
 		}}, 2000, pipeline)
 		require.NoError(t, err)
 		require.Positive(t, n)
-		// There are no replies besides: the next one is to the next request.
+		// There are no other replies: the next reply is to the next request.
 		require.NoError(t, f.Conns[0].Write(benchkit.Command(nil, 1).Arg("PING")))
 		require.NoError(t, f.Conns[0].Expect("+OK"))
 		f.Close()

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Role is the first argument of a process that is such a server.
+// Role is the first argument of a process that runs this server.
 const Role = "serve-floor"
 
 // Serve fails here.

@@ -1,8 +1,8 @@
-// Package historybench measures what the classes and the history of locks cost. It measures the processor
+// Package historybench measures the cost of the classes and the history of locks. It measures the processor
 // time of LOCK and UNLOCK over a socket, and the time of a scrape of /metrics with a million locks.
 //
 // It owns the requests and the targets. It must not know how a server works inside: it starts programs and
-// talks the Redis protocol to them. To compare another setting, add a way to cost.
+// uses the Redis protocol. To compare another setting, add a way to cost.
 package historybench
 
 import (
@@ -19,15 +19,15 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// sizes are how much work each measurement does.
+// sizes holds the amounts of work of the measurements.
 type sizes struct {
-	requests int // of a round, half of them LOCK: a multiple of 4*16 for each connection
-	launches int // of the server
-	rounds   int // of each launch, without pipelines
-	// pipelined is how many rounds a launch has with pipelines. They are short, so more of them are needed
-	// for the same precision.
+	requests int // in a round, half of them LOCK: a multiple of 4*16 for each connection
+	launches int // number of starts of the server
+	rounds   int // of each start, without pipelines
+	// pipelined is the number of rounds of each start with pipelines. They are short, so more of them are
+	// needed for the same precision.
 	pipelined int
-	locks     int // held during the scrapes
+	locks     int // locks held during the scrapes
 	scrapes   int
 }
 
@@ -37,7 +37,7 @@ type bench struct {
 	sizes sizes
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{
@@ -59,12 +59,12 @@ func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 }
 
 const (
-	// conns is how many connections send at a time.
+	// conns is the number of connections that send at the same time.
 	conns = 20
-	// keys is how many locks are used: more than a round has, so that no two connections use the same one.
+	// keys is the number of locks: more than a round uses, so that no two connections use the same one.
 	keys = 1 << 17
-	// mostClasses and mostHistory are the targets: processor time beside a server that counts nothing, and
-	// beside one with classes.
+	// mostClasses and mostHistory are the targets: processor time as a multiple of that of a server that
+	// counts nothing, and of one with classes.
 	mostClasses, mostHistory = 1.02, 1.03
 	mostScrapeMS             = 20
 )
@@ -73,7 +73,7 @@ const (
 type way struct {
 	name  string
 	setUp [][]string
-	us    []float64 // processor time of a LOCK with its UNLOCK, a round each
+	us    []float64 // processor time of a LOCK with its UNLOCK, a value for each round
 }
 
 func ways() []*way {
@@ -89,7 +89,7 @@ func ways() []*way {
 	}
 }
 
-// traffic locks as many keys as are sent at a time, and then unlocks them.
+// traffic locks as many keys as fit in a pipeline, and then unlocks them.
 func traffic(pipeline int) benchkit.Traffic {
 	return benchkit.Traffic{Want: benchkit.Always(":"), Append: func(b []byte, n int) []byte {
 		turn, key := n/pipeline, (n/(2*pipeline)*pipeline+n%pipeline)%keys
@@ -100,8 +100,8 @@ func traffic(pipeline int) benchkit.Traffic {
 	}}
 }
 
-// cost has all ways take turns on one server. Two processes of the same program differ by up to 3 %, which is
-// more than what is measured.
+// cost measures all ways in turn on one server. Two processes of the same program differ by up to 3 %, which
+// is more than the measured difference.
 func (b *bench) cost(ctx context.Context) error {
 	all := ways()
 	head := []string{"P"}
@@ -139,8 +139,8 @@ func (b *bench) cost(ctx context.Context) error {
 	return nil
 }
 
-// ratioOf is the median of the ratios of rounds, which a load on the machine changes less than their times.
-// The error is that of a mean of as many normal values.
+// ratioOf returns the median of the ratios of rounds. The load of the machine changes ratios less than times.
+// The error is that of the mean of the same number of normal values.
 func ratioOf(us, than []float64) (median, standardError float64) {
 	ratios, sum := make([]float64, len(us)), 0.0
 	for i := range us {
@@ -172,7 +172,7 @@ func (b *bench) launch(ctx context.Context, all []*way, pipeline int) error {
 	}
 	for round := range rounds + 1 {
 		turn := slices.Clone(all)
-		if round%2 == 1 { // the first way of one round is the last of the next
+		if round%2 == 1 { // the last way of a round is the first of the next
 			slices.Reverse(turn)
 		}
 		for _, w := range turn {
@@ -189,7 +189,7 @@ func (b *bench) launch(ctx context.Context, all []*way, pipeline int) error {
 	return nil
 }
 
-// round returns the processor time of LOCK and UNLOCK. Half as many requests as are measured come first: they
+// round returns the processor time of LOCK and UNLOCK. Half the number of measured requests come first, to
 // fill the history.
 func (b *bench) round(ctx context.Context, s *benchkit.Server, fleet *benchkit.Fleet, w *way, pipeline int) (us float64, err error) {
 	for _, words := range w.setUp {
