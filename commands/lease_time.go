@@ -5,8 +5,9 @@ import (
 	"lockserver/store/hash"
 )
 
-// A lease ends in the millisecond behind its deadline, as every key does. So it is counted from CeilNowMS,
-// less one: it is over once all of its time has passed, and no reply shows more of it than was asked for.
+// A lease ends one millisecond after its deadline, as every key does. So the deadline of a lease is CeilNowMS
+// plus its length, less 1 (LeaseEndMS). The lease then lasts its whole length, and no reply shows a longer
+// time than was requested.
 
 // LeaseLeftMS returns how many whole milliseconds a lease with this deadline has left.
 func LeaseLeftMS(deadlineMS, nowUS int64) int64 { return max(0, deadlineMS+1-(nowUS+999)/1000) }

@@ -198,7 +198,7 @@ func behindOthers(rate *gcra.Rate, s gcra.State, nowNS, cost int64) gcra.Answer 
 	return a
 }
 
-// tryAgain has the queue of the limiter tried again at the time when this call can take its cost.
+// tryAgain makes the queue of the limiter try again at the time when this call can take its cost.
 func (l *takeCall) tryAgain(c *Ctx, a gcra.Answer) {
 	nowNS, _ := gcra.NowNS(c.DB.Store().NowUS())
 	c.Host.TryAgainAt(c, l.key, gcra.CeilMS(nowNS+a.RetryNS))

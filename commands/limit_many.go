@@ -225,7 +225,7 @@ func (a *manyAnswer) add(l *oneLimit, first bool) {
 	a.ResetNS = max(a.ResetNS, l.answer.ResetNS)
 }
 
-// tryAgain has the queue of the slowest limiter tried again at the time when that limiter allows the cost.
+// tryAgain makes the queue of the slowest limiter try again at the time when that limiter allows the cost.
 func (m *manyCall) tryAgain(c *Ctx, a *manyAnswer) {
 	nowNS, _ := gcra.NowNS(c.DB.Store().NowUS())
 	c.Host.TryAgainAt(c, a.slowest, gcra.CeilMS(nowNS+a.RetryNS))

@@ -89,8 +89,8 @@ func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
 	return owner, untilMS
 }
 
-// tryAgain has a parked call tried again when the waiters of Redisson before it lose their places. Any other
-// change by Redisson's clients wakes it anyway.
+// tryAgain makes a parked call try again at the time when the waiters of Redisson before it lose their
+// places. Any other change by Redisson's clients wakes it anyway.
 func (l *lockCall) tryAgain(c *Ctx) {
 	if !c.DB.HasCompanions() {
 		return

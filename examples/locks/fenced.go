@@ -57,8 +57,8 @@ func ReadFenced(ctx context.Context, db *sql.DB, token int64, item string) (pric
 	return price, err
 }
 
-// WriteFenced is the second half: it writes if no later holder has read since. Tokens rise across all locks,
-// restarts and crashes of the server, so comparing them is enough.
+// WriteFenced is the second step of a fenced update: it writes if no later holder has read since. Tokens rise
+// across all locks, restarts and crashes of the server, so comparing them is enough.
 func WriteFenced(ctx context.Context, db *sql.DB, token int64, item string, price int) error {
 	done, err := db.ExecContext(ctx, writeFenced, price, item, token)
 	if err != nil {

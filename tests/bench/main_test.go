@@ -12,7 +12,7 @@ import (
 	"lockserver/tests/bench/floor"
 )
 
-// TestTable: names are distinct where they have to be, and each suite says what it is for.
+// TestTable: names are unique where necessary, and each suite has its description.
 func TestTable(t *testing.T) {
 	names, roles := map[string]bool{}, map[string]bool{}
 	for _, s := range suites() {
@@ -37,7 +37,7 @@ func TestTable(t *testing.T) {
 	require.Len(t, roles, 5)
 }
 
-// chosen is what a command line chooses: suites, each with what of it.
+// chosen returns the suites that a command line chooses, each with the chosen parts.
 func chosen(t *testing.T, args ...string) map[string][]string {
 	t.Helper()
 	o, err := parseOptions(args, io.Discard)
@@ -84,7 +84,7 @@ func TestSenselessCommandLines(t *testing.T) {
 	require.Zero(t, run(t.Context(), []string{"-h"}, io.Discard, io.Discard))
 }
 
-// TestWorkForThePages: -write does as much work as fits, unless a flag says otherwise.
+// TestWorkForThePages: -write does the amount of work that fits, unless a flag says otherwise.
 func TestWorkForThePages(t *testing.T) {
 	for _, args := range [][]string{{"-write"}, {"-write", "-rounds", "1"}} {
 		o, err := parseOptions(args, io.Discard)
@@ -108,8 +108,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestNothingIsMeasuredForNothing: that the pages cannot be written, or that there is no Redis, is found out
-// before anything is built or measured.
+// TestNothingIsMeasuredForNothing: a missing Redis, or pages that cannot be written, are reported before
+// anything is built or measured.
 func TestNothingIsMeasuredForNothing(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "docs"), 0o755))

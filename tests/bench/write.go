@@ -13,14 +13,14 @@ import (
 	"lockserver/tests/bench/figures"
 )
 
-// produce measures the chosen suites and writes what they found. A suite that is named has a run of its own,
-// and takes the place of what it found before; all others of the pages stay.
+// produce measures the chosen suites and writes their results. A suite that is named has its own run, and
+// replaces its earlier results; all other results in the pages stay.
 func (o *options) produce(ctx context.Context, stdout, stderr io.Writer) error {
 	before, err := figures.Read(o.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := figures.CheckPages(o.Root); err != nil { // before minutes of work
+	if err := figures.CheckPages(o.Root); err != nil { // checked before minutes of work
 		return err
 	}
 	dir, err := os.MkdirTemp("", "bench")
@@ -63,7 +63,7 @@ func (o *options) produce(ctx context.Context, stdout, stderr io.Writer) error {
 	return figures.Write(o.Root, d)
 }
 
-// about is what the figures are made on and of. It builds lockserver in a directory, once for all suites.
+// about describes the machine and the programs. It builds lockserver in a directory, once for all suites.
 func (o *options) about(ctx context.Context, dir string) (figures.About, error) {
 	a := figures.About{Made: time.Now().UTC().Format("2006-01-02 15:04 UTC"), Quick: o.Quick, Machine: figures.Machine(), Load: benchkit.LoadAverage()}
 	oracle, err := benchkit.FindTool(o.Oracle)

@@ -14,14 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stub is a suite with one section, which says a text or fails.
+// stub returns a suite with one section, which writes a text or fails.
 func stub(name, text string, failure error) choice {
 	var run benchkit.Run
 	return choice{Suite: benchkit.Suite{Name: name, Written: benchkit.Together,
 		Prepare: func(_ context.Context, r benchkit.Run) ([]string, error) { run = r; return nil, nil },
 		Sections: []benchkit.Section{{Name: "one", Run: func(context.Context) error {
 			run.Report.Text(text)
-			for _, command := range []string{"GET", "SET", "XADD", "LOCK+UNLOCK", "SECKILL"} { // of the picture
+			for _, command := range []string{"GET", "SET", "XADD", "LOCK+UNLOCK", "SECKILL"} { // the commands of the picture
 				run.Report.AddPair("cpu."+command+".p1.us", 2, 1)
 				run.Report.AddPair("cpu."+command+".p16.us", 2, 1)
 			}
@@ -29,8 +29,8 @@ func stub(name, text string, failure error) choice {
 		}}}}}
 }
 
-// TestProduce: suites that run together make the data anew, but for those that had a run of their own. One
-// that runs alone takes the place of what it found before; and after a failure nothing is written.
+// TestProduce: suites that run together replace all data, except that of suites with their own run. A suite
+// that runs alone replaces its earlier results. After a failure nothing is written.
 func TestProduce(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, "docs"), 0o755))

@@ -34,8 +34,8 @@ type client struct {
 	deaf bool
 
 	mu sync.Mutex
-	// expected holds the replies that are due: a mark, or "" for any reply. It is valid as long as each
-	// command has one reply, which loosen ends.
+	// expected holds the replies that are due: a mark, or "" for any reply. It is valid until loosen is
+	// called: from then on a command may have several replies, or no reply.
 	expected []string
 	loose    bool
 	sent     []string // the last commands that were sent

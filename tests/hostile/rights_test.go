@@ -65,7 +65,7 @@ func newWorld(t *testing.T, rules string, commands []string, secret func(db, key
 	clock := server.NewManualClock(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
 	directives := map[string]string{
 		"proto-max-bulk-len": "1mb", // a GET of 512 MB shows nothing new, and takes seconds
-		"lock-history-bytes": "0",   // the numbers of its events count those of all keys; package server has a test of its rights
+		"lock-history-bytes": "0",   // off: its numbers count the events of all keys. Package server tests the rights for it
 	}
 	srv, err := server.New(server.Options{Clock: clock, Seed: 7, Directives: directives})
 	require.NoError(t, err)

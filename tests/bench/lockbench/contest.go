@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// contender is one client that wants the lock, on a connection of its own.
+// contender is a client that wants the lock. Each has its own connection.
 type contender interface {
 	// acquire waits until the client has the lock. It may give up when ctx ends.
 	acquire(ctx context.Context) error
-	// release gives the lock back; an error says that it was no longer the client's.
+	// release releases the lock. It returns an error if the client no longer held it.
 	release(ctx context.Context) error
-	// read and write reach the counter that the lock guards. They are two requests: only a
-	// lock makes an increment of them.
+	// read and write access the counter that the lock guards. They are separate requests, so an increment is
+	// only correct under the lock.
 	read(ctx context.Context) (int64, error)
 	write(ctx context.Context, n int64) error
 	close()
 }
 
-// record is what one client did.
+// record holds what one client did.
 type record struct {
-	seq  []int64         // what each of its increments set the counter to
-	wait []time.Duration // how long each acquire took; one that time cut short counts as long as it had taken
+	seq  []int64         // the values of the counter after each of its increments
+	wait []time.Duration // the duration of each acquire; for one that the end cut short, the time until then
 }
 
-// contest has all contenders lock, increment and unlock as often as they can for the span, and returns what
-// each did. All have ended when it returns.
+// contest makes all contenders lock, increment and unlock as often as they can for the span, and returns
+// their records. All have ended when it returns.
 func contest(ctx context.Context, contenders []contender, span time.Duration) ([]record, time.Duration, error) {
 	records := make([]record, len(contenders))
 	errs := make([]error, len(contenders))
@@ -54,10 +54,10 @@ func contest(ctx context.Context, contenders []contender, span time.Duration) ([
 	return records, elapsed, errors.Join(ctx.Err(), errors.Join(errs...))
 }
 
-// compete is one contender's part. Who waits when time is up either gives up or is served once more, and
-// then counts as waiting only. The others have left by then, so it would not be a hand-off under load.
+// compete runs one contender. A contender that waits at the end either gives up or is served once more, and
+// only its wait counts. The others have left by then, so it would not be a hand-off under load.
 func compete(ctx context.Context, c contender, end time.Time, r *record) error {
-	// What was begun under the lock is finished.
+	// A section that was begun under the lock is completed.
 	inside := context.WithoutCancel(ctx)
 	for {
 		from := time.Now()

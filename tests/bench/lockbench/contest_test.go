@@ -32,14 +32,14 @@ func TestHandoffOnOurServer(t *testing.T) {
 	o, err := judge(records, count)
 	require.NoError(t, err)
 	require.Positive(t, o.sections)
-	// A client that has released goes to the end of the queue, so no client is served twice before all others
-	// are. At the start, while the clients queue up, this may not hold.
+	// A client that has released goes to the end of the queue, so all others are served before it is served
+	// again. This may not hold at the start, while the clients queue up.
 	require.Greater(t, o.handoffs, o.sections/2)
 	require.NotZero(t, o.shares[0])
 	require.GreaterOrEqual(t, len(o.waits), o.sections)
 }
 
-// fake is a lock in memory. Without a mutex acquire only fails.
+// fake is a lock in memory. Without a mutex acquire always fails.
 type fake struct {
 	lock *sync.Mutex
 	n    *int64

@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// costConns is how many connections send at a time.
+	// costConns is the number of connections that send at the same time.
 	costConns = 20
-	// longPipeline is how many requests each of them sends at a time in the one
-	// measurement; one in the other.
+	// longPipeline is the number of requests that each connection sends at once, in one of the two
+	// measurements. In the other it sends one.
 	longPipeline = 16
-	// batch is how many locks are released, or acquired, between two looks at the CPU clock.
+	// batch is the number of locks that are released, or acquired, between two readings of the CPU clock.
 	batch = costConns * longPipeline
-	// longLease outlasts every measurement, in milliseconds.
+	// longLease is longer than every measurement, in milliseconds.
 	longLease = "3600000"
 )
 
-// lockKey, holder and waiter are the prefixes of the key of a held lock, of its owner and of
-// who waits for it. Twelve digits follow, so that no two locks have the same owner; names of
-// that length are what libraries make.
+// lockKey, holder and waiter are the prefixes of the key of a held lock, of its owner and of its waiter.
+// Twelve digits follow, so that no two locks have the same owner. Libraries make names of that length.
 const (
 	lockKey = "lock:"
 	holder  = "5b1f0d6e7a944c0b9a3e2f6f4f:"
@@ -38,33 +37,33 @@ func appendUnlock(b []byte, n int) []byte {
 	return benchkit.Command(b, 3).Arg("UNLOCK").Numbered(lockKey, n, "").Numbered(holder, n, "")
 }
 
-// holdLocks acquires locks 0 to about n-1 and returns how many they are.
+// holdLocks acquires about the locks 0 to n-1 and returns their number.
 func holdLocks(ctx context.Context, s *benchkit.Server, n int) (int, error) {
 	return s.Fill(ctx, benchkit.Traffic{Append: appendLock, Want: benchkit.Always(":")}, n)
 }
 
-// cost is the CPU time of a server per request, in microseconds.
+// cost holds the CPU time of a server for each request, in microseconds.
 type cost struct{ lock, unlock float64 }
 
-// churn is a walk over the n locks of a server that releases each and acquires it again a while later. It
-// does so in batches of one kind, so that the CPU time of either is known. Locks that were acquired lately
-// are not released soon: a walk over many finds none of them in the processor's caches.
+// churn walks over the n locks of a server, releases each and acquires it again later. A batch has only one
+// kind of request, so that the CPU time of each kind is known. A lock that was just acquired is not released
+// soon, so a walk over many locks finds none of them in the processor's caches.
 type churn struct {
 	pair  requestPair
 	fleet *benchkit.Fleet
-	n     int // locks that are held but for those between back and front
-	front int // batches released so far
-	back  int // batches acquired again so far
+	n     int // number of locks; all are held except those between back and front
+	front int // number of released batches
+	back  int // number of batches that were acquired again
 	out   []byte
 }
 
-// requestPair is how one asks a server for lock n, and gives it back, and how its replies begin.
+// requestPair has the two requests to acquire and release lock n, and the beginnings of their replies.
 type requestPair struct {
 	lock, unlock     func(b []byte, n int) []byte
 	locked, unlocked string
 }
 
-// alone is LOCK and UNLOCK.
+// alone has LOCK and UNLOCK.
 var alone = requestPair{lock: appendLock, unlock: appendUnlock, locked: ":", unlocked: ":1"}
 
 func newChurn(addr string, n int, pair requestPair) (*churn, error) {
@@ -75,13 +74,13 @@ func newChurn(addr string, n int, pair requestPair) (*churn, error) {
 	return &churn{pair: pair, fleet: f, n: n}, nil
 }
 
-// most is how many batches may be free at a time: a twentieth of all locks, and at least one.
+// most returns how many batches may be free at the same time: a twentieth of all locks, and at least one.
 func (c *churn) most() int { return max(1, c.n/20/batch) }
 
-// key is the lock that stands at a place of the walk.
+// key returns the lock at a place of the walk.
 func (c *churn) key(place int) int { return benchkit.Scatter(place%c.n, c.n) }
 
-// run sends about so many of each request, in pipelines, and returns the cost.
+// run sends about the given number of each request, in pipelines, and returns the cost.
 func (c *churn) run(ctx context.Context, s *benchkit.Server, requests, pipeline int) (cost, error) {
 	var locks, unlocks time.Duration
 	last, err := s.CPU()
@@ -148,14 +147,15 @@ func (c *churn) sendRow(place, pipeline int, request func(b []byte, n int) []byt
 	return nil
 }
 
-// relay is pairs of clients that hand one lock a pair to and fro, each waiting in the server's queue.
+// relay holds pairs of clients. Each pair hands one lock to and fro, and each client waits in the server's
+// queue.
 type relay struct {
 	fleet *benchkit.Fleet // clients 2i and 2i+1 are a pair
-	turn  int             // 0 or 1: who of each pair holds
+	turn  int             // 0 or 1: the client of each pair that holds
 	out   []byte
 }
 
-// relayPairs is how many locks are handed on at a time.
+// relayPairs is the number of locks that are handed on at the same time.
 const relayPairs = 16
 
 const (
@@ -163,7 +163,7 @@ const (
 	relayOwner = "fadedace7a944c0b9a3e2f6f4f:"
 )
 
-// newRelay lets the first of each pair acquire the lock and the second one wait.
+// newRelay makes the first client of each pair acquire the lock and the second one wait.
 func newRelay(s *benchkit.Server) (*relay, error) {
 	others, err := s.InfoNumber("clients", "blocked_clients")
 	if err != nil {
@@ -182,7 +182,7 @@ func newRelay(s *benchkit.Server) (*relay, error) {
 			return nil, err
 		}
 	}
-	// A holder that released before the other waits would get its own lock again.
+	// A holder that releases before the other client waits would get its own lock again.
 	if err := awaitParked(s, others+relayPairs); err != nil {
 		f.Close()
 		return nil, err
@@ -195,8 +195,8 @@ func (r *relay) appendWait(b []byte, pair, who int) []byte {
 		Arg("WAIT").Arg("0")
 }
 
-// run hands about so many locks on and returns the server's CPU time per hand-off, in microseconds: an
-// UNLOCK, the grant to the other, and a LOCK that is parked.
+// run makes about the given number of hand-offs and returns the server's CPU time for each, in microseconds:
+// an UNLOCK, the grant to the other client, and a LOCK that is parked.
 func (r *relay) run(ctx context.Context, s *benchkit.Server, handoffs int) (float64, error) {
 	before, err := s.CPU()
 	laps := max(1, handoffs/relayPairs)
@@ -212,7 +212,7 @@ func (r *relay) run(ctx context.Context, s *benchkit.Server, handoffs int) (floa
 	return float64(after-before) / float64(time.Microsecond) / float64(laps*relayPairs), err
 }
 
-// lap hands every pair's lock on once: the holder releases it and queues up again.
+// lap hands on the lock of every pair once: the holder releases it and queues again.
 func (r *relay) lap() error {
 	deadline := time.Now().Add(benchkit.Patience)
 	for pair := range relayPairs {

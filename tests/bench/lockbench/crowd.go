@@ -19,27 +19,27 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// Waiters are measured on a server inside a process of this program, for two reasons. A process may have
-// fewer sockets than there are to be waiters, so clients in the same process can be connected to it
-// without. And it can collect garbage before its memory is read: what a waiter takes is less
-// than what a collector leaves lying about. It listens on TCP with the same event loops as the server
-// program; what is measured goes over these.
+// Waiters are measured on a server inside a process of this program, for two reasons. A process may not have
+// as many sockets as there are waiters, and clients in the same process can connect without sockets. And the
+// process can collect garbage before its memory is read, because a waiter takes less than a collector leaves
+// uncollected. The server listens on TCP with the same event loops as the server program; all measured
+// requests use these.
 
-// crowdWord is the first argument of a process that serves a crowd.
+// crowdWord is the first argument of a process that runs a crowd.
 const crowdWord = "serve-crowd"
 
-// crowdSocket is the file, in the server's directory, that a crowd takes its orders by, a line each.
-// "connect N" opens so many clients in the process. "park" makes client i of them wait for lock i. "collect"
-// collects garbage and gives the system back what is free. The answer is "ok" or what went wrong.
+// crowdSocket is the file, in the server's directory, of the socket on which a crowd gets its orders, one on
+// each line. "connect N" opens N clients in the process. "park" makes client i of them wait for lock i.
+// "collect" collects garbage and returns free memory to the system. The answer is "ok" or an error.
 const crowdSocket = "crowd.sock"
 
-// crowdProduct is this program as a server.
+// crowdProduct returns this program as a server.
 func crowdProduct(name string, clients int) (benchkit.Product, error) {
 	path, err := os.Executable()
 	return benchkit.Product{Name: name, Path: path, Args: []string{crowdWord, "--maxclients", strconv.Itoa(clients + spareFiles)}}, err
 }
 
-// order has a crowd do something and waits until it is done.
+// order sends an order to a crowd and waits until it is done.
 func order(s *benchkit.Server, what string) error {
 	c, err := net.Dial("unix", filepath.Join(s.Dir, crowdSocket))
 	if err != nil {
@@ -56,7 +56,7 @@ func order(s *benchkit.Server, what string) error {
 	return err
 }
 
-// runCrowd is the process of a crowd, from its arguments to its exit code.
+// runCrowd runs the process of a crowd, and returns its exit code.
 func runCrowd(ctx context.Context, args []string, stderr io.Writer) int {
 	if err := serveCrowd(ctx, args); err != nil {
 		fmt.Fprintln(stderr, "lockbench:", err)
@@ -104,7 +104,7 @@ type crowd struct {
 	clients *parkedClients
 }
 
-// obey carries one order out.
+// obey carries out the orders on a connection.
 func (c *crowd) obey(conn net.Conn) {
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err == nil {
@@ -139,8 +139,8 @@ func (c *crowd) do(word, number string) error {
 	return fmt.Errorf("unknown order %q", word)
 }
 
-// collect collects garbage and gives the collector the headroom from then on that it has in the server
-// program. That is a third of what lives, or what makes 64 MiB of it, whichever is more.
+// collect collects garbage, and then gives the collector the same headroom as in the server program. That is
+// a third of the live data, or more if the total would be less than 64 MiB.
 func collect() {
 	const least, leastPercent, mostPercent = 64 << 20, 33, 2000
 	var m runtime.MemStats

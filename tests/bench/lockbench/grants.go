@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// grantWaiters is how many locks are granted between two looks at the CPU clock.
+	// grantWaiters is the number of locks that are granted between two readings of the CPU clock.
 	grantWaiters = 20 * longPipeline
-	// grantTarget is what a grant by a push may cost, as a multiple of one to a blocked client.
+	// grantTarget is the largest cost of a grant by a push, as a multiple of one to a blocked client.
 	grantTarget = 1.2
 )
 
-// granter releases locks that others wait for: blocked clients, one for each lock, or one connection that
-// waits for all of them with NOTIFY.
+// granter releases locks with waiters: blocked clients, one for each lock, or one connection that waits for
+// all of them with NOTIFY.
 type granter struct {
 	server *benchkit.Server
 	giver  *benchkit.Conn
@@ -76,7 +76,7 @@ func (g *granter) give(pipeline int, want string, request func(b []byte, i int) 
 	return nil
 }
 
-// wait makes all of them wait, with NOTIFY or blocked.
+// wait makes the clients wait for all locks, with NOTIFY or blocked.
 func (g *granter) wait(notify bool) error {
 	if !notify {
 		if err := g.parked.park(); err != nil {
@@ -118,7 +118,8 @@ func (g *granter) lap(notify bool, pipeline int) (time.Duration, error) {
 	}))
 }
 
-// run grants about so many locks and returns the CPU time of the server for each, in microseconds.
+// run makes about the given number of grants and returns the CPU time of the server for each, in
+// microseconds.
 func (g *granter) run(ctx context.Context, grants int, notify bool, pipeline int) (us float64, err error) {
 	laps := max(1, grants/grantWaiters)
 	var sum time.Duration
@@ -154,7 +155,7 @@ func (b *bench) grants(ctx context.Context) error {
 	var rows [][]string
 	for _, pipeline := range []int{1, longPipeline} {
 		var us benchkit.Rounds
-		for round := range b.Rounds + 1 { // the first one warms up
+		for round := range b.Rounds + 1 { // the first round is a warm-up
 			for i, notify := range []bool{false, true} {
 				got, err := g.run(ctx, b.sizes.handoffs/2, notify, pipeline)
 				if err != nil {

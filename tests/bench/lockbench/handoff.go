@@ -11,15 +11,14 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// The targets of the hand-off: of hand-offs per second as a multiple of redsync's,
-// and of fairness in percent.
+// The targets of the hand-off: hand-offs per second as a multiple of redsync's, and fairness in percent.
 const (
 	handoffTarget   = 10.0
 	deviationTarget = 5.0
 	targetClients   = 16
 )
 
-// crowds are how many clients want the lock.
+// crowds returns the numbers of clients.
 func crowds() []int { return []int{2, 16, 128} }
 
 // entry is a product on a server: a row of the table.
@@ -30,16 +29,16 @@ type entry struct {
 
 func (e entry) name() string { return e.product.name + " on " + e.server.Name }
 
-// figures are what an entry came to, a value a round.
+// figures holds the results of an entry, a value for each round.
 type figures struct {
-	sections, handoffs []float64 // a second
+	sections, handoffs []float64 // per second
 	slowest, deviation []float64
-	cpuUS              []float64 // of the server, per section
-	starved            int       // clients that never had the lock in a round, the most
+	cpuUS              []float64 // CPU of the server for each section
+	starved            int       // the largest number of clients in a round that never had the lock
 	waits              [][]time.Duration
 }
 
-// handoff has the products take turns at having one lock handed on.
+// handoff measures the hand-off of one lock with all products in turn.
 func (b *bench) handoff(ctx context.Context) error {
 	entries, stop, err := b.entries(ctx)
 	if err != nil {
@@ -70,7 +69,7 @@ func (b *bench) handoff(ctx context.Context) error {
 	return nil
 }
 
-// entries starts the servers. The libraries are tried on lockserver, too, once it runs their scripts.
+// entries starts the servers. The libraries are also measured on lockserver, which runs their scripts.
 func (b *bench) entries(ctx context.Context) (list []entry, stop func(), err error) {
 	var servers []*benchkit.Server
 	stop = func() {
@@ -106,7 +105,7 @@ func (b *bench) entries(ctx context.Context) (list []entry, stop func(), err err
 	return list, stop, nil
 }
 
-// handOver is one run of one entry.
+// handOver runs one entry once.
 func (b *bench) handOver(ctx context.Context, e entry, key string, n int, f *figures) error {
 	dial := func() (net.Conn, error) { return net.Dial("tcp", e.server.Addr) }
 	contenders, err := enterAll(ctx, e.product, dial, key, n)
@@ -142,8 +141,8 @@ func (b *bench) handOver(ctx context.Context, e entry, key string, n int, f *fig
 	return nil
 }
 
-// enterAll connects n clients and has each send something, so that connecting is
-// over when the contest begins.
+// enterAll connects n clients and makes each send a request, so that all are connected when the contest
+// begins.
 func enterAll(ctx context.Context, p product, dial func() (net.Conn, error), key string, n int) ([]contender, error) {
 	var list []contender
 	for i := range n {
@@ -179,7 +178,7 @@ func (f *figures) add(o outcome, elapsed, cpu time.Duration) {
 	f.waits = append(f.waits, o.waits)
 }
 
-// handoffTable writes the table of one number of clients.
+// handoffTable writes the table for one number of clients.
 func (b *bench) handoffTable(n int, entries []entry, got []figures) {
 	b.Report.Text(fmt.Sprintf("### N=%d", n))
 	ratio := benchkit.Rounds{got[1].handoffs, got[0].handoffs}
@@ -207,7 +206,7 @@ func (b *bench) handoffTable(n int, entries []entry, got []figures) {
 	b.Report.Text(text + ".")
 }
 
-// recordHandoffs keeps hand-offs a second and the waits, by the name of the product and of the server.
+// recordHandoffs records hand-offs per second and the waits, by the names of the product and of the server.
 func (b *bench) recordHandoffs(n int, entries []entry, got []figures) {
 	for i, f := range got {
 		product, _, _ := strings.Cut(entries[i].product.name, " ")
@@ -221,7 +220,7 @@ func (b *bench) recordHandoffs(n int, entries []entry, got []figures) {
 
 func percent(x float64) string { return benchkit.Fixed(x, 1) + " %" }
 
-// waitOf shows a percentile of sorted waits.
+// waitOf formats a percentile of sorted waits.
 func waitOf(waits []time.Duration, q float64) string {
 	return benchkit.Milliseconds(benchkit.InMS(benchkit.Percentile(waits, q)))
 }

@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	// pauseTargetMS is the longest that a request may wait while leases end.
+	// pauseTargetMS is the longest wait of a request while leases end.
 	pauseTargetMS = 10.0
-	// probeRate is how many requests are sent a second meanwhile, on probeConns connections.
+	// probeRate is the number of probe requests per second, on probeConns connections.
 	probeRate, probeConns = 2000, 4
-	// probeLead is how long before the first lease ends the probes begin.
+	// probeLead is the time from the start of the probes to the end of the first lease.
 	probeLead = 500 * time.Millisecond
 )
 
-// ending is how the leases of a run end: evenly over this time.
+// ending says how the leases of a run end: evenly over this time.
 type ending struct {
 	what string
 	over time.Duration
 }
 
-// ended is what a run came to.
+// ended holds the results of a run.
 type ended struct {
 	count     int
 	latencies []time.Duration // sorted, of the probes
-	machine   []time.Duration // sorted, of those of the floor
-	turn      time.Duration   // the longest that the server's executor was held at a stretch
+	machine   []time.Duration // sorted, of the requests to the floor
+	turn      time.Duration   // the longest time for which the executor was held without a break
 	late      time.Duration   // from the end of the last lease until all locks were gone
 	cpu       time.Duration   // of the server
 }
 
-// leases has very many leases end at once and watches how long other requests wait meanwhile.
+// leases makes very many leases end at once and measures how long other requests wait meanwhile.
 func (b *bench) leases(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## Leases that end together\n\n%s locks with leases that end within a second, or all at the same moment "+
 		"(a few milliseconds apart, as the renewals that set them are). From %v before, for %v, %d connections send PING and GET in turn, %s a second in all. A process that does nothing else sends them. A request that could not be sent in time, because the one before it was still unanswered, counts from the "+
@@ -62,7 +62,7 @@ func (b *bench) leases(ctx context.Context) error {
 	return nil
 }
 
-// endTogether is one run on a fresh server.
+// endTogether makes one run on a new server.
 func (b *bench) endTogether(ctx context.Context, over time.Duration) (ended, error) {
 	var got ended
 	s, err := benchkit.StartFresh(ctx, b.lockserver, b.Dir)
@@ -77,7 +77,7 @@ func (b *bench) endTogether(ctx context.Context, over time.Duration) (ended, err
 	if _, err := s.Do("SET", "probe", "x"); err != nil {
 		return got, err
 	}
-	// The renewals take about as long as the locks took.
+	// The renewals take about as long as acquiring the locks.
 	first := time.Now().Add(2*time.Since(begun) + probeLead + 500*time.Millisecond)
 	if _, err := s.Fill(ctx, renewals(got.count, first, over), got.count); err != nil {
 		return got, err
@@ -100,8 +100,8 @@ func (b *bench) watch(ctx context.Context, s *benchkit.Server, last time.Time, g
 	})
 }
 
-// probing does something while the probes run. before is the server's processor time when they began; the
-// context ends with them.
+// probing calls do while the probes run. before is the server's processor time when they began; ctx ends with
+// them.
 func (b *bench) probing(ctx context.Context, s *benchkit.Server, got ended, do func(ctx context.Context, got *ended, before time.Duration) error) (ended, error) {
 	before, err := s.CPU()
 	if err != nil {
@@ -131,7 +131,7 @@ func (b *bench) probing(ctx context.Context, s *benchkit.Server, got ended, do f
 	return got, err
 }
 
-// renewals make the leases of n locks end from first on, evenly over a time.
+// renewals returns requests that make the leases of n locks end from first on, evenly over a time.
 func renewals(n int, first time.Time, over time.Duration) benchkit.Traffic {
 	return benchkit.Traffic{Want: benchkit.Always(":1"), Append: func(b []byte, i int) []byte {
 		at := first.Add(time.Duration(float64(over) * float64(i) / float64(n)))
@@ -140,8 +140,8 @@ func renewals(n int, first time.Time, over time.Duration) benchkit.Traffic {
 	}}
 }
 
-// awaitGone returns when the probe's key is the only one left, with the server's CPU time then. The error
-// tells how many were left when ctx ended, after span.
+// awaitGone returns when only the probe's key is left, with the server's CPU time at that moment. If ctx ends
+// first, the error has the number of locks that were left after span.
 func awaitGone(ctx context.Context, s *benchkit.Server, span time.Duration) (time.Time, time.Duration, error) {
 	c, err := benchkit.Dial(s.Addr)
 	if err != nil {

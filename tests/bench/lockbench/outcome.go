@@ -9,17 +9,17 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// outcome is what a contest came to.
+// outcome holds the results of a contest.
 type outcome struct {
 	sections int             // increments under the lock
-	handoffs int             // increments by another client than the one before
-	shares   []int           // sections of each client
+	handoffs int             // number of increments by another client than the previous one
+	shares   []int           // number of sections of each client
 	waits    []time.Duration // sorted
 }
 
-// judge puts the records of a contest together and checks that they exclude each other. The counter must
-// have gone up by one for each section, without a gap and without a number that two clients set, and stand at
-// their count.
+// judge joins the records of a contest and checks that the sections exclude each other. The counter must have
+// risen by one for each section, without a gap and without a number that two clients set, and its last value
+// must be their number.
 func judge(records []record, counter int64) (outcome, error) {
 	var o outcome
 	var waits [][]time.Duration
@@ -53,7 +53,7 @@ func judge(records []record, counter int64) (outcome, error) {
 	return o, nil
 }
 
-// slowestToFastest is the fewest sections that a client had as a share of the most; 1 is fair.
+// slowestToFastest returns the smallest number of a client's sections divided by the largest; 1 is fair.
 func (o outcome) slowestToFastest() float64 {
 	if len(o.shares) == 0 {
 		return math.NaN()
@@ -61,7 +61,7 @@ func (o outcome) slowestToFastest() float64 {
 	return float64(slices.Min(o.shares)) / float64(slices.Max(o.shares))
 }
 
-// deviation is how far the client that is furthest from the mean of all is from it, in percent of the mean.
+// deviation returns the largest deviation of a client from the mean of all, in percent of the mean.
 func (o outcome) deviation() float64 {
 	mean := float64(o.sections) / float64(len(o.shares))
 	most := math.NaN()

@@ -11,32 +11,33 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// pauseWatchdog is lock-watchdog-timeout of the server, in milliseconds. Places that no connection keeps end
-// after a third of it, and leases after all of it.
+// pauseWatchdog is lock-watchdog-timeout of the server, in milliseconds. Queue places without a connection
+// end after a third of it, and leases after all of it.
 const pauseWatchdog = 3000
 
-// pauseProgram is the program of such a server.
+// pauseProgram returns the program of such a server.
 func (b *bench) pauseProgram() benchkit.Product {
 	return benchkit.Product{Name: b.lockserver.Name, Path: b.lockserver.Path,
 		Args: []string{"--lock-watchdog-timeout", strconv.Itoa(pauseWatchdog), "--client-output-buffer-limit", "pubsub 0 0 0"}}
 }
 
-// mass is a mass of waits, or of locks, of one connection, and what ends all of them.
+// mass describes very many waits, or locks, of one connection, and how all of them end at once.
 type mass struct {
 	what string
-	// begin makes them on a connection.
+	// begin creates them on a connection.
 	begin func(b *bench, s *benchkit.Server, c *benchkit.Conn) error
-	// end is done while the probes run, by the same connection or by another one; nil: nothing is to be done.
+	// end ends them while the probes run, or is nil if they end by themselves. It runs on the same connection
+	// or on another one.
 	end func(b *bench, c *benchkit.Conn) error
-	// deaf: the connection reads nothing from then on, and another one does what ends them.
+	// deaf means that the connection reads nothing from then on, and another one runs end.
 	deaf bool
-	// locks: it is of locks, which are gone when their leases have ended.
+	// locks means that they are locks, which are gone when their leases have ended.
 	locks bool
-	// beside: another connection is attached to another prefix.
+	// beside means that another connection has attached another prefix.
 	beside bool
 }
 
-// masses are what the report has a row for.
+// masses returns the rows of the report.
 func masses() []mass {
 	closed := func(_ *bench, c *benchkit.Conn) error {
 		c.Close()
@@ -57,7 +58,7 @@ func masses() []mass {
 	}
 }
 
-// pauses has very many waits and locks of one connection end at once, and watches how long other requests
+// pauses makes very many waits and locks of one connection end at once, and measures how long other requests
 // wait meanwhile.
 func (b *bench) pauses(ctx context.Context) error {
 	n := benchkit.Grouped(float64(b.sizes.waiters))
@@ -82,7 +83,7 @@ func (b *bench) pauses(ctx context.Context) error {
 	return nil
 }
 
-// endMass is one run on a fresh server.
+// endMass makes one run on a new server.
 func (b *bench) endMass(ctx context.Context, m mass) (got ended, err error) {
 	s, err := benchkit.StartFresh(ctx, b.pauseProgram(), b.Dir)
 	if err != nil {
@@ -117,7 +118,7 @@ func (b *bench) endMass(ctx context.Context, m mass) (got ended, err error) {
 		}
 		defer ending.Close()
 	}
-	go func() { _, _ = io.Copy(io.Discard, ending) }() // pushes and replies, and nothing looks at them
+	go func() { _, _ = io.Copy(io.Discard, ending) }() // pushes and replies are dropped
 	return b.probing(ctx, s, got, func(ctx context.Context, got *ended, before time.Duration) error {
 		err := benchkit.Rest(ctx, probeLead)
 		if err == nil && m.end != nil {
@@ -136,8 +137,8 @@ func (b *bench) endMass(ctx context.Context, m mass) (got ended, err error) {
 	})
 }
 
-// awaitNone returns when there are no waits, no grants to confirm, and no leases that are renewed. locks: no
-// lock is left, either.
+// awaitNone returns when there are no waits, no unconfirmed grants, and no renewed leases. With locks there
+// are no locks, either.
 func awaitNone(ctx context.Context, s *benchkit.Server, locks bool) error {
 	for {
 		left := 0
@@ -157,7 +158,7 @@ func awaitNone(ctx context.Context, s *benchkit.Server, locks bool) error {
 			if err != nil {
 				return err
 			}
-			left += n - 1 // the probe's key
+			left += n - 1 // without the probe's key
 		}
 		if left == 0 {
 			return nil
@@ -168,7 +169,8 @@ func awaitNone(ctx context.Context, s *benchkit.Server, locks bool) error {
 	}
 }
 
-// sendAll sends a request for each number, and reads a reply to each. Pushes between them are replies, too.
+// sendAll sends a request for each number, and reads a reply to each. Pushes in between count as replies,
+// too.
 func sendAll(c *benchkit.Conn, n int, want string, request func(b []byte, i int) []byte) error {
 	const pipeline = 100
 	if err := c.SetDeadline(time.Now().Add(benchkit.Patience)); err != nil {
@@ -200,7 +202,7 @@ func queueTo(b *bench, s *benchkit.Server, c *benchkit.Conn, wait func(b benchki
 	err := sendAll(c, b.sizes.waiters, "+QUEUED", func(b []byte, i int) []byte {
 		return wait(benchkit.Command(b, 8).Arg("LOCK").Numbered(lockKey, i, "").Numbered(waiter, i, "").Arg("PX").Arg(longLease).Arg("WAIT"))
 	})
-	if err == nil { // from now on it gets pushes
+	if err == nil { // from now on the connection gets pushes
 		err = errors.Join(c.Write(benchkit.Command(nil, 2).Arg("HELLO").Arg("3")), c.Expect("%"))
 	}
 	return err
@@ -218,13 +220,13 @@ func queueReaders(b *bench, s *benchkit.Server, c *benchkit.Conn) error {
 	err := sendAll(c, b.sizes.waiters, "+QUEUED", func(b []byte, i int) []byte {
 		return benchkit.Command(b, 9).Arg("LOCK").Arg(readersKey).Numbered(waiter, i, "").Arg("SHARED").Arg("PX").Arg(longLease).Arg("WAIT").Arg("0").Arg("NOTIFY")
 	})
-	if err == nil { // from now on it gets pushes
+	if err == nil { // from now on the connection gets pushes
 		err = errors.Join(c.Write(benchkit.Command(nil, 2).Arg("HELLO").Arg("3")), c.Expect("%"))
 	}
 	return err
 }
 
-// queueTimedWaits makes all waits end in the same moment, while the probes run.
+// queueTimedWaits makes all waits end at the same moment, while the probes run.
 func queueTimedWaits(b *bench, s *benchkit.Server, c *benchkit.Conn) error {
 	at := time.Now().Add(time.Duration(b.sizes.waiters)*100*time.Microsecond + 2*time.Second)
 	err := queueTo(b, s, c, func(r benchkit.Request) []byte { return r.Int(max(1, time.Until(at).Milliseconds())).Arg("NOTIFY") })
@@ -235,7 +237,7 @@ func queueTimedWaits(b *bench, s *benchkit.Server, c *benchkit.Conn) error {
 	return err
 }
 
-// cancelWaits cancels all of them by one connection.
+// cancelWaits cancels all waits, on one connection.
 func cancelWaits(b *bench, c *benchkit.Conn) error {
 	var out []byte
 	for i := range b.sizes.waiters {
@@ -244,7 +246,7 @@ func cancelWaits(b *bench, c *benchkit.Conn) error {
 	return c.Write(out)
 }
 
-// releaseHeld releases the locks, so that all waits are granted. Nothing confirms that.
+// releaseHeld releases the locks, so that all waits are granted. The grants are not confirmed.
 func releaseHeld(b *bench, c *benchkit.Conn) error {
 	var out []byte
 	for i := range b.sizes.waiters {
@@ -253,7 +255,7 @@ func releaseHeld(b *bench, c *benchkit.Conn) error {
 	return c.Write(out)
 }
 
-// readersKey is the lock that all readers wait for.
+// readersKey is the lock for which all readers wait.
 const readersKey = "the lock of readers"
 
 // deleteHeld lets all readers in by one command.
@@ -261,7 +263,7 @@ func deleteHeld(_ *bench, c *benchkit.Conn) error {
 	return c.Write(benchkit.Command(nil, 2).Arg("DEL").Arg(readersKey))
 }
 
-// flushHeld ends all locks by one command, so that all waits are granted. The probe's key stays.
+// flushHeld removes all locks by one command, so that all waits are granted. The probe's key stays.
 func flushHeld(_ *bench, c *benchkit.Conn) error {
 	out := benchkit.Command(nil, 1).Arg("MULTI")
 	out = benchkit.Command(out, 1).Arg("FLUSHALL")

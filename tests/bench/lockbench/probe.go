@@ -15,23 +15,24 @@ import (
 	"lockserver/tests/bench/floor"
 )
 
-// How long a server holds others up is measured by a process of its own. In the process that makes the load,
-// Go's scheduler and collector would count as pauses of the server. The prober sends as many requests to the
-// floor, a server that does nothing. The longest of those is what the machine adds.
+// A separate process measures how long a server delays other clients. In the process that makes the load,
+// pauses of Go's scheduler and collector would count as pauses of the server. The prober sends the same
+// number of requests to the floor, a server that does nothing. The longest of those shows how much the
+// machine adds.
 
-// probeWord is the first argument of such a process. The address of the server, that of the floor, and how
-// long it probes follow.
+// probeWord is the first argument of such a process. The address of the server, that of the floor, and the
+// duration follow.
 const probeWord = "probe"
 
 // probeReady is the line that it writes when it is connected and begins.
 const probeReady = "ready"
 
-// probed is what it writes then: how long each request took, in the order in which they were sent.
+// probed is its result: the duration of each request, in the order in which they were sent.
 type probed struct {
 	Server, Floor []time.Duration
 }
 
-// prober is such a process, with the floor that it needs.
+// prober is such a process, with its floor.
 type prober struct {
 	cmd   *exec.Cmd
 	floor *benchkit.Server
@@ -49,7 +50,7 @@ func (b *bench) beginProbes(ctx context.Context, s *benchkit.Server, span time.D
 		return nil, err
 	}
 	p.cmd = exec.CommandContext(ctx, self, probeWord, s.Addr, p.floor.Addr, span.String())
-	p.cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1") // a signal would end its waits
+	p.cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1") // a signal would interrupt its waits
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
@@ -74,7 +75,7 @@ func (p *prober) stop() {
 	p.floor.Stop()
 }
 
-// end waits for the last probe, and returns how long each took, sorted.
+// end waits for the last probe, and returns the sorted durations.
 func (p *prober) end() (latencies, machine []time.Duration, err error) {
 	var got probed
 	err = json.NewDecoder(p.out).Decode(&got)
@@ -84,7 +85,7 @@ func (p *prober) end() (latencies, machine []time.Duration, err error) {
 	return benchkit.Sorted([][]time.Duration{got.Server}), benchkit.Sorted([][]time.Duration{got.Floor}), err
 }
 
-// runProbes is the life of such a process, from its arguments to its exit code.
+// runProbes runs such a process, and returns its exit code.
 func runProbes(_ context.Context, args []string, stderr io.Writer) int {
 	if err := probeBoth(args, os.Stdout); err != nil {
 		fmt.Fprintln(stderr, "probe:", err)

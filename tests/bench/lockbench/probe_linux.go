@@ -19,19 +19,19 @@ import (
 // probe is a connection of the prober.
 type probe struct {
 	fd       int
-	requests [2]string // sent in turn
+	requests [2]string // sent alternately
 	replies  [2]string
-	due      func(k int) time.Duration // of its request k
-	sent     int                       // requests
-	missing  int                       // bytes of the reply to the last one
-	from     time.Duration             // when that counts from
-	answered time.Duration             // when the reply before it was there
+	due      func(k int) time.Duration // the time at which request k is due
+	sent     int                       // number of requests sent
+	missing  int                       // missing bytes of the reply to the last one
+	from     time.Duration             // the time from which that counts
+	answered time.Duration             // the time of the previous reply
 	took     *[]time.Duration
 }
 
 // probeBoth sends requests to the server and to the floor at the same rate, one at a time on each connection,
-// from one thread that does nothing else. A request that could not be sent in time, because the one before it
-// was still unanswered, counts from the time it was due. A thread that wakes up late to send does not count.
+// from one thread that does nothing else. If a request was late because the reply to the previous one was
+// missing, its duration counts from its due time. If only the thread woke up late, it does not.
 func probeBoth(args []string, out io.Writer) error {
 	if len(args) != 3 {
 		return errors.New("it takes two addresses and a duration")
@@ -66,7 +66,7 @@ func probeBoth(args []string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(got)
 }
 
-// dialRaw connects a socket that the runtime does not know.
+// dialRaw connects a socket outside of the Go runtime's poller.
 func dialRaw(addr string) (int, error) {
 	a, err := net.ResolveTCPAddr("tcp4", addr)
 	if err != nil {
@@ -80,7 +80,7 @@ func dialRaw(addr string) (int, error) {
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), unix.SetNonblock(fd, true))
 }
 
-// probeAll returns when each connection has sent so many requests, and has the replies.
+// probeAll returns when each connection has sent count requests and has the replies.
 func probeAll(all []*probe, count int) error {
 	begun := time.Now()
 	polled := make([]unix.PollFd, len(all))
@@ -129,7 +129,7 @@ func probeAll(all []*probe, count int) error {
 	}
 }
 
-// poll waits without informing the scheduler of Go, which has nothing else to run here.
+// poll waits without informing the scheduler of Go, which has no other work here.
 func poll(fds []unix.PollFd, d time.Duration) (int, error) {
 	t := unix.NsecToTimespec(int64(d))
 	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(&t)), 0, 0, 0)

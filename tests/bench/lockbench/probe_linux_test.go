@@ -12,7 +12,7 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// TestMain is the prober, or the floor, when the first argument says so.
+// TestMain runs the prober, or the floor, if the first argument says so.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if role := Suite().Roles[os.Args[1]]; role != nil {
@@ -38,7 +38,7 @@ func TestProbesAreAnswered(t *testing.T) {
 	require.Positive(t, machine[0])
 }
 
-// TestAPauseIsSeen: a server that is held up for a while shows it in the probes, and the floor does not.
+// TestAPauseIsSeen: if a server is blocked for a while, the probes show it, and those of the floor do not.
 func TestAPauseIsSeen(t *testing.T) {
 	s := ourServer(t, "enable-debug-command", "yes")
 	_, err := s.Do("SET", "probe", "x")

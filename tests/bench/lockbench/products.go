@@ -15,19 +15,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// leaseMS is long enough for no lease to end in a measurement.
+// leaseMS is so long that no lease ends in a measurement.
 const leaseMS = 30_000
 
 // product is a way to lock.
 type product struct {
 	name   string
-	native bool // it is a command of the server, not a library with scripts
-	// how it waits, for the report
+	native bool // a command of the server, not a library with scripts
+	// a description of how it waits, for the report
 	waits string
 	enter func(client *redis.Client, key, owner string) contender
 }
 
-// products are compared in this order; targets hold the first against the second.
+// products returns the products in the order of the comparison. Targets compare the first with the second.
 func products() []product {
 	return []product{
 		{"LOCK ... WAIT 0", true, "in the server's queue", newNative},
@@ -37,7 +37,7 @@ func products() []product {
 	}
 }
 
-// versionOf is the version of a module in this program; empty where the build does not tell.
+// versionOf returns the version of a module in this program, or "" if the build does not have it.
 func versionOf(module string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, d := range info.Deps {
@@ -49,8 +49,8 @@ func versionOf(module string) string {
 	return ""
 }
 
-// connect opens one connection of a contender. Commands are not sent a second time after an error of the
-// network, which could acquire a lock twice, and a reply may take as long as a wait does.
+// connect opens the connection of a contender. Commands are not sent again after a network error, because
+// that could acquire a lock twice. A reply may take as long as a wait.
 func connect(dial func() (net.Conn, error)) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Dialer:   func(context.Context, string, string) (net.Conn, error) { return dial() },
@@ -58,10 +58,10 @@ func connect(dial func() (net.Conn, error)) *redis.Client {
 	})
 }
 
-// counter is the part of a contender that all have: its connection and the number that the lock guards.
+// counter is the common part of the contenders: the connection, and the number that the lock guards.
 type counter struct {
 	client *redis.Client
-	key    string // of the lock
+	key    string // key of the lock
 	count  string // key of the number
 }
 
@@ -83,7 +83,7 @@ func (c counter) write(ctx context.Context, n int64) error {
 
 func (c counter) close() { _ = c.client.Close() }
 
-// native is LOCK and UNLOCK.
+// native uses LOCK and UNLOCK.
 type native struct {
 	counter
 	owner string
@@ -94,7 +94,7 @@ func newNative(client *redis.Client, key, owner string) contender {
 }
 
 func (n *native) acquire(ctx context.Context) error {
-	// The wait is not cut short: a granted lock without a reader would have to be given back.
+	// The wait is not cut short: the server would have to take back a lock without a reader of the grant.
 	return n.client.Do(context.WithoutCancel(ctx), "LOCK", n.key, n.owner, "PX", leaseMS, "WAIT", 0).Err()
 }
 
@@ -106,7 +106,7 @@ func (n *native) release(ctx context.Context) error {
 	return err
 }
 
-// viaRedsync is a mutex of redsync on one server.
+// viaRedsync uses a mutex of redsync on one server.
 type viaRedsync struct {
 	counter
 	mutex *redsync.Mutex
@@ -134,7 +134,7 @@ func (r *viaRedsync) release(ctx context.Context) error {
 	return err
 }
 
-// viaRedislock is a lock of redislock.
+// viaRedislock uses a lock of redislock.
 type viaRedislock struct {
 	counter
 	locks *redislock.Client
@@ -153,5 +153,5 @@ func (r *viaRedislock) acquire(ctx context.Context) (err error) {
 
 func (r *viaRedislock) release(ctx context.Context) error { return r.held.Release(ctx) }
 
-// ownerOf is the name of client i: as long as those that libraries make.
+// ownerOf returns the name of client i, which is as long as those of libraries.
 func ownerOf(i int) string { return "5b1f0d6e-7a94-4c0b-9a3e-2f6f4f0c8d11:" + strconv.Itoa(i) }

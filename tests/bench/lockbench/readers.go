@@ -11,9 +11,8 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// What a reader of Redisson's RReadWriteLock runs, written anew from what its scripts call and in which
-// order (tests/interop has them all). KEYS[1] is the lock; a read hold's string is
-// "{lock}:<owner>:rwlock_timeout:<i>".
+// The scripts of a reader of Redisson's RReadWriteLock, written anew (tests/interop has all of them). KEYS[1]
+// is the lock; a read hold's string is "{lock}:<owner>:rwlock_timeout:<i>".
 const (
 	readLock = `
 local mode = redis.call('hget', KEYS[1], 'mode')
@@ -68,24 +67,24 @@ redis.call('publish', 'redisson_rwlock:{' .. KEYS[1] .. '}', '0')
 return 1`
 )
 
-// readerTargets are what a pair of a reader's LOCK and UNLOCK may cost, by how many requests are sent at a
-// time. They compare with those scripts on Redis, and with an exclusive lock.
+// readerTargets are the largest costs of a reader's LOCK and UNLOCK, by pipeline depth. They are multiples of
+// the costs of those scripts on Redis, and of an exclusive lock.
 var readerTargets = []struct {
 	pipeline      int
 	redis, writer float64
 }{{1, 0.5, 1.2}, {longPipeline, 0.25, 1.2}}
 
-// sharing is LOCK ... SHARED and UNLOCK.
+// sharing has LOCK ... SHARED and UNLOCK.
 var sharing = requestPair{unlock: appendUnlock, locked: ":", unlocked: ":1", lock: func(b []byte, n int) []byte {
 	return benchkit.Command(b, 6).Arg("LOCK").Numbered(lockKey, n, "").Numbered(holder, n, "").Arg("PX").Arg(longLease).Arg("SHARED")
 }}
 
-// empty is a pair of requests that do nothing: what the network costs.
+// empty has requests that do nothing: the cost of the network.
 var empty = requestPair{lock: appendPing, unlock: appendPing, locked: "+PONG", unlocked: "+PONG"}
 
 func appendPing(b []byte, _ int) []byte { return append(b, "*1\r\n$4\r\nPING\r\n"...) }
 
-// scripted is the same by Redisson's scripts, which the server has.
+// scripted has the same by Redisson's scripts, which the server has loaded.
 func scripted() requestPair {
 	call := func(script string) func(b []byte, n int) []byte {
 		sum := sha1.Sum([]byte(script))
@@ -97,15 +96,15 @@ func scripted() requestPair {
 	return requestPair{lock: call(readLock), unlock: call(readUnlock), locked: "$-1", unlocked: ":1"}
 }
 
-// reader is a way to take and give back a lock without contention, on a server of its own.
+// reader is a way to acquire and release a lock without contention, on its own server.
 type reader struct {
 	name   string
 	server *benchkit.Server
 	churn  *churn
-	us     []float64 // of a pair, a round each
+	us     []float64 // of a pair of requests, a value for each round
 }
 
-// beside is the costs of this and of another reader.
+// beside returns the costs of another reader and of this one.
 func (r *reader) beside(other *reader) benchkit.Rounds { return benchkit.Rounds{other.us, r.us} }
 
 // newReader starts the server.
@@ -128,8 +127,8 @@ func (b *bench) newReader(ctx context.Context, name string, product benchkit.Pro
 	return r, err
 }
 
-// readers compares what a reader costs on lockserver, what it does on Redis, and what a writer costs, with
-// locks that each has one.
+// readers compares the cost of a reader on lockserver with that on Redis and that of a writer. The locks have
+// one holder each.
 func (b *bench) readers(ctx context.Context) error {
 	var all []*reader
 	defer func() {
@@ -189,11 +188,11 @@ func (b *bench) readers(ctx context.Context) error {
 	return nil
 }
 
-// readerRounds has the servers take turns.
+// readerRounds measures the servers in turn.
 func (b *bench) readerRounds(ctx context.Context, all []*reader, pipeline int) error {
 	requests := b.sizes.requests
 	if pipeline == 1 {
-		requests /= 4 // which take as long
+		requests /= 4 // without a pipeline requests take longer
 	}
 	for _, r := range all {
 		r.us = nil
@@ -205,7 +204,7 @@ func (b *bench) readerRounds(ctx context.Context, all []*reader, pipeline int) e
 				return err
 			}
 			b.Say("readers: %s, P=%d: LOCK %.2f us, UNLOCK %.2f us", r.name, pipeline, got.lock, got.unlock)
-			if round > 0 { // the first one warms up
+			if round > 0 { // the first round is a warm-up
 				r.us = append(r.us, got.lock+got.unlock)
 			}
 		}

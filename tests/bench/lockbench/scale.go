@@ -9,11 +9,11 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// costTarget is what a LOCK, an UNLOCK and a hand-off may cost on the large server, as
-// a multiple of the small one.
+// costTarget is the largest cost of a LOCK, an UNLOCK and a hand-off on the large server, as a multiple of
+// the small one.
 const costTarget = 1.5
 
-// growth is what so many things did to the resident memory of a server.
+// growth is the growth of a server's resident memory because of count things.
 type growth struct {
 	what          string
 	count         int
@@ -25,8 +25,7 @@ func (g growth) row() []string {
 		benchkit.Grouped(float64(g.after-g.before) / float64(g.count))}
 }
 
-// grow does something and records the memory of the rested server before and after. rest lets it come to
-// rest.
+// grow calls do and records the memory of the server before and after, each time after a rest.
 func (b *bench) grow(s *benchkit.Server, what string, rest func() error, do func() (count int, err error)) (growth, error) {
 	g := growth{what: what}
 	err := rest()
@@ -48,10 +47,10 @@ func (b *bench) grow(s *benchkit.Server, what string, rest func() error, do func
 	return g, err
 }
 
-// pair are a server with few locks and waiters and one with many.
+// pair holds a server with few locks and waiters and one with many.
 type pair [2]*benchkit.Server
 
-// startPair starts two servers for so many clients.
+// startPair starts two servers, each for a given number of clients.
 func (b *bench) startPair(ctx context.Context, product func(name string, clients int) (benchkit.Product, error)) (servers pair, stop func(), err error) {
 	stop = func() {
 		for _, s := range servers {
@@ -73,7 +72,7 @@ func (b *bench) startPair(ctx context.Context, product func(name string, clients
 	return servers, stop, nil
 }
 
-// program is the server program with space for this number of clients.
+// program returns the server program with space for this number of clients.
 func (b *bench) program(name string, clients int) (benchkit.Product, error) {
 	return benchkit.Product{Name: name, Path: b.lockserver.Path, Args: []string{"--maxclients", strconv.Itoa(clients + spareFiles)}}, nil
 }
@@ -93,16 +92,16 @@ func (b *bench) scale(ctx context.Context) error {
 	return nil
 }
 
-// measured is the CPU time of a request on the two servers.
+// measured holds the CPU time of a request on the two servers.
 type measured struct {
 	request  string
 	pipeline int
-	many     string // what the large server has many of
+	many     string // the large server has many of these
 	us       benchkit.Rounds
 }
 
-// lockScale fills two servers with locks and measures LOCK and UNLOCK on them in turn. What a lock takes in
-// memory is measured by membench.
+// lockScale fills two servers with locks and measures LOCK and UNLOCK on them in turn. membench measures the
+// memory of a lock.
 func (b *bench) lockScale(ctx context.Context) (costs []measured, err error) {
 	servers, stop, err := b.startPair(ctx, b.program)
 	if err != nil {
@@ -120,7 +119,7 @@ func (b *bench) lockScale(ctx context.Context) (costs []measured, err error) {
 			return nil, err
 		}
 		defer churns[i].fleet.Close()
-		if _, err := churns[i].run(ctx, s, b.sizes.requests/10, longPipeline); err != nil { // warms up
+		if _, err := churns[i].run(ctx, s, b.sizes.requests/10, longPipeline); err != nil { // a warm-up
 			return nil, err
 		}
 	}
@@ -131,7 +130,7 @@ func (b *bench) lockScale(ctx context.Context) (costs []measured, err error) {
 	for _, pipeline := range []int{1, longPipeline} {
 		requests := b.sizes.requests
 		if pipeline == 1 {
-			requests /= 4 // which take as long
+			requests /= 4 // without a pipeline requests take longer
 		}
 		locks, unlocks := measured{"LOCK", pipeline, many, benchkit.Rounds{}}, measured{"UNLOCK", pipeline, many, benchkit.Rounds{}}
 		for range b.Rounds {
@@ -149,7 +148,8 @@ func (b *bench) lockScale(ctx context.Context) (costs []measured, err error) {
 	return costs, nil
 }
 
-// parker opens n clients of a server and returns how to make each wait for a lock, and how to close them.
+// parker opens n clients of a server. It returns a function that makes each wait for a lock, and one that
+// closes them.
 type parker func(s *benchkit.Server, n int) (park func() error, closeAll func(), err error)
 
 func overTCP(s *benchkit.Server, n int) (park func() error, closeAll func(), err error) {
@@ -165,7 +165,7 @@ func inProcess(s *benchkit.Server, n int) (park func() error, closeAll func(), e
 	return func() error { return order(s, "park") }, func() {}, err
 }
 
-// parkOn connects n clients and parks them, and returns what both did to the server's memory.
+// parkOn connects n clients and parks them, and returns the growth of the server's memory for each.
 func (b *bench) parkOn(s *benchkit.Server, n int, kind string, connect parker) (memory []growth, closeAll func(), err error) {
 	var park func() error
 	rest := func() error { return order(s, "collect") }
@@ -189,7 +189,7 @@ func (b *bench) parkOn(s *benchkit.Server, n int, kind string, connect parker) (
 	return []growth{connected, parked}, closeAll, nil
 }
 
-// waiterScale parks clients on two servers and measures a hand-off among them in turn. It returns the memory
+// waiterScale parks clients on two servers and measures hand-offs among them in turn. It returns the memory
 // of the large server, and how the clients were connected.
 func (b *bench) waiterScale(ctx context.Context) (memory []growth, how string, handoffs benchkit.Rounds, err error) {
 	fail := func(err error) ([]growth, string, benchkit.Rounds, error) { return nil, "", benchkit.Rounds{}, err }
@@ -239,7 +239,7 @@ func (b *bench) waiterScale(ctx context.Context) (memory []growth, how string, h
 			return fail(err)
 		}
 		defer relays[i].fleet.Close()
-		if _, err := relays[i].run(ctx, servers[i], b.sizes.handoffs/10); err != nil { // warms up
+		if _, err := relays[i].run(ctx, servers[i], b.sizes.handoffs/10); err != nil { // a warm-up
 			return fail(err)
 		}
 	}
@@ -247,7 +247,7 @@ func (b *bench) waiterScale(ctx context.Context) (memory []growth, how string, h
 	return memory, how, handoffs, err
 }
 
-// handOn has the relays of both servers take turns.
+// handOn measures the relays of both servers in turn.
 func (b *bench) handOn(ctx context.Context, servers pair, relays [2]*relay) (handoffs benchkit.Rounds, err error) {
 	for range b.Rounds {
 		for i, r := range relays {

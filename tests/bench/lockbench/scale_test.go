@@ -12,7 +12,7 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// ourServer is a server in this process, as a benchmark knows one.
+// ourServer starts a server in this process, in the form for a benchmark.
 func ourServer(t *testing.T, directives ...string) *benchkit.Server {
 	t.Helper()
 	o := server.Options{EventLoops: true, Directives: map[string]string{}}
@@ -44,7 +44,7 @@ func TestChurnReleasesAndAcquires(t *testing.T) {
 		c, err := newChurn(s.Addr, n, alone)
 		require.NoError(t, err)
 		defer c.fleet.Close()
-		for number := range 4 { // further than once around
+		for number := range 4 { // more than one lap
 			require.NoError(t, c.send(number, pipeline, appendUnlock, ":1"))
 			require.Equal(t, n-batch, keysOf(t, s), "a batch has no lock twice")
 			require.NoError(t, c.send(number, pipeline, appendLock, ":"))
@@ -81,7 +81,7 @@ func TestParkedClientsWaitForDifferentLocks(t *testing.T) {
 	defer p.close()
 	require.NoError(t, p.park())
 	require.NoError(t, awaitParked(s, waiters))
-	// Each is granted its own lock, and no other client gets any.
+	// Each waiter gets its own lock.
 	for i := range waiters {
 		reply, err := s.Do("UNLOCK", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("%s%012d", holder, i))
 		require.NoError(t, err)

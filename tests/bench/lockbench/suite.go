@@ -1,13 +1,16 @@
-// Package lockbench measures what a lock costs when many want it, and when there are very many of them.
-// Hand-off: N clients that each lock, increment and unlock one key, with LOCK on lockserver and with two Go
-// libraries on a real redis-server, in turn. Scale: a million held locks and a hundred thousand parked
-// waiters, what each waiter holds in memory, whether a LOCK then still costs what it did, and leases that end
-// all at once. Pauses: waits and locks of one connection that end at once. Grants: by a push, and to a
-// blocked client. Readers: LOCK ... SHARED on lockserver, and what Redisson's RReadWriteLock does on Redis.
+// Package lockbench measures the cost of a lock that many clients want, and of very many locks.
+//
+//   - Hand-off: N clients that each lock, increment and unlock one key, with LOCK on lockserver and with two
+//     Go libraries on a real redis-server, in turn.
+//   - Scale: a million held locks and a hundred thousand parked waiters, the memory of a waiter, the cost of
+//     a LOCK beside them, and leases that end all at once.
+//   - Pauses: waits and locks of one connection that end at once.
+//   - Grants: by a push, and to a blocked client.
+//   - Readers: LOCK ... SHARED on lockserver, and the same work of Redisson's RReadWriteLock on Redis.
 //
 // It owns how the load is made, and the targets. It must not know how a server works inside: it starts
-// programs and talks the Redis protocol to them. The one exception is crowd.go, a server inside a process of
-// this program, for more waiters than a process may have sockets; it uses what any embedding program may.
+// programs and uses the Redis protocol. The only exception is crowd.go, a server inside a process of this
+// program, for more waiters than a process may have sockets. It uses the interface for embedding programs.
 //
 // To add a library to the hand-off, add a row to products in products.go. To add a measurement, write a file
 // with a method of bench that ends in the report, and name it in Suite.
@@ -22,16 +25,16 @@ import (
 	"lockserver/tests/bench/floor"
 )
 
-// sizes are how much work each measurement does.
+// sizes holds the amounts of work of the measurements.
 type sizes struct {
-	span     time.Duration // of one hand-off run
+	span     time.Duration // duration of one hand-off run
 	few      int           // locks, and waiters, of the small server
 	locks    int           // locks of the large server
 	waiters  int           // waiters of the large server
-	requests int           // LOCKs, and as many UNLOCKs, of one round of the CPU measurement
+	requests int           // LOCKs, and the same number of UNLOCKs, of one round of the CPU measurement
 	handoffs int           // hand-offs of one round of the CPU measurement
-	idle     time.Duration // how long servers rest before their processor time is read
-	watch    time.Duration // how long requests are timed while leases end
+	idle     time.Duration // rest of the servers before their processor time is read
+	watch    time.Duration // duration of the probes while leases end
 }
 
 func fullSizes() sizes {
@@ -39,7 +42,7 @@ func fullSizes() sizes {
 		idle: 3 * time.Second, watch: 6 * time.Second}
 }
 
-// quickSizes show that everything works; their figures mean little.
+// quickSizes returns sizes that only show that everything works; their figures mean little.
 func quickSizes() sizes {
 	return sizes{span: 300 * time.Millisecond, few: 1000, locks: 20_000, waiters: 2_000, requests: 20_000, handoffs: 2_000,
 		idle: 200 * time.Millisecond, watch: 1500 * time.Millisecond}
@@ -53,7 +56,7 @@ type bench struct {
 	lockserver benchkit.Product
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{

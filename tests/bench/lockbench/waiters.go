@@ -8,23 +8,24 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// spareFiles are the descriptors that a process needs besides those of waiters.
+// spareFiles is the number of descriptors that a process needs besides those of waiters.
 const spareFiles = 1000
 
-// appendWaiter queues up for held lock n.
+// appendWaiter appends a request that queues for held lock n.
 func appendWaiter(b []byte, n int) []byte {
 	return benchkit.Command(b, 7).Arg("LOCK").Numbered(lockKey, n, "").Numbered(waiter, n, "").
 		Arg("PX").Arg(longLease).Arg("WAIT").Arg("0")
 }
 
-// parkedClients are connections that wait for a lock each, different ones. They have no buffers, which would
-// be most of the generator's memory: after the first PING nothing is read from them.
+// parkedClients holds connections that wait for a different lock each. They have no buffers, which would be
+// most of the generator's memory: after the first PING nothing is read from them.
 type parkedClients struct{ conns []net.Conn }
 
-// perAddress is how many connections share a local address: fewer than there are ports for outgoing ones.
+// perAddress is the number of connections from one local address: less than the number of ports for outgoing
+// connections.
 const perAddress = 20_000
 
-// connectTCP opens n connections, from as many addresses of the loopback network as it takes.
+// connectTCP opens n connections, from as many loopback addresses as necessary.
 func connectTCP(addr string, n int) (*parkedClients, error) {
 	return connectClients(n, func(i int) (net.Conn, error) {
 		d := net.Dialer{Timeout: benchkit.Patience, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i/perAddress))}}
@@ -32,7 +33,7 @@ func connectTCP(addr string, n int) (*parkedClients, error) {
 	})
 }
 
-// connectClients opens n connections; each has sent a PING and read the answer.
+// connectClients opens n connections. Each sends a PING and reads the reply.
 func connectClients(n int, dial func(i int) (net.Conn, error)) (*parkedClients, error) {
 	p := &parkedClients{conns: make([]net.Conn, 0, n)}
 	ping := benchkit.Command(nil, 1).Arg("PING")
@@ -70,7 +71,7 @@ func (p *parkedClients) park() error {
 	return nil
 }
 
-// expectTokens reads the grant of each.
+// expectTokens reads the grant of each client.
 func (p *parkedClients) expectTokens() error {
 	reply := make([]byte, 64)
 	deadline := time.Now().Add(benchkit.Patience)
@@ -93,7 +94,7 @@ func (p *parkedClients) close() {
 	}
 }
 
-// awaitParked returns when so many clients wait on the server.
+// awaitParked returns when n clients wait on the server.
 func awaitParked(s *benchkit.Server, n int) error {
 	deadline := time.Now().Add(benchkit.Patience)
 	for {

@@ -1,16 +1,16 @@
 package luabench
 
-// program is a small script. It computes from ARGV[1], how much work it does, and returns a number that tells
-// whether two machines did the same.
+// program is a small script. ARGV[1] is the amount of work. It returns a number that shows whether two
+// servers computed the same.
 type program struct {
 	name string
 	work int
 	text string
-	// keeps tells that it holds what it makes until its end, so that its memory has a target.
+	// keeps says that the program holds the data that it makes until its end, so its memory has a target.
 	keeps bool
 }
 
-// programs are the ten of the table: loops, arithmetic, calls, tables and texts.
+// programs returns the ten programs of the table: loops, arithmetic, calls, tables and texts.
 func programs() []program {
 	return []program{
 		{"a loop of additions", 3_000_000, "local s = 0 for i = 1, n do s = s + i end return s", false},
@@ -59,7 +59,7 @@ return c`, false},
 	}
 }
 
-// makeDocument sets t to n objects, which a program encodes.
+// makeDocument sets t to n objects, which a program then encodes.
 const makeDocument = `
 local t = {}
 for i = 1, n do
@@ -67,8 +67,8 @@ for i = 1, n do
 end
 `
 
-// conversions are the programs of cjson. ARGV[2] is a large document for those that read it, ARGV[3] a small
-// object.
+// conversions returns the programs with cjson. ARGV[2] is a large document and ARGV[3] a small object, for
+// programs that read them.
 func conversions() []program {
 	return []program{
 		{"encode an array of objects, made before", 60_000, makeDocument + "return #cjson.encode(t)", true},

@@ -1,8 +1,8 @@
-// Package luabench measures what scripts compute without any command, beside a real redis-server: ten small
-// Lua programs, and cjson with its memory.
+// Package luabench measures scripts that compute without calling commands, beside a real redis-server: ten
+// small Lua programs, and cjson with its memory.
 //
 // It owns the programs and the targets. It must not know how either server runs Lua: it sends EVAL and reads
-// what the operating system knows about the processes. Both must answer the same, or nothing is reported. To
+// the operating system's data about the processes. Both must give the same answer, or nothing is reported. To
 // add a program, add a row to programs.go.
 package luabench
 
@@ -20,12 +20,12 @@ import (
 
 // The targets, as multiples of Redis.
 const (
-	mostTime       = 5.0 // of the ten programs, the geometric mean
+	mostTime       = 5.0 // for the ten programs: the geometric mean
 	mostTimeCJSON  = 2.0
-	mostMemoryJSON = 2.0 // of programs that keep what they make
+	mostMemoryJSON = 2.0 // for programs that keep their data
 )
 
-// lessWork is by how much a quick run does less.
+// lessWork is the factor by which a quick run does less.
 const lessWork = 20
 
 // bench is one run.
@@ -34,7 +34,7 @@ type bench struct {
 	pair [2]benchkit.Product // Redis first
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{
@@ -57,13 +57,13 @@ func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 	return nil, nil
 }
 
-// result is what a program took on both servers, a value a round.
+// result holds the costs of a program on both servers, a value for each round.
 type result struct {
 	ms   benchkit.Rounds // processor time
-	peak benchkit.Rounds // the most resident memory of the process until then, in bytes
+	peak benchkit.Rounds // the largest resident memory of the process so far, in bytes
 }
 
-// compare has two fresh servers run a program in turn.
+// compare runs a program on two new servers in turn.
 func (b *bench) compare(ctx context.Context, p program) (got result, err error) {
 	work := p.work
 	if b.Quick {
@@ -115,7 +115,7 @@ func (b *bench) compare(ctx context.Context, p program) (got result, err error) 
 	return got, nil
 }
 
-// largeDocument is ARGV[2]: an array of n objects.
+// largeDocument returns ARGV[2]: an array of n objects.
 func largeDocument(n int) (string, error) {
 	type object struct {
 		ID     int      `json:"id"`
@@ -133,7 +133,7 @@ func largeDocument(n int) (string, error) {
 	return string(text), err
 }
 
-// times are the cells of a figure of both servers and their ratio.
+// times returns cells with a figure of both servers and their ratio.
 func times(r benchkit.Rounds, show func(float64) string) []string {
 	redis, ours := r.Medians()
 	low, high := r.Spread()

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRuns: everything runs with little work, lockserver beside itself. The figures mean nothing.
+// TestRuns: everything runs with little work, with a second lockserver instead of Redis. The figures mean
+// nothing.
 func TestRuns(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
@@ -28,7 +29,7 @@ func TestRuns(t *testing.T) {
 	require.Contains(t, report.Record().Figures, "lua.mean")
 }
 
-// TestOtherAnswersAreNoResult: servers that do not compute the same are not compared.
+// TestOtherAnswersAreNoResult: servers with different answers are not compared.
 func TestOtherAnswersAreNoResult(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)

@@ -10,19 +10,20 @@ import (
 )
 
 const (
-	// value is what strings hold: 64 bytes that no snapshot compresses.
+	// value is the value of strings: 64 bytes that no snapshot compresses.
 	value = "k7QxZ2mB-vR9sLdW0aTfYh4JgNcE_pU8iOy3KwXbM6GqSzHt5VnCrDlAeFjI1uPo"
-	// A lock has a name of 17 bytes and an owner of 39, with their numbers: as long as libraries make them.
+	// The key of a lock has 17 bytes and its owner 39, including their numbers: as long as those of
+	// libraries.
 	lockKey = "lock:"
 	holder  = "5b1f0d6e7a944c0b9a3e2f6f4f:"
 	waiter  = "c0ffee1e7a944c0b9a3e2f6f4f:"
-	// longLease outlasts every measurement, in milliseconds.
+	// longLease is longer than every measurement, in milliseconds.
 	longLease = "3600000"
-	// mostWaiters bounds the connections; each is an open file.
+	// mostWaiters is the largest number of waiting connections; each is an open file.
 	mostWaiters = 5000
 )
 
-// redissonLock is how Redisson acquires a free lock: a hash with a deadline.
+// redissonLock acquires a free lock like Redisson: a hash with a deadline.
 const redissonLock = `redis.call('hincrby', KEYS[1], ARGV[2], 1)
 redis.call('pexpire', KEYS[1], ARGV[1])
 return nil`
@@ -38,11 +39,11 @@ return 0`
 // kind is a kind of thing.
 type kind struct {
 	name, what string
-	native     bool    // only lockserver has it
-	park       bool    // each request waits, on a connection of its own
-	renewed    bool    // the server renews it: that costs processor time, which is measured, too
-	most       int     // there are at most so many; 0: as many as one likes
-	target     float64 // the most it may take, as a share of what it takes in Redis; 0: there is no target
+	native     bool    // lockserver alone has it
+	park       bool    // each request waits, on a new connection
+	renewed    bool    // the server renews it, and the processor time of that is measured, too
+	most       int     // the largest number of things; 0 means no limit
+	target     float64 // the largest memory, as a share of that in Redis; 0 means no target
 	before     func(ctx context.Context, s *benchkit.Server, native bool, n int) error
 	traffic    func(native bool, n int) benchkit.Traffic
 	check      func(s *benchkit.Server, native bool, n int) error
@@ -68,7 +69,7 @@ func kinds() []kind {
 	}, large()...), locks()...)
 }
 
-// key is a kind with one key for each: command, key, words.
+// key returns a kind with one key for each thing: command, key, words.
 func key(name string, target float64, what, want, command string, words ...string) kind {
 	return kind{name: name, what: what, target: target, check: counted("DBSIZE"), traffic: func(bool, int) benchkit.Traffic {
 		return benchkit.Traffic{Want: benchkit.Always(want), Append: func(b []byte, i int) []byte {
@@ -81,7 +82,7 @@ func key(name string, target float64, what, want, command string, words ...strin
 	}}
 }
 
-// large are the elements of one large container, with members of 13 bytes.
+// large returns kinds for elements of one large container, with members of 13 bytes.
 func large() []kind {
 	one := func(name, what, want, size string, words []string, rest ...string) kind {
 		return kind{name: name, what: what, check: counted(size, words[1]), traffic: func(bool, int) benchkit.Traffic {
@@ -111,7 +112,7 @@ func large() []kind {
 	}
 }
 
-// locks are locks, waiters and sales.
+// locks returns the kinds for locks, waiters and sales.
 func locks() []kind {
 	return []kind{
 		{name: "lock", what: "lock with a lease", check: counted("DBSIZE"), traffic: func(native bool, _ int) benchkit.Traffic {
@@ -125,7 +126,7 @@ func locks() []kind {
 	}
 }
 
-// lockTraffic acquires lock n, natively or as Redisson does.
+// lockTraffic acquires lock n, natively or like Redisson.
 func lockTraffic(native, lease bool) benchkit.Traffic {
 	switch {
 	case !native:
@@ -143,7 +144,7 @@ func lockTraffic(native, lease bool) benchkit.Traffic {
 	}
 }
 
-// holdLocks acquires the locks that waiters are to wait for.
+// holdLocks acquires the locks for which the waiters wait.
 func holdLocks(ctx context.Context, s *benchkit.Server, native bool, n int) error {
 	if !native {
 		return nil
@@ -161,7 +162,7 @@ func waitTraffic(native bool, _ int) benchkit.Traffic {
 	}}
 }
 
-// waiting returns when so many clients wait.
+// waiting returns when n clients wait.
 func waiting(s *benchkit.Server, _ bool, n int) error {
 	for until := time.Now().Add(benchkit.Patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		got, err := s.InfoNumber("clients", "blocked_clients")

@@ -12,24 +12,25 @@ import (
 
 const (
 	pipeline = 100
-	// atATime is how many kinds are measured at a time: most of a measurement is rest. The rest is longer
-	// than the four seconds of little work after which lockserver gives memory back.
+	// atATime is the number of kinds that are measured at the same time, because most of a measurement is
+	// rest. The rest is longer than the four seconds of little work after which lockserver returns memory.
 	atATime = 4
-	// targetsFrom is how many things there must be for a target: below, pages that a server touches for
-	// the first time are most of what grows.
+	// targetsFrom is the least number of things for a target. With fewer things, pages that a server touches
+	// for the first time are most of the growth.
 	targetsFrom = 100_000
-	// stringTarget and containerTarget are resident memory as a share of Redis'.
+	// stringTarget and containerTarget are the largest resident memory as a share of Redis'.
 	stringTarget, containerTarget = 1.3, 1.5
-	// renewSpan is how long the processor time of renewals is measured: each lock is renewed twice in it.
+	// renewSpan is the time in which the processor time of renewals is measured: each lock is renewed twice
+	// in it.
 	renewSpan = 20 * time.Second
-	// renewFrom is how many locks there must be for that to be worth while.
+	// renewFrom is the least number of locks for that measurement.
 	renewFrom = 100_000
 )
 
-// thingsSection measures what each thing takes.
+// thingsSection measures the memory of each thing.
 const thingsSection = "things"
 
-// things measures all kinds with each count.
+// things measures all kinds for each number of things.
 func (b *bench) things(ctx context.Context) error {
 	for _, n := range b.counts {
 		if err := b.table(ctx, n); err != nil {
@@ -39,8 +40,8 @@ func (b *bench) things(ctx context.Context) error {
 	return nil
 }
 
-// table measures all kinds with about n things each. What is only resident memory is measured several at a
-// time; what the server renews costs processor time, which is measured alone.
+// table measures all kinds with about n things each. Kinds with only resident memory are measured several at
+// a time. Kinds that the server renews also have processor time, so they are measured alone.
 func (b *bench) table(ctx context.Context, n int) error {
 	b.Report.Text(fmt.Sprintf("## Memory: %s of each\n\nGrowth of resident memory (VmRSS) from the empty server, with %d connections that have "+
 		"sent a PING, to the loaded one after %v without a request, in bytes a thing. A lock has a key of 17 bytes and an owner of 39, and is "+
@@ -75,7 +76,7 @@ func (b *bench) table(ctx context.Context, n int) error {
 	return nil
 }
 
-// grown is by how many bytes the servers grew; 0: it was not measured on this one.
+// grown holds by how many bytes the servers grew; 0 means that it was not measured.
 type grown struct {
 	n     int
 	bytes [2]float64
@@ -101,10 +102,11 @@ func (b *bench) measure(ctx context.Context, k kind, n int) (g grown, err error)
 	return g, nil
 }
 
-// figureOf is the name of what one thing takes, of about n: Figure.redis and Figure.lockserver.
+// figureOf returns the name of the figure for the memory of one thing of about n: its ends are .redis and
+// .lockserver.
 func figureOf(kind string, n int) string { return fmt.Sprintf("bytes.%s.%d", kind, n) }
 
-// row is the line of a kind with about n requested elements.
+// row returns the row of a kind with about n requested things.
 func (b *bench) row(k kind, g grown, n int) []string {
 	redis, ours := g.bytes[0]/float64(g.n), g.bytes[1]/float64(g.n)
 	cells := []string{k.what, benchkit.Grouped(float64(g.n)), "-", benchkit.Fixed(ours, 1), "-", ""}
@@ -120,7 +122,7 @@ func (b *bench) row(k kind, g grown, n int) []string {
 	return cells
 }
 
-// grownBy returns by how many bytes a fresh server grows when n things of a kind are made.
+// grownBy returns by how many bytes a new server grows when n things of a kind are made.
 func (b *bench) grownBy(ctx context.Context, k kind, p product, n int) (int64, error) {
 	s, err := benchkit.StartFresh(ctx, p.Product, b.Dir)
 	if err != nil {
@@ -168,7 +170,7 @@ func pings() benchkit.Traffic {
 	}}
 }
 
-// rested is the server's memory after a rest.
+// rested returns the server's memory after a rest.
 func (b *bench) rested(ctx context.Context, s *benchkit.Server) (int64, error) {
 	if err := benchkit.Rest(ctx, b.rest); err != nil {
 		return 0, err
@@ -186,7 +188,7 @@ func load(ctx context.Context, fleet *benchkit.Fleet, k kind, native bool, n int
 	return fleet.Each(ctx, func(i int, c *benchkit.Conn) error { return c.Write(t.Append(nil, i)) })
 }
 
-// renewals measures what it costs the server to renew n locks with idle holders.
+// renewals measures the server's cost of renewing n locks with idle holders.
 func (b *bench) renewals(ctx context.Context, s *benchkit.Server, n int) error {
 	from, err := s.CPU()
 	if err != nil {

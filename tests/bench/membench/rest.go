@@ -10,35 +10,35 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// restSection measures what becomes of a whole server's memory under load and in a rest.
+// restSection measures the memory of a whole server under load and at rest.
 const restSection = "rest"
 
 const (
-	// restSpan is how long after the last request memory is to be back, restSpare what a server may hold
-	// whatever its data takes, and restTarget how much of its data besides.
+	// restSpan is the time after the last request within which memory must be returned. restSpare is the
+	// memory that a server may hold whatever its data is. restTarget is the additional share of its data.
 	restSpan   = 10 * time.Second
 	restSpare  = 20e6
 	restTarget = 1.1
-	// loadTarget is the most memory under load, as a multiple of what is used.
+	// loadTarget is the largest memory under load, as a multiple of the used memory.
 	loadTarget = 1.35
-	// loadFrom is how many strings there must be for that: less data than the collector's headroom says
-	// nothing.
+	// loadFrom is the least number of strings for that target: with less data than the collector's headroom
+	// the figure means nothing.
 	loadFrom = 1_000_000
-	// pauseTargetMS is the longest pause in a rest; probeRate is how many requests a second look for it:
-	// each of them wakes the process, so that with more it would not be at rest.
+	// pauseTargetMS is the longest pause at rest. probeRate is the number of requests per second that measure
+	// it. It is small, because each request wakes the process.
 	pauseTargetMS = 2.0
 	probeRate     = 10
 	// sampleEvery is how often memory is read under load.
 	sampleEvery = 20 * time.Millisecond
 )
 
-// resting is what one server did with so many strings.
+// resting holds the results of one server with a number of strings.
 type resting struct {
-	used, most, rested int64 // bytes: used_memory, the most that was resident under load, what was after the rest
+	used, most, rested int64 // bytes: used_memory, the largest resident memory under load, and that after the rest
 	longest, overslept time.Duration
 }
 
-// rests measures both servers without strings, and with each count of them.
+// rests measures both servers without strings, and with each number of strings.
 func (b *bench) rests(ctx context.Context) error {
 	for _, n := range append([]int{0}, b.counts...) {
 		if err := b.rests1(ctx, n); err != nil {
@@ -71,7 +71,7 @@ func (b *bench) rests1(ctx context.Context, n int) error {
 				marks[0] = b.Report.AtMost("resident under load but 20 MB, of used memory, "+what, load, loadTarget, benchkit.Times)
 			}
 			marks[1] = b.Report.AtMost("resident in a rest but 20 MB, of used memory, "+what, rest, restTarget, benchkit.Times)
-			if benchkit.InMS(r.overslept) < pauseTargetMS { // otherwise it cannot be measured
+			if benchkit.InMS(r.overslept) < pauseTargetMS { // otherwise a pause cannot be measured
 				marks[2] = b.Report.AtMost("longest pause in a rest, "+what, benchkit.InMS(r.longest), pauseTargetMS, benchkit.Milliseconds)
 			}
 		}
@@ -112,7 +112,7 @@ func (b *bench) rest1(ctx context.Context, p product, n int) (r resting, err err
 	return r, err
 }
 
-// mostUnderLoad sets n strings twice and returns the most that is resident the second time.
+// mostUnderLoad sets n strings twice and returns the largest resident memory during the second time.
 func mostUnderLoad(ctx context.Context, s *benchkit.Server, n int) (most int64, err error) {
 	texts := kinds()[0].traffic(false, n)
 	if _, err := s.Fill(ctx, texts, n); err != nil {
@@ -141,7 +141,7 @@ func mostUnderLoad(ctx context.Context, s *benchkit.Server, n int) (most int64, 
 	return most, err
 }
 
-// probe sends a few requests while a server rests and returns the longest that one took.
+// probe sends a few requests while a server rests and returns the longest duration.
 func probe(ctx context.Context, s *benchkit.Server) (longest, overslept time.Duration, err error) {
 	fleet, err := benchkit.DialFleet(s.Addr, 1)
 	if err != nil {

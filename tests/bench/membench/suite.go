@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// fewest is below what a count makes no sense: a page of memory is a large part of the growth.
+	// fewest is the least number of things: with fewer, a page of memory is a large part of the growth.
 	fewest = 1000
-	// connections is how many load a server, and stay open while its memory is read.
+	// connections is the number of connections that load a server. They stay open while its memory is read.
 	connections = 10
 )
 
@@ -44,8 +44,8 @@ func parseCounts(list string) (counts []int, err error) {
 // bench is one run.
 type bench struct {
 	benchkit.Run
-	list   string // of counts, as given
-	counts []int  // how many of each thing
+	list   string // numbers of things, as given
+	counts []int  // numbers of things
 	rest   time.Duration
 	pair   [2]product // Redis first: figures of [1] are divided by those of [0]
 }
@@ -56,7 +56,7 @@ type product struct {
 	native bool // it has LOCK and SECKILL as commands
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{

@@ -19,8 +19,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestRow: the figures have names, one that Redis does not have stands alone, and a target is compared with
-// where there are enough things.
+// TestRow: the figures have names. A figure that Redis does not have stands alone. It is compared with a
+// target if there are enough things.
 func TestRow(t *testing.T) {
 	b := &bench{Run: benchkit.Run{Report: &benchkit.Report{W: io.Discard}}}
 	k := kind{name: "string", what: "string", target: stringTarget}
@@ -36,7 +36,7 @@ func TestRow(t *testing.T) {
 	require.NotContains(t, figures, "bytes.watchdog.1000.redis")
 }
 
-// Every kind can be made and checked, and no two have a name in common.
+// TestKindsAreWhole: every kind can be made and checked, and their names are unique.
 func TestKindsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range kinds() {

@@ -26,7 +26,7 @@ type bench struct {
 	benchkit.Run
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{
@@ -49,7 +49,7 @@ const (
 	commands = 10_000
 )
 
-// rival is one of the two: start begins a server and returns where it is, and what ends it.
+// rival is one of the two: start starts a server and returns its address and a function to end it.
 type rival struct {
 	name  string
 	start func() (addr string, end func(), err error)
@@ -90,7 +90,7 @@ func startAndEnd(r rival) (time.Duration, error) {
 	return time.Since(begun), nil
 }
 
-// runCommands is what a test does: small commands, each answered before the next.
+// runCommands does the work of a test: small commands, each answered before the next.
 func runCommands(r rival) (time.Duration, error) {
 	addr, end, err := r.start()
 	if err != nil {
@@ -139,7 +139,7 @@ func (b *bench) compare(ctx context.Context, what string, measure func(rival) (t
 	return nil
 }
 
-// program measures the program: until it is ready, and what further servers take.
+// program measures the program: the time until it is ready, and the memory of further servers.
 func (b *bench) program(ctx context.Context) error {
 	begun := time.Now()
 	cmd := exec.CommandContext(ctx, b.Lockserver, "--test-mode", "yes", "--port", "0", "--exit-with-parent", "yes")

@@ -15,14 +15,14 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// body is the value of an entry's field: 64 bytes together with the number.
+// body is a part of the value of an entry's field: 64 bytes together with the number.
 const body = "0123456789012345678901234567890123456789012345678901"
 
 func appendDelayed(b []byte, n int, option string, ms int64) []byte {
 	return benchkit.Command(b, 8).Arg("DELAY.ADD").Arg("delayed").Arg(option).Int(ms).Arg("ID").Numbered("id", n, "").Arg("body").Numbered(body, n, "")
 }
 
-// delays measures pending entries, and those that fall due.
+// delays measures pending entries, and due entries.
 func (b *bench) delays(ctx context.Context) error {
 	b.Report.Text("## Delayed entries")
 	s, err := benchkit.StartFresh(ctx, b.lockserver, b.Dir)
@@ -64,18 +64,18 @@ func (b *bench) delays(ctx context.Context) error {
 	return nil
 }
 
-// inMemory is a directory in memory, where the machine has one. A log there is synced in no time, so what
-// remains of a wait is the server's.
+// inMemory is a directory in memory, if the machine has one. A log there is synced at once, so only the
+// server's part of a wait is left.
 const inMemory = "/dev/shm"
 
-// log is how a server keeps a log. The zero value is no log.
+// log says how a server keeps a log. The zero value means no log.
 type log struct {
-	name  string // in the report
+	name  string // its name in the report
 	fsync string // appendfsync
 	dir   string
 }
 
-// loggedBurst is burst on a server with a log.
+// loggedBurst runs burst on a server with a log.
 func (b *bench) loggedBurst(ctx context.Context, l log) error {
 	p := b.lockserver
 	p.Args = append(slices.Clip(p.Args), "--appendonly", "yes", "--appendfsync", l.fsync)
@@ -87,14 +87,14 @@ func (b *bench) loggedBurst(ctx context.Context, l log) error {
 	return b.burst(ctx, s, 0, l)
 }
 
-// fresh returns a function that numbers what is new: each call of all connections gets another number.
+// fresh returns a function that returns a new number at each call, across all connections.
 func fresh() func() int {
 	var last atomic.Int64
 	return func() int { return int(last.Add(1)) }
 }
 
-// addCosts compares DELAY.ADD with what a client does today: XADD, and ZADD for the time. Both get new ids,
-// and the same times.
+// addCosts compares DELAY.ADD with the commands that clients use today: XADD, and ZADD for the time. Both get
+// new ids, and the same times.
 func (b *bench) addCosts(ctx context.Context) error {
 	b.Report.Text("## DELAY.ADD")
 	const ours, today = "DELAY.ADD", "XADD + ZADD"
@@ -122,8 +122,8 @@ func (b *bench) addCosts(ctx context.Context) error {
 	return err
 }
 
-// lateness adds entries that fall due one after the other, while other clients write, and looks how late each
-// was added. All others are still pending.
+// lateness adds entries that become due one after the other, while other clients write, and measures how late
+// each is added. All other entries are still pending.
 func (b *bench) lateness(ctx context.Context, s *benchkit.Server) error {
 	begin := time.Now().Add(time.Second).UnixMilli()
 	due := func(n int) int64 { return begin + int64(n)*b.sizes.watch.Milliseconds()/int64(b.sizes.due) }
@@ -165,9 +165,9 @@ func (b *bench) lateness(ctx context.Context, s *benchkit.Server) error {
 	return nil
 }
 
-// lateness is how late things would be that are due so often, if each happened when the first of many short
-// sleeps ended after it. A sleep that lasts too long makes all things late that fall due in the rest of it.
-// The result is sorted and has n times.
+// lateness returns n sorted times: how late events would be that are due at the given interval, if each
+// happened at the end of the first short sleep after it. If a sleep lasts too long, all events that are due
+// in the rest of it are late.
 func lateness(overslept []time.Duration, every time.Duration, n int) (late []time.Duration) {
 	for _, over := range overslept {
 		for left := over; left > 0; left -= every {
@@ -185,7 +185,7 @@ var sets = benchkit.Traffic{Want: benchkit.Always("+OK"), Append: func(b []byte,
 	return benchkit.Command(b, 3).Arg("SET").Numbered("key:", n%100_000, "").Arg(body)
 }}
 
-// readEntries returns the IDs of entries, and when they were due, as words.
+// readEntries returns the IDs of entries with the times at which they were due, as words.
 const readEntries = `
 local words = {}
 for _, entry in ipairs(redis.call('xrange', KEYS[1], ARGV[1], '+', 'COUNT', 5000)) do
@@ -194,7 +194,7 @@ for _, entry in ipairs(redis.call('xrange', KEYS[1], ARGV[1], '+', 'COUNT', 5000
 end
 return table.concat(words, ' ')`
 
-// lateBy reads how late each entry of the stream "late" was added.
+// lateBy returns how late each entry of the stream "late" was added.
 func lateBy(s *benchkit.Server) (late []time.Duration, err error) {
 	for from := "-"; ; {
 		text, err := s.Do("EVAL", readEntries, "1", "late", from)
@@ -218,10 +218,10 @@ func lateBy(s *benchkit.Server) (late []time.Duration, err error) {
 	}
 }
 
-// burst has many entries fall due in one millisecond, and looks how long a PING of another process takes
-// meanwhile. other is the number of other streams, with entries that are not due.
+// burst makes many entries due in one millisecond, and measures the PINGs of another process meanwhile. other
+// is the number of other streams, with entries that are not due.
 func (b *bench) burst(ctx context.Context, s *benchkit.Server, other int, l log) error {
-	lead := time.Second + time.Duration(b.sizes.burst)*30*time.Microsecond // to add them all
+	lead := time.Second + time.Duration(b.sizes.burst)*30*time.Microsecond // time to add them all
 	at := time.Now().Add(lead).UnixMilli()
 	n, err := s.Fill(ctx, benchkit.Traffic{Want: benchkit.Always("$"), Append: func(b []byte, n int) []byte {
 		return benchkit.Command(b, 8).Arg("DELAY.ADD").Arg("burst").Arg("AT").Int(at).Arg("ID").Numbered("id", n, "").Arg("body").Numbered(body, n, "")
@@ -236,7 +236,7 @@ func (b *bench) burst(ctx context.Context, s *benchkit.Server, other int, l log)
 	if err := benchkit.Rest(ctx, time.Until(time.UnixMilli(at))-200*time.Millisecond); err != nil {
 		return err
 	}
-	relax, _ := prefer(s.PID()) // without, the report shows what the machine adds
+	relax, _ := prefer(s.PID()) // if this fails, the report shows how much the machine adds
 	defer relax()
 	end, err := b.watch(ctx, s, file)
 	if err != nil {
@@ -264,7 +264,7 @@ func (b *bench) burst(ctx context.Context, s *benchkit.Server, other int, l log)
 	}
 	syncs := time.Duration(0)
 	if l.fsync == "always" {
-		syncs = 2 // the one that runs when the PING comes, and the next
+		syncs = 2 // the sync that runs when the PING comes, and the next one
 	}
 	above := benchkit.InMS(max(0, saw.Longest-saw.Overslept-syncs*saw.Synced))
 	b.Report.Table([]string{"due in one millisecond" + log, "all added after", "longest PING of another process meanwhile",
@@ -276,8 +276,8 @@ func (b *bench) burst(ctx context.Context, s *benchkit.Server, other int, l log)
 	return nil
 }
 
-// probe watches how late the machine is: short sleeps of this program are late by so much. The function that
-// it returns ends that, and returns by how much each was.
+// probe measures the delays of the machine with short sleeps of this program. The returned function ends
+// that, and returns the delay of each sleep.
 func probe(ctx context.Context) func() []time.Duration {
 	ctx, end := context.WithCancel(ctx)
 	each := make(chan []time.Duration, 1)

@@ -12,13 +12,13 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// contenders is how many clients want permits, and handoffTarget how often a second they hand one on.
+// contenders is the number of clients, and handoffTarget the least number of hand-offs per second.
 const (
 	contenders    = 16
 	handoffTarget = 5000
 )
 
-// contest is what became of one.
+// contest holds the results of one contest.
 type contest struct {
 	grants   int // in all
 	handoffs int // grants to another client than the one before
@@ -26,7 +26,7 @@ type contest struct {
 	elapsed  time.Duration
 }
 
-// handoffs lets clients hand on the permits of one semaphore.
+// handoffs makes clients hand on the permits of one semaphore.
 func (b *bench) handoffs(ctx context.Context) error {
 	s, err := benchkit.StartFresh(ctx, b.lockserver, b.Dir)
 	if err != nil {
@@ -74,13 +74,13 @@ func (c *contest) perSecond() float64 {
 	return float64(c.handoffs) / c.elapsed.Seconds()
 }
 
-// grant is what a client got. Tokens rise with each grant of a server.
+// grant is a grant to a client. Tokens rise with each grant of a server.
 type grant struct {
 	token  int64
 	client int
 }
 
-// handOn is one contest for the permits of a semaphore.
+// handOn runs one contest for the permits of a semaphore.
 func handOn(ctx context.Context, addr, key string, limit int, span time.Duration) (c contest, err error) {
 	fleet, err := benchkit.DialFleet(addr, contenders)
 	if err != nil {
@@ -102,7 +102,7 @@ func handOn(ctx context.Context, addr, key string, limit int, span time.Duration
 	return c, err
 }
 
-// contend acquires and releases a permit until a time.
+// contend acquires and releases a permit until a given time.
 func contend(conn *benchkit.Conn, key string, client, limit int, until time.Time) (got []grant, waits []time.Duration, err error) {
 	name := owner + strconv.Itoa(client)
 	for time.Now().Before(until) {
@@ -124,7 +124,7 @@ func contend(conn *benchkit.Conn, key string, client, limit int, until time.Time
 	return got, waits, nil
 }
 
-// countHandoffs counts the grants to another client than the one before.
+// countHandoffs counts the grants to another client than the previous one.
 func countHandoffs(all []grant) (n int) {
 	slices.SortFunc(all, func(a, b grant) int { return cmp.Compare(a.token, b.token) })
 	for i := 1; i < len(all); i++ {

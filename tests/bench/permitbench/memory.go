@@ -8,17 +8,17 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// holding are two ways to be held by many: a semaphore, and a lock with shared holders.
+// holding is a way to have many holders: a semaphore, or a lock with shared holders.
 type holding struct {
 	what string
-	// key has a %d for the number of the holder where each has a key of its own.
+	// key has a %d for the number of the holder if each has its own key.
 	key     string
 	command string
 	words   []string
 }
 
-// memory compares what a holder of a semaphore takes with what one of a shared lock takes: many of one key,
-// and each with a key of its own.
+// memory compares the memory of a holder of a semaphore with that of a holder of a shared lock: many for one
+// key, and one for each of many keys.
 func (b *bench) memory(ctx context.Context) error {
 	sem, lock := []string{"LIMIT", "1000000", "PX", longLease}, []string{"SHARED", "PX", longLease}
 	list := []holding{
@@ -48,7 +48,7 @@ func (b *bench) memory(ctx context.Context) error {
 	return nil
 }
 
-// bytesOf is by how many bytes a server grows for each holder.
+// bytesOf returns by how many bytes a server grows for each holder.
 func (b *bench) bytesOf(ctx context.Context, h holding) (float64, error) {
 	s, err := benchkit.StartFresh(ctx, b.lockserver, b.Dir)
 	if err != nil {
@@ -83,7 +83,7 @@ func (h *holding) traffic() benchkit.Traffic {
 	}}
 }
 
-// grownBy is by how many bytes a server grows by what fill does, after a rest before and after it.
+// grownBy returns by how many bytes a server grows because of fill, with a rest before and after it.
 func (b *bench) grownBy(ctx context.Context, s *benchkit.Server, fill func() error) (int64, error) {
 	rested := func() (int64, error) {
 		if err := benchkit.Rest(ctx, b.sizes.rest); err != nil {

@@ -9,16 +9,16 @@ import (
 	"unsafe"
 )
 
-// Values of sched.h, and a real-time priority: any does, because the rest of the machine has none.
+// Values of sched.h, and a real-time priority. Any such priority will do, because no other program has one.
 const (
 	schedOther = 0
 	schedRR    = 2
 	urgent     = 10
 )
 
-// prefer gives all threads of a process a real-time priority, so that other programs on the machine do not
-// make it wait. The function that it returns takes that back, and should be called within a second. After
-// that the kernel lets other programs run for 50 ms.
+// prefer gives all threads of a process a real-time priority, so that it does not wait for other programs.
+// The returned function takes that back, and should be called within a second. After that the kernel lets
+// other programs run for 50 ms.
 func prefer(pid int) (end func(), err error) {
 	if err := schedule(pid, schedRR, urgent); err != nil {
 		return func() {}, err
@@ -26,7 +26,7 @@ func prefer(pid int) (end func(), err error) {
 	return func() { _ = schedule(pid, schedOther, 0) }, nil
 }
 
-// schedule sets the policy of the threads that a process has. Those that they begin inherit it.
+// schedule sets the policy of a process' threads. Threads that they start inherit it.
 func schedule(pid, policy int, priority int32) error {
 	threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
 	if err != nil {
@@ -38,7 +38,7 @@ func schedule(pid, policy int, priority int32) error {
 			return err
 		}
 		_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETSCHEDULER, uintptr(id), uintptr(policy), uintptr(unsafe.Pointer(&priority)))
-		if errno != 0 && !errors.Is(errno, syscall.ESRCH) { // a thread may have ended
+		if errno != 0 && !errors.Is(errno, syscall.ESRCH) { // unless the thread has ended
 			return errno
 		}
 	}

@@ -18,21 +18,21 @@ import (
 // request of its own would wait for that program.
 const probeRole = "probe-requests"
 
-// probeNap is how long a probe sleeps between two requests.
+// probeNap is the time between two requests of a probe.
 const probeNap = 200 * time.Microsecond
 
-// watched is what a probe saw until it was ended.
+// watched holds the results of a probe.
 type watched struct {
-	Requests  int           // how many were answered
-	Longest   time.Duration // of these
-	Overslept time.Duration // the longest that a sleep of the probe lasted too long: what the machine adds
-	Synced    time.Duration // the longest sync of a file of the probe: what the disk adds
+	Requests  int           // number of replies
+	Longest   time.Duration // the longest duration of a request
+	Overslept time.Duration // the longest delay of a sleep: the part that the machine adds
+	Synced    time.Duration // the longest sync of a file: the part that the disk adds
 	Preferred bool          // the probe had a real-time priority
 }
 
-// runProbe is the life of a probe. Its arguments are the address of a server and the name of a new file. The
-// name is empty if no file is to be synced. It sends one PING after the other until its standard input ends.
-// Then it writes what it saw.
+// runProbe runs a probe. Its arguments are the address of a server and the name of a new file, which is empty
+// if no file is to be synced. It sends one PING after the other until its standard input ends. Then it writes
+// its results.
 func runProbe(_ context.Context, args []string, stderr io.Writer) int {
 	if len(args) != 2 {
 		fmt.Fprintln(stderr, "permitbench: a probe takes the address of a server and the name of a file")
@@ -119,7 +119,7 @@ func longestSync(ctx context.Context, name string) (longest time.Duration, err e
 }
 
 // watch starts a probe of a server and waits until it has its first reply. The probe syncs a new file of the
-// given name, unless that is empty. The function that it returns ends the probe, and says what it saw.
+// given name, unless that is empty. The returned function ends the probe, and returns its results.
 func (b *bench) watch(ctx context.Context, s *benchkit.Server, file string) (end func() (watched, error), err error) {
 	cmd := exec.CommandContext(ctx, b.self, probeRole, s.Addr, file)
 	cmd.Stderr = os.Stderr

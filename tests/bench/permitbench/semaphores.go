@@ -11,8 +11,7 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// What Redisson's semaphores run, written anew from what their scripts call and in which order. KEYS[1] is
-// the number of free permits.
+// The scripts of Redisson's semaphores, written anew. KEYS[1] is the number of free permits.
 const (
 	plainAcquire = `
 local value = redis.call('get', KEYS[1])
@@ -27,7 +26,7 @@ local value = redis.call('incrby', KEYS[1], ARGV[1])
 redis.call('publish', KEYS[2], value)
 return 1`
 
-	// KEYS[2] has the permits by the end of their leases.
+	// KEYS[2] holds the permits, sorted by the ends of their leases.
 	leaseAcquire = `
 local ended = redis.call('zrangebyscore', KEYS[2], 0, ARGV[4], 'limit', 0, ARGV[1])
 if #ended > 0 then
@@ -62,12 +61,12 @@ return 1`
 
 const (
 	permits   = 5
-	keyCount  = 1000 // free locks and semaphores
+	keyCount  = 1000 // number of free locks and semaphores
 	longLease = "3600000"
 	owner     = "5b1f0d6e7a944c0b9a3e2f6f4f:" // twelve digits follow
 )
 
-// pairs is traffic of an acquisition and a release in turn.
+// pairs returns traffic that acquires and releases alternately.
 func pairs(acquire, release func(b []byte, n int) []byte, want string) benchkit.Traffic {
 	return benchkit.Traffic{Want: func(n int) string {
 		if n%2 == 0 {
@@ -101,7 +100,7 @@ func hashOf(script string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// plainPairs are those of RSemaphore, and leasePairs those of RPermitExpirableSemaphore.
+// plainPairs are for RSemaphore, and leasePairs for RPermitExpirableSemaphore.
 var plainPairs = pairs(func(b []byte, n int) []byte {
 	return benchkit.Command(b, 5).Arg("EVALSHA").Arg(hashOf(plainAcquire)).Arg("1").Numbered("sem:", n%keyCount, "").Arg("1")
 }, func(b []byte, n int) []byte {
@@ -120,7 +119,7 @@ var leasePairs = pairs(func(b []byte, n int) []byte {
 		Int(time.Now().UnixMilli())
 }, ":1")
 
-// scripts loads scripts, and gives each semaphore its permits: clients may hold as many at a time.
+// scripts loads scripts, and sets the permits of each semaphore: as many as clients hold at the same time.
 func scripts(list ...string) func(ctx context.Context, s *benchkit.Server) error {
 	return func(ctx context.Context, s *benchkit.Server) error {
 		for _, script := range list {
@@ -135,7 +134,7 @@ func scripts(list ...string) func(ctx context.Context, s *benchkit.Server) error
 	}
 }
 
-// onFloor is traffic as the floor answers it.
+// onFloor returns the traffic for the floor.
 func onFloor(t benchkit.Traffic) benchkit.Traffic {
 	t.Want = benchkit.Always("+OK")
 	return t
@@ -185,7 +184,7 @@ func (b *bench) semaphores(ctx context.Context) error {
 	return nil
 }
 
-// holders compares the commands of a semaphore with many holders with those of one with few.
+// holders compares the commands of a semaphore with many holders with those of a semaphore with few.
 func (b *bench) holders(ctx context.Context) error {
 	crowd := func(holders int) (benchkit.Traffic, func(ctx context.Context, s *benchkit.Server) error) {
 		acquire := func(b []byte, n int) []byte {
@@ -217,9 +216,9 @@ func (b *bench) holders(ctx context.Context) error {
 	return err
 }
 
-// limits compares a unit of a limiter with a counter. Limiters in use are never full when the next unit is
-// taken. Idle ones are full again after a millisecond, so that each unit makes a key, and the server removes
-// it. The floor is a command with as many words that finds no key and answers nil.
+// limits compares a take from a limiter with a counter. Limiters in use are never full at the next take. Idle
+// ones are full again after a millisecond, so each take creates a key, which the server removes. The floor is
+// a command with the same number of words that finds no key and replies nil.
 func (b *bench) limits(ctx context.Context) error {
 	const ours, two, idle, incr, theirs, floor = "LIMIT.TAKE", "LIMIT.MTAKE of two", "LIMIT.TAKE, idle", "INCR", "INCR, Redis", "LPOS without a key"
 	words := func(name string, words ...string) func(b []byte, n int) []byte {

@@ -1,12 +1,12 @@
-// Package permitbench measures semaphores, limiters and delayed entries, each beside what it replaces.
-// Semaphores: SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, and beside what Redisson's semaphores run
-// on Redis. One semaphore has a hundred thousand holders. Sixteen clients hand permits on. A holder's memory
-// is beside that of a shared lock. Limits: LIMIT.TAKE beside INCR. Delays: the bytes of a pending entry, and
-// DELAY.ADD beside XADD and ZADD. Then how late entries are under load, and how long others wait while a
-// hundred thousand are due in one millisecond.
+// Package permitbench measures semaphores, limiters and delayed entries, each beside the commands that it
+// replaces. Semaphores: SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, and beside what Redisson's
+// semaphores run on Redis. One semaphore has a hundred thousand holders. Sixteen clients hand permits on. A
+// holder's memory is beside that of a shared lock. Limits: LIMIT.TAKE beside INCR. Delays: the bytes of a
+// pending entry, and DELAY.ADD beside XADD and ZADD. Then how late entries are under load, and how long
+// others wait while a hundred thousand are due in one millisecond.
 //
 // It owns the requests and the targets. It must not know how a server works inside: it starts programs and
-// talks the Redis protocol to them. To add a comparison, add a way to its section.
+// uses the Redis protocol. To add a comparison, add a way to its section.
 package permitbench
 
 import (
@@ -22,16 +22,16 @@ import (
 	"lockserver/tests/bench/floor"
 )
 
-// sizes are how much work each measurement does.
+// sizes holds the amounts of work of the measurements.
 type sizes struct {
 	requests int // of a round
 	holders  int // of one semaphore
 	pending  int // delayed entries
-	due      int // of these, in the time that is watched
+	due      int // entries that become due while the lateness is measured
 	burst    int // due in one millisecond
 	crowd    int // holders with measured memory
 	watch    time.Duration
-	rest     time.Duration // before memory is read: longer than the four seconds after which it is given back
+	rest     time.Duration // before memory is read: longer than the four seconds after which memory is returned
 	span     time.Duration // of a contest
 }
 
@@ -45,7 +45,7 @@ type bench struct {
 	self       string // this program, which can also be a probe
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{
@@ -84,21 +84,21 @@ func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 	return nil, err
 }
 
-// conns is how many connections send at a time.
+// conns is the number of connections that send at the same time.
 const conns = 20
 
-// way is a kind of request on a server of its own.
+// way is a kind of request on its own server.
 type way struct {
 	name    string
 	product benchkit.Product
 	traffic benchkit.Traffic
-	// prepare is done before the first request; nil: nothing is.
+	// prepare is called before the first request, unless it is nil.
 	prepare func(ctx context.Context, s *benchkit.Server) error
-	per     int // requests of the traffic that count as one
+	per     int // number of requests of the traffic that count as one
 
 	server *benchkit.Server
 	fleet  *benchkit.Fleet
-	us     []float64 // processor time of one, a round each
+	us     []float64 // processor time of one, a value for each round
 }
 
 func (w *way) start(ctx context.Context, dir string) (err error) {
@@ -123,10 +123,10 @@ func (w *way) end() {
 	}
 }
 
-// least is the processor time of the best round.
+// least returns the processor time of the best round.
 func (w *way) least() float64 { return slices.Min(w.us) }
 
-// measure has all ways take turns, P requests at a time on each connection.
+// measure measures all ways in turn, with pipeline requests at a time on each connection.
 func (b *bench) measure(ctx context.Context, ways []*way, pipeline int) error {
 	requests := b.sizes.requests
 	if pipeline == 1 {
@@ -151,7 +151,7 @@ func (b *bench) measure(ctx context.Context, ways []*way, pipeline int) error {
 			}
 			us := float64(after-before) / float64(time.Microsecond) / float64(n) * float64(w.per)
 			b.Say("%s, P=%d: %.2f us", w.name, pipeline, us)
-			if round > 0 { // the first one warms up
+			if round > 0 { // the first round is a warm-up
 				w.us = append(w.us, us)
 			}
 		}
@@ -159,7 +159,7 @@ func (b *bench) measure(ctx context.Context, ways []*way, pipeline int) error {
 	return nil
 }
 
-// startAll starts the ways' servers. end stops them, after an error, too.
+// startAll starts the ways' servers. end stops them; it must be called after an error, too.
 func (b *bench) startAll(ctx context.Context, ways []*way) (end func(), err error) {
 	end = func() {
 		for _, w := range ways {
@@ -174,16 +174,16 @@ func (b *bench) startAll(ctx context.Context, ways []*way) (end func(), err erro
 	return end, nil
 }
 
-// basis says what is taken off both ways before they are compared.
+// basis says which cost is subtracted from both ways before they are compared.
 type basis string
 
 const (
 	whole        basis = "whole"               // nothing
-	abovePing    basis = "without the network" // what PING takes on the same server
-	aboveTheLoop basis = "above the floor"     // what package floor takes for the same requests
+	abovePing    basis = "without the network" // without the cost of PING on the same server
+	aboveTheLoop basis = "above the floor"     // without the cost of package floor for the same requests
 )
 
-// target bounds what a way may cost beside another one; most 0: the ratio is only shown.
+// target is the largest cost of a way compared with another one. If most is 0 the ratio is only shown.
 type target struct {
 	pipeline  int
 	way, than string
@@ -191,13 +191,13 @@ type target struct {
 	most      float64
 }
 
-// beneath are the names of ways that do less than another way: by the name of that one.
+// beneath maps the name of a way to the names of ways that do less.
 type beneath struct {
 	pings map[string]string // PING on the same server
 	loops map[string]string // the same requests on the floor
 }
 
-// off returns what is to be taken off a way.
+// off returns the cost that is subtracted from a way.
 func (u *beneath) off(name string, above basis, least map[string]float64) float64 {
 	switch above {
 	case abovePing:
@@ -208,8 +208,8 @@ func (u *beneath) off(name string, above basis, least map[string]float64) float6
 	return 0
 }
 
-// compare measures the ways at both pipelines, and writes a table and what became of the targets. It returns
-// the figures of each pipeline by the names of the ways.
+// compare measures the ways at both pipeline depths, and writes a table and the results for the targets. It
+// returns the figures of each depth by the names of the ways.
 func (b *bench) compare(ctx context.Context, ways []*way, targets []target, under beneath) (map[int]map[string]float64, error) {
 	all := map[int]map[string]float64{}
 	head := []string{"P"}
@@ -238,7 +238,7 @@ func (b *bench) compare(ctx context.Context, ways []*way, targets []target, unde
 	return all, nil
 }
 
-// ratio is the row of a target.
+// ratio returns the row of a target.
 func (b *bench) ratio(t target, under *beneath, least map[string]float64) []string {
 	a, z, alone, held := least[t.way], least[t.than], "-", "-"
 	if ping := under.pings[t.way]; ping != "" && t.above == whole {

@@ -18,8 +18,7 @@ import (
 	"lockserver/tests/bench/floor"
 )
 
-// TestMain is a lockserver when the first argument says so. The directives follow as a server program takes
-// them.
+// TestMain runs a lockserver if the first argument says so. Directives follow, as for the server program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == floor.Role {
 		os.Exit(floor.Serve(context.Background(), os.Args[2:], os.Stderr))
@@ -56,7 +55,7 @@ func serve(args []string) error {
 	return srv.Close()
 }
 
-// small is a run with little work, on servers of this program.
+// small returns a run with little work, on servers of this program.
 func small(t *testing.T) *bench {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -67,8 +66,8 @@ func small(t *testing.T) *bench {
 		self: self, lockserver: product, redis: product, floor: benchkit.Product{Name: "floor", Path: self, Args: []string{floor.Role}, Pong: "OK"}}
 }
 
-// TestSectionsRun runs every section with little work. In the place of Redis there is a second lockserver.
-// What is measured means nothing, but each figure is there, and has its target.
+// TestSectionsRun runs every section with little work, with a second lockserver instead of Redis. The figures
+// mean nothing, but each exists, and has its target.
 func TestSectionsRun(t *testing.T) {
 	for name, targets := range map[string][]string{
 		"semaphores": {"SEM beside LOCK, P=1, whole", "SEM beside RPermitExpirableSemaphore, P=16, whole",
@@ -103,19 +102,19 @@ func TestSectionsRun(t *testing.T) {
 	}
 }
 
-// A grant to the client that had the one before is no hand-off.
+// TestHandoffsAreCounted: a second grant to the same client is no hand-off.
 func TestHandoffsAreCounted(t *testing.T) {
 	require.Zero(t, countHandoffs(nil))
 	require.Equal(t, 2, countHandoffs([]grant{{5, 1}, {1, 0}, {2, 0}, {3, 1}, {9, 0}}))
 }
 
-// New entries have numbers of their own, on all connections.
+// TestFreshNumbers: new entries have unique numbers across all connections.
 func TestFreshNumbers(t *testing.T) {
 	next := fresh()
 	require.Equal(t, []int{1, 2, 3}, []int{next(), next(), next()})
 }
 
-// TestLatenessOfTheMachine: a sleep that is late by 3 ms makes three things late, of those that are due each
+// TestLatenessOfTheMachine: a sleep that is late by 3 ms makes three of the events late that are due each
 // millisecond.
 func TestLatenessOfTheMachine(t *testing.T) {
 	const ms = time.Millisecond

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// mostBehind is how long a member may take to catch up with what it has missed, mostHeld for how long
-	// who writes meanwhile may wait, longer than without.
+	// mostBehind is the longest time in which a member catches up. mostHeld is by how much a writer may wait
+	// longer meanwhile.
 	mostBehind = 5000.0 // ms
 	mostHeld   = 100.0
 )
 
-// behind has a member miss many writes.
+// behind makes a member miss many writes.
 func (b *bench) behind(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## A member that was away\n\nA follower is killed, %s values of 64 bytes are written to the leader, and the follower starts again. The time is from its start to its "+
 		"having everything. Meanwhile a client writes once a millisecond: the longest that it waited, for as long before, and while the member caught up.", benchkit.Grouped(float64(b.sizes.missed))))
@@ -39,8 +39,8 @@ func (b *bench) behind(ctx context.Context) error {
 	return nil
 }
 
-// caughtUp is how a member has caught up, in ms: how long it took, and how much processor time of the member.
-// before and with are the longest waits of a client before that and meanwhile.
+// caughtUp holds how a member has caught up, in ms: the time, and the processor time of the member. before
+// and with are the longest waits of a client before and during that.
 type caughtUp struct{ took, cpu, before, with float64 }
 
 func (b *bench) catchUp(ctx context.Context) (is caughtUp, err error) {
@@ -93,7 +93,7 @@ func (b *bench) catchUp(ctx context.Context) (is caughtUp, err error) {
 	return is, err
 }
 
-// longestWait writes once a millisecond until something is over, and returns the longest wait for a reply,
+// longestWait writes once a millisecond until a function returns, and returns the longest wait for a reply,
 // in ms.
 func longestWait(ctx context.Context, address string, until func() error) (float64, error) {
 	c, err := benchkit.Dial(address)
@@ -122,7 +122,7 @@ func longestWait(ctx context.Context, address string, until func() error) (float
 	}
 }
 
-// spread shows the median, and what the least and the greatest were.
+// spread formats the median, the smallest and the largest value.
 func spread(values []float64, show func(float64) string) string {
 	if len(values) < 2 {
 		return show(benchkit.Median(values))

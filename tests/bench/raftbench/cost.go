@@ -8,8 +8,8 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// mostCost is what a write may cost a leader, times what one costs a server alone that writes each to its
-// disk.
+// mostCost is the largest cost of a write for a leader, as a multiple of that for a single server that syncs
+// each write.
 const mostCost = 2.0
 
 // kindOfWrite is one of the measured writes.
@@ -29,7 +29,7 @@ func kindsOfWrites(total int) []kindOfWrite {
 	}
 }
 
-// cost compares the leader of a group with a server alone.
+// cost compares the leader of a group with a single server.
 func (b *bench) cost(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## What a write costs the leader\n\n%d clients, each waits for its reply before it sends the next; %s requests. Beside a lockserver alone with "+
 		"`appendfsync always`, which waits for its disk as the members of a group do. Processor time of the one server, and the leader. Medians of %d round(s), in brackets the least and the greatest.",
@@ -73,7 +73,8 @@ func (b *bench) leaderWrites(ctx context.Context, k kindOfWrite) (each, perSecon
 	return b.writes(ctx, k, g.clients[leader], g.processes[leader:leader+1].cpu)
 }
 
-// writes sends the requests, and returns microseconds of processor time for each, and how many a second.
+// writes sends the requests. It returns the processor time for each in microseconds, and their number per
+// second.
 func (b *bench) writes(ctx context.Context, k kindOfWrite, address string, cpu func() (time.Duration, error)) (each, perSecond float64, err error) {
 	fleet, err := benchkit.DialFleet(address, b.sizes.clients)
 	if err != nil {

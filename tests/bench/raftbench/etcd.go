@@ -19,7 +19,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// etcdVersion is the version of etcd that this program was built with.
+// etcdVersion returns the version of etcd in this program.
 func etcdVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
@@ -31,11 +31,12 @@ func etcdVersion() string {
 	return "unknown"
 }
 
-// etcdWord makes the program a member of an etcd cluster, as etcd's own main does with the same flags. Its
-// arguments are the member's name, where clients and the others reach it, its directory, and all members.
+// etcdWord makes the program a member of an etcd cluster, with the same settings as etcd's own main. Its
+// arguments are the member's name, its addresses for clients and for the other members, its directory, and
+// all members.
 const etcdWord = "etcd-member"
 
-// runEtcd is the program as an etcd. It ends with ctx.
+// runEtcd runs the program as an etcd. It ends with ctx.
 func runEtcd(ctx context.Context, args []string, stderr io.Writer) int {
 	if len(args) != 5 {
 		fmt.Fprintln(stderr, "usage: raftbench", etcdWord, "name client-url peer-url directory members")
@@ -66,13 +67,13 @@ func runEtcd(ctx context.Context, args []string, stderr io.Writer) int {
 	}
 }
 
-// etcds is a cluster of etcd, of three.
+// etcds is a cluster of three etcd members.
 type etcds struct {
 	processes
 	clients []string
 }
 
-// startEtcds starts a cluster. It does not wait until it serves.
+// startEtcds starts a cluster, without waiting until it serves.
 func (b *bench) startEtcds(ctx context.Context) (*etcds, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -100,8 +101,8 @@ func (b *bench) startEtcds(ctx context.Context) (*etcds, error) {
 	return e, e.start()
 }
 
-// lockers makes clients with a lock each. A client of etcd's is a connection, a session a lease; each has
-// its own, as each would in a program.
+// lockers returns clients with a lock each. In etcd a client is a connection, and a session a lease. Each
+// locker has its own, as in separate programs.
 func (e *etcds) lockers(ctx context.Context, n int) (all []locker, end func(), err error) {
 	var clients []*clientv3.Client
 	end = func() {
@@ -137,7 +138,7 @@ func (e *etcds) lockers(ctx context.Context, n int) (all []locker, end func(), e
 	return all, end, err
 }
 
-// newSession makes a session as soon as the cluster serves. The lease lives with ctx.
+// newSession creates a session as soon as the cluster serves. The lease lives until ctx ends.
 func newSession(limited, ctx context.Context, c *clientv3.Client) (*concurrency.Session, error) {
 	for {
 		lease, err := c.Grant(limited, 60)

@@ -14,16 +14,16 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// For how long a client may be without a leader that was killed: in the middle, and at most.
+// The longest times that a client may be without a leader after a kill: the median, and the maximum.
 const (
 	mostWithout    = 1500.0 // ms
 	longestWithout = 3000.0
 )
 
-// failover kills the leader again and again, and has two clients take a lock as soon as a member grants it.
-// The group's own time is seen by one that asks each member in turn. The other is go-redis' ClusterClient.
-// By itself it asks who leads once a minute, unless a member says so, which a dead one does not. It tries
-// five times to reach that one before it tries another.
+// failover kills the leader again and again. Each time two clients take a lock as soon as a member grants it.
+// One asks each member in turn, which shows the group's own time. The other is go-redis' ClusterClient. By
+// default it asks for the leader only once a minute, unless a member tells it, and a dead one does not. It
+// tries five times to reach the old leader before it tries another member.
 func (b *bench) failover(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## A leader that is killed\n\nFrom `kill -9` of the leader until the next `LOCK` is acknowledged, of a client that asks each member in turn, and of go-redis' "+
 		"ClusterClient (ClusterStateReloadInterval %v, DialerRetries 1, connected before). Both ask again 10 ms after an error. %d times; the one that was killed starts again in between.", reloadEvery, b.sizes.kills))
@@ -79,10 +79,10 @@ func (b *bench) failover(ctx context.Context) error {
 	return nil
 }
 
-// reloadEvery is how often go-redis asks who leads.
+// reloadEvery is how often go-redis asks for the leader.
 const reloadEvery = 250 * time.Millisecond
 
-// taken is a lock that was acknowledged.
+// taken is an acknowledged lock.
 type taken struct {
 	who   int
 	after time.Duration
@@ -106,7 +106,7 @@ type asker struct {
 	conn      *benchkit.Conn
 }
 
-// lock is a lockCall.
+// lock implements lockCall.
 func (a *asker) lock(_ context.Context, key string) (token int64, err error) {
 	if a.conn == nil {
 		a.at = (a.at + 1) % len(a.addresses)
@@ -140,7 +140,7 @@ func take(ctx context.Context, lock lockCall, key string) (int64, error) {
 	return 0, errors.Join(errors.New("no LOCK was acknowledged"), err)
 }
 
-// back starts a member again, waits until it follows, and returns who leads.
+// back starts a member again, waits until it follows, and returns the leader.
 func (b *bench) back(ctx context.Context, g *group, which int) (leader int, err error) {
 	if err := g.processes[which].start(); err != nil {
 		return 0, err
@@ -151,7 +151,7 @@ func (b *bench) back(ctx context.Context, g *group, which int) (leader int, err 
 	return leader, g.caughtUp(ctx, which, leader)
 }
 
-// caughtUp waits until a member has what the leader has.
+// caughtUp waits until a member has all data of the leader.
 func (g *group) caughtUp(ctx context.Context, which, leader int) error {
 	for end := time.Now().Add(readyLimit); time.Now().Before(end); {
 		has, want := g.field(which, "raft_applied_index"), g.field(leader, "raft_commit_index")

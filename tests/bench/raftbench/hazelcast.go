@@ -21,7 +21,7 @@ type hazelcast struct {
 	version   string
 }
 
-// findHazelcast looks for a JVM and for what Maven has compiled in a directory.
+// findHazelcast finds a JVM and the classes that Maven has compiled in a directory.
 func findHazelcast(directory string) (*hazelcast, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -40,7 +40,7 @@ func findHazelcast(directory string) (*hazelcast, error) {
 	return h, nil
 }
 
-// hazelcastVersion is the one that is measured.
+// hazelcastVersion returns the measured version.
 func (b *bench) hazelcastVersion() string {
 	if b.hazelcast == nil {
 		return "not measured: -hazelcast names its module"
@@ -48,7 +48,7 @@ func (b *bench) hazelcastVersion() string {
 	return b.hazelcast.version
 }
 
-// program is one of the two programs of the module. The packages are those that Hazelcast asks to have
+// program returns a command for one of the two programs of the module. Hazelcast wants these packages to be
 // opened; it warns without them.
 func (h *hazelcast) program(ctx context.Context, class string, args ...string) *exec.Cmd {
 	java := []string{"-Xms512m", "-Xmx512m"}
@@ -59,11 +59,11 @@ func (h *hazelcast) program(ctx context.Context, class string, args ...string) *
 	return exec.CommandContext(ctx, h.java, append(java, args...)...)
 }
 
-// hazelcastWarm is for how long a JVM has the whole load before it is measured: what it has compiled by
-// then it runs from then on.
+// hazelcastWarm is how long a JVM runs the whole load before the measurement, in spans, so that its code is
+// compiled by then.
 const hazelcastWarm = 2 // spans
 
-// hazelcastLocks is one round of three members.
+// hazelcastLocks measures one round with three members.
 func (b *bench) hazelcastLocks(ctx context.Context) (perSecond, each float64, err error) {
 	dir, err := os.MkdirTemp(b.Dir, "hazelcast")
 	if err != nil {
@@ -96,7 +96,7 @@ func (b *bench) hazelcastLocks(ctx context.Context) (perSecond, each float64, er
 type hazelcastLoad struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
-	lines chan string // what it says; closed when it has ended
+	lines chan string // its output; closed when it has ended
 	log   string
 }
 
@@ -137,7 +137,7 @@ func (b *bench) startLoad(ctx context.Context, dir string, ports []string) (*haz
 	return l, nil
 }
 
-// line is the next that the load says.
+// line returns the next line of the load's output.
 func (l *hazelcastLoad) line(limit time.Duration) (string, error) {
 	select {
 	case said, ok := <-l.lines:
@@ -151,7 +151,7 @@ func (l *hazelcastLoad) line(limit time.Duration) (string, error) {
 	}
 }
 
-// pairs are those that there were so far.
+// pairs returns the number of pairs so far.
 func (l *hazelcastLoad) pairs() (int64, error) {
 	if _, err := io.WriteString(l.in, "\n"); err != nil {
 		return 0, err

@@ -10,26 +10,26 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// locker is a client that takes a lock and gives it back. Each has one of its own.
+// locker is a client that takes a lock and releases it. Each has its own lock.
 type locker struct {
 	lock, unlock func(context.Context) error
 }
 
-// The goals of the group beside etcd.
+// The targets of the group beside etcd.
 const (
-	leastRate = 10.0 // times etcd's pairs a second
-	mostCPU   = 0.2  // of etcd's processor time for a pair
+	leastRate = 10.0 // as a multiple of etcd's pairs per second
+	mostCPU   = 0.2  // as a share of etcd's processor time for a pair
 )
 
-// system is what the group is measured beside, and the group.
+// system is one of the measured systems: the group, or one beside it.
 type system struct {
-	name, row          string // row: in the table
+	name, row          string // row is its name in the table
 	round              func(context.Context) (perSecond, each float64, err error)
-	leastRate, mostCPU float64   // the goals of the group beside it; 0: none
-	rates, cpus        []float64 // of the rounds
+	leastRate, mostCPU float64   // the targets of the group beside it; 0 means none
+	rates, cpus        []float64 // a value for each round
 }
 
-// systems are those of a run, the group last.
+// systems returns the systems of a run, the group last.
 func (b *bench) systems() []*system {
 	all := []*system{{name: "etcd", row: "three etcd", round: b.etcdLocks, leastRate: leastRate, mostCPU: mostCPU}}
 	if b.hazelcast != nil {
@@ -38,7 +38,7 @@ func (b *bench) systems() []*system {
 	return append(all, &system{name: "lockserver", row: "three lockservers", round: b.groupLocks})
 }
 
-// locks has clients lock and unlock, in turn, in all systems.
+// locks makes clients lock and unlock in all systems, in turn.
 func (b *bench) locks(ctx context.Context) error {
 	b.Report.Text(b.locksText())
 	all := b.systems()
@@ -69,7 +69,7 @@ func (b *bench) locks(ctx context.Context) error {
 	return nil
 }
 
-// locksText says what is measured, and what differs between the systems.
+// locksText describes the measurement, and the differences between the systems.
 func (b *bench) locksText() string {
 	head, calls := "beside etcd", ""
 	if b.hazelcast != nil {
@@ -147,8 +147,8 @@ func (b *bench) startGroup(ctx context.Context) (g *group, leader int, err error
 	return g, leader, err
 }
 
-// contest has all lock and unlock for a while, and returns pairs a second, and microseconds of processor
-// time of the servers for each.
+// contest makes all clients lock and unlock for a while. It returns the pairs per second, and the processor
+// time of the servers for each in microseconds.
 func (b *bench) contest(ctx context.Context, name string, all []locker, of processes) (perSecond, each float64, err error) {
 	var pairs atomic.Int64
 	running, stop := context.WithCancel(ctx)
@@ -182,8 +182,8 @@ func (b *bench) contest(ctx context.Context, name string, all []locker, of proce
 	return perSecond, each, err
 }
 
-// measure lets a load that runs already go on for a while, and then measures it: pairs a second, and
-// microseconds of processor time of the servers for each. count is how many pairs there were so far.
+// measure lets a running load go on for the time warm, and then measures it. It returns the pairs per second,
+// and the processor time of the servers for each in microseconds. count returns the number of pairs so far.
 func (b *bench) measure(ctx context.Context, name string, warm time.Duration, count func() (int64, error), of processes) (perSecond, each float64, err error) {
 	if err := benchkit.Rest(ctx, warm); err != nil {
 		return 0, 0, err

@@ -15,8 +15,8 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// Outages is a suite of its own: how long a large group acknowledges nothing when its leader stands still,
-// and how long a new leader takes to serve.
+// Outages is a separate suite. It measures how long a large group acknowledges nothing when its leader is
+// stopped, and how soon a new leader serves.
 func Outages() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{
@@ -36,13 +36,13 @@ func Outages() benchkit.Suite {
 }
 
 const (
-	// pause is how long a leader stands still.
+	// pause is how long a leader is stopped.
 	pause = 2 * time.Second
-	// answerLimit is how long a writer waits for an answer before it asks the next member.
+	// answerLimit is how long a writer waits for a reply before it asks the next member.
 	answerLimit = 250 * time.Millisecond
-	// knownAfter is after what time members know each other's versions.
+	// knownAfter is the time after which members know each other's versions.
 	knownAfter = 10 * time.Second
-	// mostToServe is how long a new leader may take from its election until it serves.
+	// mostToServe is the longest time from the election of a new leader until it serves, in ms.
 	mostToServe = 2000.0 // ms
 )
 
@@ -154,7 +154,8 @@ func (b *bench) takeovers(ctx context.Context) error {
 	return nil
 }
 
-// beheaded kills the leader after a time in which it could tell the others nothing, and returns when.
+// beheaded kills the leader, after a time in which it could tell the others nothing, and returns the time of
+// the kill.
 func (g *group) beheaded(ctx context.Context, leader int) (at time.Time, err error) {
 	signal := func(s syscall.Signal) {
 		for i, p := range g.processes {
@@ -171,10 +172,10 @@ func (g *group) beheaded(ctx context.Context, leader int) (at time.Time, err err
 	return at, err
 }
 
-// mostFills is how often keys are written anew because the leader has lost its lead meanwhile.
+// mostFills is how often the keys are written again because the leader has changed meanwhile.
 const mostFills = 3
 
-// fillGroup writes the keys, with a time to live in milliseconds; 0: without.
+// fillGroup writes the keys, with a time to live in milliseconds, or 0 for none.
 func (b *bench) fillGroup(ctx context.Context, g *group, liveMS string) error {
 	var failed error
 	for range mostFills {
@@ -206,8 +207,8 @@ func (b *bench) fill(ctx context.Context, address, liveMS string) error {
 	return err
 }
 
-// servedAfter returns how long the member, which leads, took from its last election until it served. It must
-// have moved at least so many deadlines on before.
+// servedAfter returns the time from the last election of a leader until it served. It must have extended at
+// least the given number of deadlines in that time.
 func (p *process) servedAfter(deadlines int) (time.Duration, error) {
 	const serves, field = "raft: this member leads", "served-after-ms="
 	text, err := os.ReadFile(p.log)
@@ -227,7 +228,7 @@ func (p *process) servedAfter(deadlines int) (time.Duration, error) {
 	return 0, fmt.Errorf("%s does not lead, for all that its log says\n%s", p.name, p.logTail())
 }
 
-// cutLast is strings.Cut at the last place. Without one, all of the text is behind it.
+// cutLast is strings.Cut at the last place. If there is none, after is the whole text.
 func cutLast(text, at string) (before, after string, found bool) {
 	i := strings.LastIndex(text, at)
 	if i < 0 {
@@ -236,10 +237,10 @@ func cutLast(text, at string) (before, after string, found bool) {
 	return text[:i], text[i+len(at):], true
 }
 
-// backLimit is how long members may take until all have everything.
+// backLimit is the longest time until all members have all data.
 const backLimit = 3 * time.Minute
 
-// allThere waits until all members have what the leader has.
+// allThere waits until all members have all data of the leader.
 func (g *group) allThere(ctx context.Context) error {
 	for end := time.Now().Add(backLimit); time.Now().Before(end); {
 		if g.isThere() {
@@ -273,17 +274,17 @@ func (g *group) isThere() bool {
 	return true
 }
 
-// writers are clients that write all the time.
+// writers are clients that write without a pause.
 type writers struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
 	mu   sync.Mutex
-	last time.Time // of an acknowledged write, or when the round began
+	last time.Time // time of the last acknowledged write, or the start of the round
 	gap  time.Duration
 }
 
-// startWriters starts clients, each at another member first.
+// startWriters starts clients. Each starts with another member.
 func startWriters(ctx context.Context, addresses []string, n int) *writers {
 	ctx, stop := context.WithCancel(ctx)
 	w := &writers{stop: stop, last: time.Now()}
@@ -306,7 +307,7 @@ func (w *writers) begin() {
 	w.last, w.gap = time.Now(), 0
 }
 
-// longest is the longest time without an acknowledged write since begin.
+// longest returns the longest time without an acknowledged write since begin.
 func (w *writers) longest() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,7 +20,7 @@ type process struct {
 	cmd       *exec.Cmd
 }
 
-// start starts it, and does not wait until it serves.
+// start starts it, without waiting until it serves.
 func (p *process) start() error {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -32,17 +32,17 @@ func (p *process) start() error {
 	return p.cmd.Start()
 }
 
-// end sends a signal that ends it, and waits until it is gone.
+// end sends a signal that ends it, and waits for its end.
 func (p *process) end(signal syscall.Signal) {
 	if p.cmd == nil {
 		return
 	}
 	_ = p.cmd.Process.Signal(signal)
-	_ = p.cmd.Wait() // how it ended is in its log
+	_ = p.cmd.Wait() // its log shows how it ended
 	p.cmd = nil
 }
 
-// logTail is the end of its log, for an error.
+// logTail returns the end of its log, for an error.
 func (p *process) logTail() string {
 	text, _ := os.ReadFile(p.log)
 	return string(text[max(0, len(text)-1500):])
@@ -51,7 +51,7 @@ func (p *process) logTail() string {
 // processes are servers that belong together.
 type processes []*process
 
-// cpu is the processor time that all have used.
+// cpu returns the processor time that all have used.
 func (all processes) cpu() (sum time.Duration, err error) {
 	for _, p := range all {
 		used, err := benchkit.CPUTime(p.cmd.Process.Pid)
@@ -81,7 +81,7 @@ func (all processes) kill() {
 // group is three lockservers.
 type group struct {
 	processes
-	clients []string // the addresses of the members, in their order
+	clients []string // the addresses of the members for clients, in order
 }
 
 const members = 3
@@ -131,7 +131,7 @@ func freePorts(n int) (ports []string, err error) {
 	return ports, nil
 }
 
-// field is a field of INFO raft of a member; empty: it does not answer.
+// field returns a field of INFO raft of a member, or "" if it does not answer.
 func (g *group) field(i int, name string) string {
 	c, err := benchkit.Dial(g.clients[i])
 	if err != nil {
@@ -147,10 +147,10 @@ func (g *group) field(i int, name string) string {
 	return ""
 }
 
-// readyLimit is how long a group may take to agree on a leader.
+// readyLimit is the longest time until a group has a leader.
 const readyLimit = time.Minute
 
-// leader waits until a member leads that runs.
+// leader waits until a running member leads.
 func (g *group) leader(ctx context.Context) (int, error) {
 	for end := time.Now().Add(readyLimit); time.Now().Before(end); {
 		for i, p := range g.processes {

@@ -18,16 +18,16 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// sizes are how much work each measurement does.
+// sizes holds the amounts of work of the measurements.
 type sizes struct {
 	span    time.Duration // of one round of locks
 	warm    time.Duration // before it
 	kills   int
-	writes  int // of the comparison of costs
+	writes  int // for the comparison of costs
 	missed  int // writes that a member misses
 	clients int
-	keys    int // of a group with much data
-	// pauses and takeovers are how often a leader stands still, and is killed.
+	keys    int // in a group with much data
+	// pauses and takeovers are how often a leader is stopped, and killed.
 	pauses, takeovers int
 }
 
@@ -35,7 +35,7 @@ func fullSizes() sizes {
 	return sizes{span: 10 * time.Second, warm: 2 * time.Second, kills: 50, writes: 200_000, missed: 1_000_000, clients: 50, keys: 1_000_000, pauses: 20, takeovers: 5}
 }
 
-// quickSizes show that everything works; their figures mean little.
+// quickSizes returns sizes that only show that everything works; their figures mean little.
 func quickSizes() sizes {
 	return sizes{span: time.Second, warm: 200 * time.Millisecond, kills: 2, writes: 10_000, missed: 20_000, clients: 10, keys: 20_000, pauses: 2, takeovers: 2}
 }
@@ -44,11 +44,11 @@ func quickSizes() sizes {
 type bench struct {
 	benchkit.Run
 	sizes     sizes
-	module    string     // the directory of Hazelcast's Maven module; empty: it is not measured
-	hazelcast *hazelcast // nil: it is not measured
+	module    string     // the directory of Hazelcast's Maven module, or empty to leave it out
+	hazelcast *hazelcast // nil if it is not measured
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{

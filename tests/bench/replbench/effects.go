@@ -9,28 +9,28 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// The targets of what an effect costs.
+// The targets for the cost of an effect.
 const (
-	oneTargetUS   = 0.5 // more processor time a SET at P=16 with one replica
-	threeTargetUS = 1.0 // and with three
-	effectTarget  = 1.0 // the time of a SET with replicas beside Redis' with as many
+	oneTargetUS   = 0.5 // additional processor time of a SET at P=16 with one replica
+	threeTargetUS = 1.0 // with three replicas
+	effectTarget  = 1.0 // the time of a SET with replicas as a share of Redis' with the same number
 )
 
-// followers are with how many replicas a SET is measured.
+// followers lists the numbers of replicas with which a SET is measured.
 var followers = [...]int{0, 1, 3}
 
-// costs are the processor times of a SET, in microseconds: by product, number of replicas, and round.
+// costs holds the processor times of a SET in microseconds, by product, number of replicas, and round.
 type costs [2][len(followers)][]float64
 
-// least is the least of the rounds.
+// least returns the smallest value of the rounds.
 func (c *costs) least(product, which int) float64 { return slices.Min(c[product][which]) }
 
-// more is how much a SET costs more than without replicas.
+// more returns how much more a SET costs than without replicas.
 func (c *costs) more(product, which int) float64 {
 	return c.least(product, which) - c.least(product, 0)
 }
 
-// effects measures what a SET costs with and without replicas.
+// effects measures the cost of a SET with and without replicas.
 func (b *bench) effects(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## What an effect costs\n\nProcessor time (user and system) of the master a SET of %d bytes, %d clients, the "+
 		"least of %d rounds, all servers in turn. The replicas are the same for both: connections that ask for everything, read and forget "+
@@ -49,7 +49,7 @@ func (b *bench) effects(ctx context.Context) error {
 	return nil
 }
 
-// effectRounds is how often each server has its turn: differences of tenths of a microsecond need many.
+// effectRounds returns the number of rounds: differences of tenths of a microsecond need many.
 func (b *bench) effectRounds() int {
 	if b.Quick {
 		return b.Rounds
@@ -57,7 +57,7 @@ func (b *bench) effectRounds() int {
 	return 3 * b.Rounds
 }
 
-// masters starts both products with each number of replicas. end is to be called in any case.
+// masters starts both products with each number of replicas. end must be called in any case.
 func (b *bench) masters(ctx context.Context) (all [2][len(followers)]*benchkit.Server, end func(), err error) {
 	var ends []func()
 	end = func() {
@@ -103,7 +103,7 @@ func (b *bench) effectsAt(ctx context.Context, masters [2][len(followers)]*bench
 				if err != nil {
 					return err
 				}
-				if round == 0 { // the keys are new, and buffers grow
+				if round == 0 { // the first round creates the keys, and buffers grow
 					continue
 				}
 				b.Say("effects: P=%-2d %-10s %d replicas %6.2f us", pipeline, s.Name, followers[k], us)
@@ -115,7 +115,7 @@ func (b *bench) effectsAt(ctx context.Context, masters [2][len(followers)]*bench
 	return nil
 }
 
-// costOf is the processor time of a SET on one server, in microseconds.
+// costOf returns the processor time of a SET on one server, in microseconds.
 func costOf(ctx context.Context, s *benchkit.Server, requests, pipeline int) (float64, error) {
 	f, err := benchkit.DialFleet(s.Addr, clients)
 	if err != nil {

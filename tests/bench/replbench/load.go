@@ -14,15 +14,15 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// loadTarget is how long a replica may take to load, as a share of Redis'.
+// loadTarget is the longest time for a replica's load, as a share of Redis'.
 const loadTarget = 1.0
 
-// loading is one way of a snapshot into a replica.
+// loading is one way in which a snapshot gets into a replica.
 type loading struct {
 	name     string
 	diskless string // the directive repl-diskless-load
 	marked   bool
-	again    bool // the replica has all of it already
+	again    bool // the replica already has the same data
 }
 
 func loadings() []loading {
@@ -33,7 +33,7 @@ func loadings() []loading {
 	}
 }
 
-// load measures how soon a replica has what a master sends.
+// load measures how soon a replica has the data that a master sends.
 func (b *bench) load(ctx context.Context) error {
 	snapshot, err := b.snapshot(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *bench) loadRow(l loading, took, held benchkit.Rounds) []string {
 		benchkit.Milliseconds(redisHeld), benchkit.Milliseconds(oursHeld)}
 }
 
-// snapshot has Redis write one.
+// snapshot makes Redis write a snapshot.
 func (b *bench) snapshot(ctx context.Context) ([]byte, error) {
 	s, err := b.start(ctx, b.pair[0])
 	if err != nil {
@@ -94,7 +94,8 @@ func (b *bench) snapshot(ctx context.Context) ([]byte, error) {
 	return os.ReadFile(filepath.Join(s.Dir, "dump.rdb"))
 }
 
-// loadOnce has one server load, and returns how long that took and for how long it answered no client.
+// loadOnce makes one server load. It returns the time of the load, and the longest time in which it answered
+// no client.
 func (b *bench) loadOnce(ctx context.Context, p benchkit.Product, l loading, snapshot []byte) (tookMS, heldMS float64, err error) {
 	s, err := b.start(ctx, p, "--repl-diskless-load", l.diskless)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// replica is a connection that a master takes for a replica. It reads and forgets, and says once a second
-// how far it is.
+// replica is a connection that a master takes for a replica. It drops all data, and reports its position once
+// a second.
 type replica struct {
 	conn net.Conn
 	in   *bufio.Reader
-	// begun is when the master answered PSYNC, and loaded when the last byte of its snapshot had come.
+	// begun is the time of the master's reply to PSYNC, and loaded that of the last byte of its snapshot.
 	begun, loaded time.Time
 	bytes         int64 // of the snapshot
 	at            atomic.Int64
@@ -30,11 +30,11 @@ type replica struct {
 
 const (
 	peerReadBytes = 256 << 10
-	// markBytes is how long the mark behind a snapshot of unknown length is.
+	// markBytes is the length of the mark after a snapshot of unknown length.
 	markBytes = 40
 )
 
-// follow makes a connection that asks for everything, and reads the snapshot.
+// follow opens a connection that asks for a full synchronization, and reads the snapshot.
 func follow(s *benchkit.Server) (*replica, error) {
 	conn, err := net.DialTimeout("tcp", s.Addr, benchkit.Patience)
 	if err != nil {
@@ -51,7 +51,7 @@ func follow(s *benchkit.Server) (*replica, error) {
 	return r, nil
 }
 
-// line is the next line without its end. Empty ones are signs of life.
+// line returns the next line without its end. It skips empty lines, which are signs of life.
 func (r *replica) line() (string, error) {
 	for {
 		text, err := r.in.ReadString('\n')
@@ -61,7 +61,7 @@ func (r *replica) line() (string, error) {
 	}
 }
 
-// greet says what a replica says, and asks for everything.
+// greet does a replica's handshake, and asks for a full synchronization.
 func (r *replica) greet() error {
 	if err := r.conn.SetDeadline(time.Now().Add(benchkit.Patience)); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (r *replica) snapshot() error {
 	return err
 }
 
-// readTo reads up to a mark, behind which nothing comes before the replica has answered.
+// readTo reads up to a mark. Nothing follows it before the replica has replied.
 func (r *replica) readTo(mark []byte) error {
 	buf := make([]byte, peerReadBytes)
 	var last []byte
@@ -134,13 +134,13 @@ func (r *replica) readTo(mark []byte) error {
 	return nil
 }
 
-// acknowledge says how far the replica is.
+// acknowledge reports the replica's position.
 func (r *replica) acknowledge() error {
 	_, err := r.conn.Write(benchkit.Command(nil, 3).Arg("REPLCONF").Arg("ACK").Int(r.at.Load()))
 	return err
 }
 
-// stay reads on until the replica is closed.
+// stay continues to read until the replica is closed.
 func (r *replica) stay() {
 	_ = r.conn.SetDeadline(time.Time{})
 	go func() {
@@ -167,7 +167,7 @@ func (r *replica) stay() {
 
 func (r *replica) close() { _ = r.conn.Close() }
 
-// online waits until the master counts so many replicas among those that it sends its history.
+// online waits until the master lists the given number of replicas as online.
 func online(ctx context.Context, s *benchkit.Server, replicas int) error {
 	for {
 		info, err := s.Do("INFO", "replication")
@@ -180,12 +180,12 @@ func online(ctx context.Context, s *benchkit.Server, replicas int) error {
 	}
 }
 
-// master is a listener that a server takes for its master. It has one snapshot for all who ask, and no
+// master is a listener that a server takes for its master. It sends the same snapshot to each, and has no
 // history.
 type master struct {
 	listener net.Listener
 	snapshot []byte
-	marked   bool // it does not say beforehand how long the snapshot is
+	marked   bool // it does not announce the length of the snapshot
 	asked    chan time.Time
 }
 
@@ -203,7 +203,7 @@ func lead(snapshot []byte, marked bool) (*master, error) {
 				return
 			}
 			go func() {
-				_ = m.serve(conn) // who follows tells whether it got what it needs
+				_ = m.serve(conn) // the follower reports whether it got the data
 				_ = conn.Close()
 			}()
 		}
@@ -217,7 +217,7 @@ func (m *master) port() string {
 
 func (m *master) close() { _ = m.listener.Close() }
 
-// serve answers one server until it goes.
+// serve serves one server until it disconnects.
 func (m *master) serve(conn net.Conn) error {
 	in := bufio.NewReader(conn)
 	for {
@@ -261,7 +261,7 @@ func (m *master) send(conn net.Conn) error {
 	return err
 }
 
-// readCommand reads one command of a replica, which is short. Empty lines are signs of life.
+// readCommand reads one short command of a replica. It skips empty lines, which are signs of life.
 func readCommand(in *bufio.Reader) ([]string, error) {
 	line, err := in.ReadString('\n')
 	for err == nil && strings.TrimSpace(line) == "" {

@@ -21,7 +21,8 @@ func TestCommandsOfAReplica(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestSnapshotUpToItsMark: however it comes, and what looks like the beginning of the mark is none.
+// TestSnapshotUpToItsMark: it is read to its mark in any pieces, even if data looks like the beginning of the
+// mark.
 func TestSnapshotUpToItsMark(t *testing.T) {
 	mark := strings.Repeat("m", markBytes-1) + "!"
 	for _, size := range []int{0, 1, 39, 5000, 600_000} {

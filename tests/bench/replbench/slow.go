@@ -9,12 +9,13 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// The targets of what replicas cost that do not read.
+// The targets for the cost of replicas that do not read.
 const (
-	// sharedTarget is what three take beside one. Each connection has buffers of its own besides.
+	// sharedTarget is the memory for three as a multiple of that for one. Each connection also has its own
+	// buffers.
 	sharedTarget = 1.25
-	// limitBytes is client-output-buffer-limit of the last row, and boundTarget what memory may grow by then,
-	// beside a server without replicas.
+	// limitBytes is client-output-buffer-limit in the last row. boundTarget is the largest growth of memory
+	// by then, compared with a server without replicas.
 	limitBytes  = 16 << 20
 	boundTarget = 1.5 * limitBytes
 )
@@ -22,7 +23,7 @@ const (
 // slowRow is one measurement of replicas that do not read.
 type slowRow struct {
 	replicas int
-	limit    string // of client-output-buffer-limit
+	limit    string // value of client-output-buffer-limit
 }
 
 func slowRows() []slowRow {
@@ -31,7 +32,7 @@ func slowRows() []slowRow {
 	}
 }
 
-// slow measures what a master keeps for replicas that do not read.
+// slow measures the memory that a master keeps for replicas that do not read.
 func (b *bench) slow(ctx context.Context) error {
 	b.Report.Text(fmt.Sprintf("## Replicas that do not read\n\n%s keys of %d bytes are set again and again, %s of history, while replicas that "+
 		"have their snapshot read nothing. Growth of the master's resident memory by that, and how many replicas it then has.",
@@ -77,7 +78,7 @@ func (b *bench) slowOnce(ctx context.Context, p benchkit.Product, r slowRow) (gr
 			return 0, "", err
 		}
 		defer f.close()
-		if err := f.acknowledge(); err != nil { // and that is the last of it
+		if err := f.acknowledge(); err != nil { // from then on it is silent
 			return 0, "", err
 		}
 	}

@@ -18,20 +18,20 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// sizes are how much work each measurement does.
+// sizes holds the amounts of work of the measurements.
 type sizes struct {
 	singles   int           // requests of a round without pipelining
 	pipelined int           // requests of a round with a pipeline
-	keys      int           // keys that are synchronised and loaded
-	span      time.Duration // how long latency is recorded in a round, once without a sync and once with one
-	kept      int           // how many bytes of history replicas that do not read are behind
+	keys      int           // keys in the synchronizations and loads
+	span      time.Duration // the time of recording latencies in a round, once without a sync and once with it
+	kept      int           // bytes of history that silent replicas have not read
 }
 
 func fullSizes() sizes {
 	return sizes{singles: 60_000, pipelined: 400_000, keys: 1_000_000, span: 5 * time.Second, kept: 96 << 20}
 }
 
-// quickSizes show that everything works; their figures mean little.
+// quickSizes returns sizes that only show that everything works; their figures mean little.
 func quickSizes() sizes {
 	return sizes{singles: 10_000, pipelined: 50_000, keys: 100_000, span: time.Second, kept: 24 << 20}
 }
@@ -43,7 +43,7 @@ type bench struct {
 	pair  [2]benchkit.Product // Redis first: figures of [1] are divided by those of [0]
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{
@@ -71,22 +71,22 @@ func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 	return nil, nil
 }
 
-// start starts a product on an empty directory of its own, with more directives.
+// start starts a product in a new directory, with more directives.
 func (b *bench) start(ctx context.Context, p benchkit.Product, directives ...string) (*benchkit.Server, error) {
 	p.Args = append(slices.Clone(p.Args), directives...)
 	return benchkit.StartFresh(ctx, p, b.Dir)
 }
 
-// clients is how many connections every load keeps busy.
+// clients is the number of busy connections in every load.
 const clients = 50
 
-// keyRange is how many different keys a load without a data set of its own writes.
+// keyRange is the number of different keys of a load without its own data set.
 const keyRange = 100_000
 
-// value is what keys are set to: 64 bytes, all of them different, so that no snapshot compresses it.
+// value is the value of keys: 64 different bytes, so that no snapshot compresses it.
 const value = "k7QxZ2mB-vR9sLdW0aTfYh4JgNcE_pU8iOy3KwXbM6GqSzHt5VnCrDlAeFjI1uPo"
 
-// set sets keys out of so many, in an order that leaps.
+// set sets the given number of keys in a scattered order.
 func set(keys int) benchkit.Traffic {
 	return benchkit.Traffic{Want: benchkit.Always("+OK"), Append: func(b []byte, n int) []byte {
 		return appendSet(b, benchkit.Scatter(n%keys, keys))
@@ -97,7 +97,7 @@ func appendSet(b []byte, key int) []byte {
 	return benchkit.Command(b, 3).Arg("SET").Numbered("key:", key, "").Arg(value)
 }
 
-// mixed sets and gets keys out of so many in turn.
+// mixed alternately sets and gets the given number of keys.
 func mixed(keys int) benchkit.Traffic {
 	return benchkit.Traffic{
 		Append: func(b []byte, n int) []byte {

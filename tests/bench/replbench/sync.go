@@ -16,27 +16,27 @@ import (
 
 // The targets of a full sync.
 const (
-	holdUpTargetMS = 10.0 // the longest that a request waits meanwhile
-	syncTarget     = 1.0  // how long it takes, as a share of Redis'
+	holdUpTargetMS = 10.0 // the longest wait of a request during a sync
+	syncTarget     = 1.0  // the time of a sync, as a share of Redis'
 )
 
-// syncRate is how many requests a second the clients send meanwhile.
+// syncRate is the number of the clients' requests per second during a sync.
 const syncRate = 10_000
 
-// syncing are the figures of one server in one round.
+// syncing holds the figures of one server in one round.
 type syncing struct {
 	quiet, busy           []time.Duration // sorted latencies, without a sync and with one
-	quietSlept, busySlept time.Duration   // by how much a sleep of the generator was too long
-	took                  []float64       // of each sync, in milliseconds
+	quietSlept, busySlept time.Duration   // the largest delay of a sleep of the generator
+	took                  []float64       // the time of each sync, in milliseconds
 }
 
-// synced are the rounds of one server.
+// synced holds the rounds of one server.
 type synced struct {
 	rounds       []syncing
 	before, peak float64 // its memory, in bytes
 }
 
-// each is a figure of every round, in milliseconds.
+// each returns a figure of every round, in milliseconds.
 func (s *synced) each(figure func(*syncing) time.Duration) (values []float64) {
 	for i := range s.rounds {
 		values = append(values, benchkit.InMS(figure(&s.rounds[i])))
@@ -44,7 +44,7 @@ func (s *synced) each(figure func(*syncing) time.Duration) (values []float64) {
 	return values
 }
 
-// took is how long the syncs took.
+// took returns the times of all syncs.
 func (s *synced) took() (all []float64) {
 	for _, r := range s.rounds {
 		all = append(all, r.took...)
@@ -78,7 +78,7 @@ func (b *bench) sync(ctx context.Context) error {
 	return nil
 }
 
-// syncRow is a row of the table.
+// syncRow returns a row of the table.
 func (b *bench) syncRow(got *[2]synced, i int, way string) []string {
 	s := &got[i]
 	longest := s.each(func(r *syncing) time.Duration { return benchkit.Percentile(r.busy, 1) })
@@ -101,7 +101,7 @@ func (b *bench) syncRow(got *[2]synced, i int, way string) []string {
 	return row
 }
 
-// spread shows the median of figures in milliseconds, with the least and the greatest.
+// spread formats the median of figures in milliseconds, with the smallest and the largest.
 func spread(values []float64) string {
 	return fmt.Sprintf("%s (%s-%s)", benchkit.Milliseconds(benchkit.Median(values)), benchkit.Fixed(slices.Min(values), 2),
 		benchkit.Fixed(slices.Max(values), 2))
@@ -167,8 +167,8 @@ func (b *bench) steady(ctx context.Context, s *benchkit.Server, beside func(cont
 	return latencies, slept, err
 }
 
-// syncOnce has a server send everything to a replica, which goes when it is online, and waits until the
-// server knows that it has gone.
+// syncOnce makes a server send everything to a replica, which disconnects when it is online. It waits until
+// the server has noticed that.
 func syncOnce(ctx context.Context, s *benchkit.Server) (time.Duration, error) {
 	r, err := follow(s)
 	if err != nil {
@@ -187,8 +187,8 @@ func syncOnce(ctx context.Context, s *benchkit.Server) (time.Duration, error) {
 	return r.loaded.Sub(r.begun), err
 }
 
-// syncMemory looks at the server's memory before and in one more sync under load. It is not measured
-// together with latencies, for to count pages stops the process.
+// syncMemory reads the server's memory before and during one more sync under load. It is not measured
+// together with latencies, because counting pages stops the process.
 func (b *bench) syncMemory(ctx context.Context, s *benchkit.Server, got *synced) error {
 	before, err := proportional(s.PID())
 	if err != nil {
@@ -217,7 +217,7 @@ func (b *bench) syncMemory(ctx context.Context, s *benchkit.Server, got *synced)
 	return err
 }
 
-// proportional is the memory of a process and its children in bytes, where what they share counts once.
+// proportional returns the memory of a process and its children in bytes, with shared memory counted once.
 func proportional(pid int) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
@@ -236,7 +236,7 @@ func proportional(pid int) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if more, err := proportional(child); err == nil { // otherwise it has just ended
+		if more, err := proportional(child); err == nil { // unless the child has just ended
 			bytes += more
 		}
 	}

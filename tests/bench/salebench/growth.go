@@ -8,10 +8,11 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// growthTarget is what an order may cost in the large sale, as a multiple of one in a small sale.
+// growthTarget is the largest cost of an order in the large sale, as a multiple of one in a small sale.
 const growthTarget = 1.5
 
-// growth sells in one sale that has very many buyers, and in many sales of a thousand, on a server each.
+// growth sells in one sale that has very many buyers, and in many sales of a thousand, each on its own
+// server.
 func (b *bench) growth(ctx context.Context) error {
 	var rows [][]string
 	for _, hold := range []bool{false, true} {
@@ -26,7 +27,7 @@ func (b *bench) growth(ctx context.Context) error {
 	return nil
 }
 
-// market is a server, and what is sold there.
+// market is a server and its sales.
 type market struct {
 	server *benchkit.Server
 	fleet  *benchkit.Fleet
@@ -62,8 +63,8 @@ func (m *market) close() {
 	m.server.Stop()
 }
 
-// voucher is the sale in which buyer n buys. Neighbours are in one sale, which has a
-// thousand of them in the end.
+// voucher returns the sale in which buyer n buys. Neighbours are in the same sale, which gets a thousand of
+// them.
 func (m *market) voucher(n int) string {
 	if m.large {
 		return "large"
@@ -71,7 +72,7 @@ func (m *market) voucher(n int) string {
 	return "small-" + strconv.Itoa(n/smallSale)
 }
 
-// sell measures so many orders.
+// sell measures the given number of orders.
 func (m *market) sell(ctx context.Context, orders, pipeline int) (us float64, err error) {
 	for ; !m.large && m.opened*smallSale < m.sold+orders+smallSale; m.opened++ {
 		if err := create(m.server, m.hold, "small-"+strconv.Itoa(m.opened)); err != nil {

@@ -12,14 +12,14 @@ import (
 // refusalTarget is the allowed cost of a refusal, as a multiple of a GET.
 const refusalTarget = 1.0
 
-// values is how many keys GET chooses among, and valueBytes how long their values are: as in
-// the benchmark of all commands.
+// values is the number of keys for GET, and valueBytes the length of their values: as in the benchmark of all
+// commands.
 const (
 	values     = 100_000
 	valueBytes = 64
 )
 
-// refusals asks for what is not there any more.
+// refusals tries to buy in sales that are sold out.
 func (b *bench) refusals(ctx context.Context) error {
 	s, err := benchkit.StartFresh(ctx, b.product, b.Dir)
 	if err != nil {

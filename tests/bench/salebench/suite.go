@@ -22,12 +22,12 @@ import (
 // bench is one run.
 type bench struct {
 	benchkit.Run
-	buyers  int // of the large sale
-	orders  int // that one round sells of each kind
+	buyers  int // buyers of the large sale
+	orders  int // orders of each kind in one round
 	product benchkit.Product
 }
 
-// Suite is this package as a row of the driver's table.
+// Suite returns this package as a row of the driver's table.
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{
@@ -59,17 +59,18 @@ func (b *bench) prepare(_ context.Context, r benchkit.Run) ([]string, error) {
 	return nil, nil
 }
 
-// pipelines are how many requests a client sends at a time.
+// pipelines lists how many requests a client sends at once.
 var pipelines = [...]int{1, 16}
 
 const (
 	clients = 20
-	// smallSale is how many buyers each of the small sales gets.
+	// smallSale is the number of buyers in each of the small sales.
 	smallSale = 1000
 	plenty    = "2000000000"
 )
 
-// order is traffic that sells: request n is the order of buyer from+n, of a sale that voucherOf says.
+// order returns traffic that sells: request n is the order of buyer from+n, of the sale that voucherOf
+// returns.
 func order(voucherOf func(n int) string, from int) benchkit.Traffic {
 	return benchkit.Traffic{
 		Append: func(b []byte, n int) []byte {

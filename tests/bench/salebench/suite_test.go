@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each small sale gets a thousand buyers, and the large one all of them.
+// TestWhoBuysWhere: each small sale gets a thousand buyers, and the large one gets all of them.
 func TestWhoBuysWhere(t *testing.T) {
 	small, large := &market{}, &market{large: true}
 	require.Equal(t, "small-0", small.voucher(999))
