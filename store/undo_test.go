@@ -13,14 +13,14 @@ import (
 	"lockserver/store/stream"
 )
 
-// undoWorld is a store that random changes are made to.
+// undoWorld is a store with random changes.
 type undoWorld struct {
 	s   *Store
 	rng *rand.Rand
-	did []string // the changes
+	did []string // the changes so far
 }
 
-// do makes a change, and writes down what it is.
+// do makes a change, and records its description.
 func (w *undoWorld) do(change func(), words ...any) {
 	w.did = append(w.did, fmt.Sprintf("%s", words))
 	change()
@@ -31,9 +31,9 @@ const beginMS, laterMS = 5_000, 1_000_000
 
 func (w *undoWorld) db() *DB { return w.s.DB(w.rng.IntN(w.s.Len())) }
 
-// key is one of a few keys of a kind.
+// key returns one of a few keys of a kind.
 func (w *undoWorld) key(kind string) []byte {
-	if kind == "z" { // one with an alarm
+	if kind == "z" { // a key with an alarm
 		return fmt.Appendf(nil, "%s%d", HoldsPrefix, w.rng.IntN(4))
 	}
 	return fmt.Appendf(nil, "%s%d", kind, w.rng.IntN(8))
@@ -41,7 +41,7 @@ func (w *undoWorld) key(kind string) []byte {
 
 func (w *undoWorld) moment() int64 { return 10_000 + w.rng.Int64N(laterMS/2) }
 
-// change makes one change. Whole databases change now and then.
+// change makes one change, sometimes of whole databases.
 func (w *undoWorld) change() {
 	db, other, s := w.db(), w.db(), w.s
 	key := w.key([]string{"s", "h", "x", "z"}[w.rng.IntN(4)])
@@ -68,7 +68,7 @@ func (w *undoWorld) change() {
 	}
 }
 
-// write writes to a key as its kind is.
+// write writes to a key by a command for its kind.
 func (w *undoWorld) write(db *DB, key []byte) {
 	switch key[0] {
 	case 'x':
@@ -101,7 +101,7 @@ func (w *undoWorld) append(db *DB, key []byte) {
 	e.Remember([]byte("producer"), fmt.Appendf(nil, "message %d", id.MS), id, w.rng.Int64N(laterMS/2))
 }
 
-// shown is all that can be seen of the store: its data, its sums, and what falls due when.
+// shown returns everything visible in the store: its data, its sums, and the times of all deadlines.
 func (w *undoWorld) shown() (lines []string) {
 	s := w.s
 	for id := range s.Len() {
@@ -141,7 +141,7 @@ func (w *undoWorld) shown() (lines []string) {
 	return lines
 }
 
-// dies is what is left at some times, while everything falls due.
+// dies returns what is left at some times, until everything is overdue.
 func (w *undoWorld) dies() (lines []string) {
 	for atMS := int64(0); atMS <= laterMS; atMS += laterMS / 20 {
 		w.s.SetNow(atMS * 1000)
@@ -152,8 +152,8 @@ func (w *undoWorld) dies() (lines []string) {
 	return lines
 }
 
-// TestUndoOfWholeDatabases: random changes, of keys and of whole databases, are undone. The store is then as
-// it was when the period began, down to its sums and to what falls due.
+// TestUndoOfWholeDatabases: random changes, of keys and of whole databases, are undone. The store is then
+// equal to that at the start of the period, including its sums and deadlines.
 func TestUndoOfWholeDatabases(t *testing.T) {
 	seed := testkit.Seed(t)
 	for round := range testkit.Steps(150, 5000) {
