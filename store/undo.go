@@ -128,8 +128,12 @@ func (s *Store) Undo(both bool) bool {
 		space *space
 		key   string
 	}
-	first, cloned := make(map[place]*preimage), make(map[value]bool)
-	var order []*preimage
+	total := 0
+	for i := range undone {
+		total += len(undone[i].keys)
+	}
+	first, cloned := make(map[place]bool, total), make(map[value]bool)
+	order := make([]*preimage, 0, total)
 	for i := range undone {
 		for n := range undone[i].keys {
 			p := &undone[i].keys[n]
@@ -139,17 +143,19 @@ func (s *Store) Undo(both bool) bool {
 			if p.cloned {
 				cloned[p.v.bare()] = true
 			}
-			if at := (place{p.space, p.key}); first[at] == nil {
-				first[at] = p
+			if at := (place{p.space, p.key}); !first[at] {
+				first[at] = true
 				order = append(order, p)
 			}
 		}
 	}
-	for _, p := range order {
-		p.remove()
+	for _, p := range order { // a string is in no queue: it can come back at once, and the table does not shrink
+		if p.remove(); p.was && p.v.tag() == String {
+			p.put()
+		}
 	}
 	for _, p := range order {
-		if p.was {
+		if p.was && p.v.tag() != String {
 			if cloned[p.v.bare()] {
 				access := p.v.access
 				p.v = p.v.copy(s, []byte(p.key))
