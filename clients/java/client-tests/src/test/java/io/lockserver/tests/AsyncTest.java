@@ -240,7 +240,7 @@ class AsyncTest {
         }
         CompletableFuture<Boolean> cancelled = gate.awaitAsync(Duration.ofDays(100_000));
         assertEquals(1L, get(gate.countAsync()));
-        assertTrue(Thread.activeCount() <= before + 5, () -> Thread.activeCount() + " threads, before " + before);
+        assertTrue(Thread.activeCount() < before + 100, () -> Thread.activeCount() + " threads for 1,000 waits, before " + before);
         assertTrue(cancelled.cancel(false));
         assertFalse(waits.stream().anyMatch(CompletableFuture::isDone));
         faults.add("DROPAFTER", "MATCH", "LATCH.DOWN", "TIMES", "1");

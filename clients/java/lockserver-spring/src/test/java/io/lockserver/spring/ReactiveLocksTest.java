@@ -74,8 +74,9 @@ class ReactiveLocksTest {
     void cancellingEndsTheWaitOrTheWork(LockClient client, TestServer server) throws Exception {
         ReactiveLocks locks = new ReactiveLocks(client);
         AtomicBoolean cancelled = new AtomicBoolean();
-        Disposable works = locks.locked("k", TRY, lock -> Mono.never().doOnCancel(() -> cancelled.set(true))).subscribe();
-        await("it is locked", () -> !isFree(server, "k"));
+        AtomicBoolean began = new AtomicBoolean();
+        Disposable works = locks.locked("k", TRY, lock -> Mono.never().doOnSubscribe(to -> began.set(true)).doOnCancel(() -> cancelled.set(true))).subscribe();
+        await("the work has begun", began::get);
         assertThrows(NotAcquiredException.class, () -> locks.locked("k", TRY, lock -> Mono.just(1)).block(PATIENCE));
         Disposable waits = locks.locked("k", LONG, lock -> Mono.never()).subscribe();
         await("it waits", () -> client.waitingCount() == 1);
@@ -99,8 +100,10 @@ class ReactiveLocksTest {
     void aLossCancelsTheWork(LockClient client, TestServer server) throws Exception {
         ReactiveLocks locks = new ReactiveLocks(client);
         AtomicBoolean cancelled = new AtomicBoolean();
-        CompletableFuture<Object> work = locks.locked("k", TRY, lock -> Mono.never().doOnCancel(() -> cancelled.set(true))).toFuture();
-        await("it is locked", () -> !isFree(server, "k"));
+        AtomicBoolean began = new AtomicBoolean();
+        CompletableFuture<Object> work = locks.locked("k", TRY, lock -> Mono.never().doOnSubscribe(to -> began.set(true)).doOnCancel(() -> cancelled.set(true)))
+                .toFuture();
+        await("the work has begun", began::get);
         server.call("LOCK.FORCE", "k");
         assertThrows(LockLostException.class, () -> Mono.fromFuture(work).block(PATIENCE));
         assertTrue(cancelled.get());
