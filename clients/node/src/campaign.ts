@@ -3,6 +3,7 @@
 import { Gate, rest } from './clock.js';
 import { PAUSES } from './channel.js';
 import { abortedBy, LockLostError, NoAnswerError, NotAcquiredError } from './errors.js';
+import { inside } from './flow.js';
 import type { Lock } from './lock.js';
 import type { Locks, LockTask } from './locks.js';
 import * as values from './values.js';
@@ -39,7 +40,7 @@ async function terms<T>(locks: Locks, key: Key, options: { signal?: AbortSignal 
     let failure: unknown;
     let failed = false;
     try {
-      result = values.finished(await lead(lock));
+      result = values.finished(await inside(lock, () => lead(lock)));
     } catch (error) {
       failed = true;
       failure = error;

@@ -4,14 +4,14 @@ export { Locks, type LockOptions, type LocksOptions, type LockTask } from './loc
 export type { Lock } from './lock.js';
 export type { Semaphore, SemaphoreOptions } from './semaphore.js';
 export type { Latch } from './latch.js';
-export type { Limiter, Rate, Taken } from './limiter.js';
+export type { Limiter, LimitsTaken, Rate, TakeOptions, Taken } from './limiter.js';
 export type { Delayed, Due, FieldValue, Pending } from './delay.js';
 export type { Outcome, Sale, SaleInfo, SaleTerms } from './sale.js';
 export type { Fields, Holder, LockInfo, SemaphoreInfo, Waiter } from './info.js';
 export {
   fence, fenceSync, type Database, type FenceRow, type MysqlCallbackDatabase, type MysqlDatabase, type PgDatabase, type PostgresDatabase, type SqliteDatabase,
 } from './fence.js';
-export type { Logger } from './log.js';
+export type { ConnectionMessage, ForgottenMessage, Logger, LostMessage } from './log.js';
 export { reasonOf, type Observer, type Stats } from './observer.js';
 export { targetOf, type Credentials, type IoredisClient, type NodeRedisClient, type NodeRedisSentinelOptions, type Source, type Target } from './target.js';
 export type { Key } from './values.js';

@@ -69,6 +69,9 @@ export class Lock {
     return ended;
   }
 
+  /** @internal Whether it is held, as far as is known. A loss does not count as seen by that. */
+  get isHeld(): boolean { return this.claim.ended === undefined; }
+
   private tokenOf(key: string): number { return this.hold.tokens[this.hold.wish.keys.indexOf(key)]!; }
 
   /** @internal */

@@ -9,11 +9,12 @@ import { callerOf, Claim } from './claim.js';
 import { campaign } from './campaign.js';
 import { Delayed } from './delay.js';
 import { about, abortedBy, ClosedError, HeldOtherwiseError, isReply, LockLostError, NotAcquiredError } from './errors.js';
+import { inside, ownerOf } from './flow.js';
 import { Hold } from './hold.js';
 import { lockInfoOf, type LockInfo } from './info.js';
 import { Keeper } from './keeper.js';
 import { Latch, Watches } from './latch.js';
-import { Limiter, type Rate } from './limiter.js';
+import { Limiter, takeLimits, type LimitsTaken, type Rate, type TakeOptions } from './limiter.js';
 import { Lock } from './lock.js';
 import type { Logger } from './log.js';
 import type { Observer, Stats } from './observer.js';
@@ -44,9 +45,14 @@ export interface LocksOptions {
   observers?: readonly Observer[];
   /**
    * Hears of lost locks, lost connections and forgotten locks, such as console or a logger of pino. Without it warnings go to
-   * stderr. false: nothing is written.
+   * stderr. false: nothing is written. The channels of node:diagnostics_channel are told in any case.
    */
   logger?: Logger | false;
+  /**
+   * A call inside of the function of using() or campaign() takes a lock again that the function holds. Functions that run side by
+   * side in there are inside of it together. Without it such a call is refused with a DeadlockError at once.
+   */
+  reentrant?: boolean;
 }
 
 /** How a lock is acquired. */
@@ -64,7 +70,8 @@ export interface LockOptions {
   shared?: boolean;
   /**
    * Acquires it for the owner of another lock. So the server finds cycles of owners that wait for each other, and what
-   * the owner holds already is held once more.
+   * the owner holds already is held once more. Inside of the function of using() and campaign() calls have the owner of that
+   * lock by themselves, and `within` is needed only to hold its key once more.
    */
   within?: Lock;
   /**
@@ -85,6 +92,7 @@ export class Locks {
   readonly name: string;
   /** @internal */
   readonly keeper: Keeper;
+  private readonly reentrant: boolean;
   private readonly blocking: Blocking;
   private readonly watches: Watches;
   private readonly calls = new Set<AbortController>();
@@ -96,14 +104,16 @@ export class Locks {
    * (which stays its own, and is never used), the options of createSentinel, or a URL.
    */
   constructor(source: Source, options: LocksOptions = {}) {
-    const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [], logger } =
-      values.options(options, 'Locks', 'name', 'timeout', 'id', 'observers', 'logger');
+    const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [], logger, reentrant = false } =
+      values.options(options, 'Locks', 'name', 'timeout', 'id', 'observers', 'logger', 'reentrant');
     values.time(timeout, 'a timeout');
     for (const it of [values.name(name, 'a name'), values.name(id, 'an id')]) {
       if (!/^[!-~]+$/.test(it)) throw new TypeError(`the name ${JSON.stringify(it)} has blanks, or letters beyond ASCII, which a connection's name may not`);
     }
     if (!Array.isArray(observers)) throw new TypeError('observers are an array');
     if (logger !== undefined && logger !== false && typeof (logger as Logger | null)?.warn !== 'function') throw new TypeError('a logger has a method warn');
+    if (typeof reentrant !== 'boolean') throw new TypeError('reentrant is true or false');
+    this.reentrant = reentrant;
     this.name = `${name}:${id}`;
     const route = new Route(targetOf(source), this.name);
     this.keeper = new Keeper(route, this.name, timeout, observers, logger);
@@ -231,6 +241,13 @@ export class Locks {
   /** At most `count` calls a `period` (milliseconds), with bursts of `burst`. */
   limiter(key: Key, rate: Rate): Limiter { return new Limiter(this, values.key(key), rate); }
 
+  /**
+   * Takes units of several limiters in one step: 1 of each, or `cost`, from all of them or from none. So a call that one of them
+   * refuses costs nothing at the others. The limiters are of this client, 64 at most, each once. With `wait` the call has a place
+   * in the queue of each, and takes from none before all allow it. What is sent again, and the errors, are those of Limiter.take().
+   */
+  takeLimits(limiters: readonly Limiter[], options?: TakeOptions): Promise<LimitsTaken> { return takeLimits(this, limiters, options); }
+
   /** Entries that are added to a stream later. */
   delayed(stream: Key): Delayed { return new Delayed(this, values.key(stream, 'a stream')); }
 
@@ -277,7 +294,7 @@ export class Locks {
   async [asyncDispose](): Promise<void> { await this.close(); }
 
   /** @internal */
-  async take(wish: Wish, options: LockOptions | undefined, place: string, owner = this.keeper.newOwner()): Promise<Lock> {
+  async take(wish: Wish, options: LockOptions | undefined, place: string, owner?: string): Promise<Lock> {
     const { within, trace = currentTrace() } = options ?? {};
     const [wait, signal] = [values.wait(options?.wait), values.signal(options?.signal)];
     values.text(trace, 'a trace');
@@ -285,8 +302,9 @@ export class Locks {
     const began = now();
     try {
       const lock = await this.call(signal, (limited) => {
-        const task = within ? within.its.task : new Task(owner);
-        return this.takeFor(task, { ...wish, tries: wait === 0, trace }, wait, signal, limited, place);
+        const full: Wish = { ...wish, tries: wait === 0, trace };
+        const task = within ? within.its.task : owner === undefined ? ownerOf(this.keeper, full, this.reentrant) : new Task(owner);
+        return this.takeFor(task, full, wait, signal, limited, place);
       });
       for (const key of wish.keys) this.keeper.observe('acquired', key, now() - began);
       return lock;
@@ -321,10 +339,10 @@ export class Locks {
     }
   }
 
-  /** @internal Waits for units of a limiter, and resolves to the numbers of its reply; undefined: not within `wait`. */
-  units(key: string, rate: readonly Word[], wait: number, signal: AbortSignal | undefined): Promise<number[] | undefined> {
+  /** @internal Waits for units of limiters, and resolves to the numbers of the reply; undefined: not within `wait`. */
+  units(keys: readonly string[], rate: readonly Word[], wait: number, signal: AbortSignal | undefined): Promise<number[] | undefined> {
     const task = new Task(this.keeper.newOwner());
-    const wish: Wish = { kind: 'limiter', keys: [key], shared: false, lease: 0, tries: false, rate };
+    const wish: Wish = { kind: 'limiter', keys, shared: false, lease: 0, tries: false, rate };
     return this.call(signal, async (limited) => {
       const end = wait === Infinity ? undefined : now() + wait;
       const timer = end === undefined ? undefined : new Timer(wait, () => limited.abort(this.keeper.refusal(wish.keys)), true);
@@ -405,7 +423,7 @@ export async function during<T>(acquired: Promise<Lock>, task: LockTask<T>): Pro
   const lock = await acquired;
   let result: T;
   try {
-    result = values.finished(await task(lock));
+    result = values.finished(await inside(lock, () => task(lock)));
   } catch (error) {
     await lock.release().catch(() => {}); // the task's error says more
     throw error;

@@ -90,6 +90,7 @@ export class Sale {
     };
     put('start', given.start === undefined ? undefined : values.time(dateOf(given.start), 'a start'));
     put('end', given.end === undefined ? undefined : values.time(dateOf(given.end), 'an end'));
+    if (given.start !== undefined && given.end !== undefined && same['end']! <= same['start']!) throw new RangeError('an end that is not after the start');
     put('limit', given.limit === undefined ? undefined : values.whole(given.limit, 'a limit'));
     put('hold', given.hold === undefined ? undefined : values.time(given.hold, 'a hold'));
     if (stream !== undefined) {

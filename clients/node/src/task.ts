@@ -36,10 +36,13 @@ export class Task {
 
   /** enter(), if the owner has none of the keys and no call is under way for any; false: it is not so. */
   enterIdle(keys: readonly string[]): boolean {
-    if (keys.some((key) => this.busy.has(key) || this.holds.has(key))) return false;
+    if (!this.isIdle(keys)) return false;
     this.begin(keys);
     return true;
   }
+
+  /** Whether the owner has none of the keys, and no call is under way for any. */
+  isIdle(keys: readonly string[]): boolean { return !keys.some((key) => this.busy.has(key) || this.holds.has(key)); }
 
   private begin(keys: readonly string[]): void {
     let over!: () => void;

@@ -17,13 +17,13 @@ export interface Wish {
   /** The limit counts only for the call that makes the semaphore. */
   isInitial?: boolean;
   permits?: number | undefined;
-  /** Of a limiter: the words behind the key. */
+  /** Of limiters: the command. */
   rate?: readonly Word[] | undefined;
 }
 
 /** Returns the command that asks. It may be sent twice. */
 export function askWords(w: Wish, owner: string): Word[] {
-  if (w.kind === 'limiter') return ['LIMIT.TAKE', w.keys[0]!, ...w.rate!];
+  if (w.kind === 'limiter') return [...w.rate!];
   const words: Word[] = w.kind === 'all'
     ? ['MLOCK', w.keys.length, ...w.keys, owner]
     : [w.kind === 'lock' ? 'LOCK' : 'SEM.ACQUIRE', w.keys[0]!, owner];

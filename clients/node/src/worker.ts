@@ -141,6 +141,7 @@ export class Worker {
     this.claimAfter = values.time(claimAfter, 'claimAfter');
     this.parallel = values.whole(parallel, 'a number of handlers');
     this.dead = dead === `${stream}:dead` ? dead : values.key(dead, 'a dead letter stream');
+    if (this.dead === stream) throw new RangeError('the dead letter stream is the stream itself');
     this.name = values.name(name, 'the name of a consumer');
   }
 

@@ -33,6 +33,13 @@ export async function eventually(condition, what, patience = PATIENCE) {
   }
 }
 
+/** A promise that the test resolves. */
+export function deferred() {
+  let resolve;
+  const promise = new Promise((done) => { resolve = done; });
+  return { promise, resolve };
+}
+
 /** Returns what a promise rejects with. */
 export async function rejection(promise) {
   const value = await promise.then((it) => ({ it }), (error) => ({ error }));

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -200,6 +201,41 @@ test('scenario: says_what_is_wrong', async (t) => {
   assert.equal((await endOf(forced)).reason, 'forced', 'a logger that fails changes nothing');
 });
 
+test('channels of node:diagnostics_channel are told of losses, disconnections and forgotten locks', async (t) => {
+  const server = await lockserver(t);
+  const end = cleanup(t);
+  const heard = [];
+  for (const name of ['lost', 'disconnected', 'connected', 'forgotten']) {
+    const hear = (message) => heard.push({ name, ...message });
+    subscribe(`lockserver:${name}`, hear);
+    end(name, () => unsubscribe(`lockserver:${name}`, hear));
+  }
+  const way = end(await Way.to(server.port));
+  const locks = end(await Locks.connect(way.url, { logger: false, name: 'heard' }));
+  const of = (name) => heard.filter((it) => it.name === name && it.client === locks.name);
+  const held = await locks.acquire('till', { lease: 600_000 });
+  await server.call('LOCK.FORCE', 'till');
+  const lost = await endOf(held);
+  assert.equal(of('lost').length, 1);
+  assert.equal(of('lost')[0].error, lost);
+  assert.ok(of('lost')[0].held >= 0);
+  assert.equal(of('connected').length, 1);
+  assert.equal(of('connected')[0].address, `127.0.0.1:${way.port}`);
+  way.breakAll();
+  await eventually(() => of('connected').length === 2, 'it is connected again');
+  assert.equal(of('disconnected').length, 1);
+  assert.ok(of('disconnected')[0].error instanceof Error);
+  assert.equal(of('disconnected')[0].address, `127.0.0.1:${way.port}`);
+  await (async () => { await locks.acquire('k'); })();
+  await eventually(() => {
+    collect();
+    return of('forgotten').length === 1;
+  }, 'the forgotten one is found');
+  const { keys, place, lease } = of('forgotten')[0];
+  assert.deepEqual([keys, lease], [['k'], 0]);
+  assert.match(place, /seen\.test\.mjs:\d+/);
+});
+
 test('warnings go to stderr without a logger, and nowhere with logger: false', async (t) => {
   const server = await lockserver(t);
   const warned = t.mock.method(console, 'warn', () => {});
@@ -239,6 +275,20 @@ test('on a plain Redis every first call says that it is no lockserver', async (t
     'count down': (locks) => locks.latch('batch').down(),
     'wait for a latch': (locks) => locks.latch('batch').wait(),
     'wait for a latch, at most': (locks) => locks.latch('batch').wait({ wait: 60_000 }),
+    'info of permits': (locks) => locks.semaphore('s', 1).info(),
+    'using permits': (locks) => locks.semaphore('s', 1).using(() => {}),
+    count: (locks) => locks.latch('batch').count(),
+    takeLimits: (locks) => locks.takeLimits([locks.limiter('l', { count: 1, period: 1 })]),
+    'takeLimits, waiting': (locks) => locks.takeLimits([locks.limiter('l', { count: 1, period: 1 })], { wait: 60_000 }),
+    give: (locks) => locks.limiter('l', { count: 1, period: 1 }).give(),
+    'cancel an entry': (locks) => locks.delayed('d').cancel('i'),
+    move: (locks) => locks.delayed('d').move('i', { delay: 1 }),
+    get: (locks) => locks.delayed('d').get('i'),
+    'count entries': (locks) => locks.delayed('d').count(),
+    confirm: (locks) => locks.sale('shoe').confirm('ann', 'o'),
+    replace: (locks) => locks.sale('shoe').create({ stock: 1, replace: true }),
+    worker: (locks) => locks.worker('w', 'g', () => {}).run(),
+    ready: (locks) => locks.ready(),
     take: (locks) => locks.limiter('l', { count: 1, period: 1 }).take(),
     'take, waiting': (locks) => locks.limiter('l', { count: 1, period: 1 }).take({ wait: 60_000 }),
     add: (locks) => locks.delayed('d').add({ a: 1 }, { delay: 1 }),

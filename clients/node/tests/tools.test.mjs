@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  CancelledError, ClosedError, DeadlineError, LockLostError, NotAcquiredError, ReplyError,
+  CancelledError, ClosedError, DeadlineError, LockLostError, NoAnswerError, NotAcquiredError, ReplyError,
 } from 'lockserver';
 import { lockserver } from 'lockserver/node-test';
 import { otelObserver } from 'lockserver/opentelemetry';
@@ -127,6 +127,45 @@ test('scenario: limiter', async (t) => {
   assert.equal(await waiters(), 1, 'it keeps its place');
   await server.advance(100);
   assert.equal((await over).allowed, true);
+});
+
+test('scenario: several_limiters', async (t) => {
+  const server = await lockserver(t);
+  await server.freeze();
+  const locks = await server.locks();
+  const second = locks.limiter('second', { count: 2, period: 1000 });
+  const day = locks.limiter('day', { count: 3, period: 180_000 });
+  const both = [second, day];
+  assert.deepEqual(await locks.takeLimits(both, { cost: 2 }), { allowed: true, refusedBy: 0, remaining: 0, retryAfter: 0, resetAfter: 120_000 });
+  await server.advance(1000);
+  assert.deepEqual(await locks.takeLimits(both, { cost: 2 }), { allowed: false, refusedBy: 2, remaining: 1, retryAfter: 59_000, resetAfter: 119_000 });
+  assert.equal((await second.take({ cost: 0 })).remaining, 2, 'the first one has given nothing');
+  assert.deepEqual(await day.give(), { allowed: true, limit: 3, remaining: 2, retryAfter: 0, resetAfter: 59_000 });
+  assert.equal((await day.give(3)).remaining, 3, 'never more than full');
+  await day.take({ cost: 3 });
+  const waits = locks.takeLimits(both, { wait: PATIENCE });
+  const stop = new AbortController();
+  const cancelled = rejection(locks.takeLimits(both, { wait: PATIENCE, signal: stop.signal }));
+  const waiters = async () => (await server.call('LOCK.WAITERS')).length;
+  await eventually(async () => await waiters() === 2, 'two wait');
+  stop.abort();
+  assert.ok(await cancelled instanceof CancelledError);
+  await eventually(async () => await waiters() === 1, 'one waits');
+  assert.equal((await second.take({ cost: 0 })).remaining, 2, 'it has taken nothing');
+  await day.give();
+  assert.equal((await waits).allowed, true);
+  assert.equal((await second.take({ cost: 0 })).remaining, 1);
+  const inVain = locks.takeLimits(both, { wait: 60_000 });
+  await eventually(async () => await waiters() === 1, 'it waits');
+  await server.advance(50_000);
+  await server.call('DEL', 'day');
+  assert.equal((await inVain).allowed, true, 'a limiter that is deleted is full');
+  await day.take({ cost: 2 });
+  const before = (await day.take({ cost: 0 })).remaining;
+  await server.fault('DROPAFTER MATCH LIMIT.GIVE TIMES 1', async () => assert.ok(await rejection(day.give()) instanceof NoAnswerError));
+  assert.equal((await day.take({ cost: 0 })).remaining, before + 1, 'it is sent once');
+  await server.fault('DROPAFTER MATCH LIMIT.MTAKE TIMES 1', async () => assert.ok(await rejection(locks.takeLimits(both)) instanceof NoAnswerError));
+  assert.equal((await day.take({ cost: 0 })).remaining, before);
 });
 
 test('scenario: delay', async (t) => {

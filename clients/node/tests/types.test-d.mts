@@ -2,8 +2,8 @@
 
 import { Cluster, Redis } from 'ioredis';
 import {
-  Locks, LockLostError, type Delayed, type Latch, type Limiter, type Lock, type LockInfo, type Logger, type LossReason, type Outcome, type Sale,
-  type Semaphore, type SemaphoreInfo,
+  Locks, LockLostError, type Delayed, type Latch, type Limiter, type LimitsTaken, type Lock, type LockInfo, type Logger, type LossReason, type LostMessage,
+  type Outcome, type Sale, type Semaphore, type SemaphoreInfo, type Taken,
 } from 'lockserver';
 import Redlock, { ResourceLockedError, type Settings } from 'lockserver/redlock';
 import { TestServer } from 'lockserver/testing';
@@ -17,6 +17,11 @@ export async function accepted(url: string): Promise<void> {
   new Locks({ name: 'mymaster', sentinelRootNodes: [{ host: 'a', port: 1 }] });
   const n: number = await locks.using('k', { wait: 5000, signal: AbortSignal.timeout(1) }, async (lock) => lock.token);
   const s: string = await locks.using(['a', 'b'], (lock) => lock.owner);
+  new Locks(url, { reentrant: true, logger: false });
+  const all: LimitsTaken = await locks.takeLimits([locks.limiter('a', { count: 1, period: 1000 })], { cost: 1, wait: 5, signal: AbortSignal.timeout(1) });
+  const back: Taken = await locks.limiter('a', { count: 1, period: 1000 }).give(all.refusedBy, { signal: AbortSignal.timeout(1) });
+  const tell = (it: LostMessage): string => `${it.client} ${it.error.key} ${it.held} ${back.remaining}`;
+  void tell;
   const tried: Lock | undefined = await locks.tryAcquire('k');
   const outcome: Outcome = await locks.sale('shoe').buy('ann', 'o1');
   await using held = await locks.acquire('k', { lease: 1000, within: tried! });

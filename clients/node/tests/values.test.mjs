@@ -39,6 +39,14 @@ function* table(locks, foreign, held) {
     yield ['delayed', it, () => locks.delayed(it)];
     yield ['sale', it, () => locks.sale(it)];
     yield ['campaign', it, () => locks.campaign(it, () => {})];
+    yield ['locked', it, () => locks.locked(it)];
+    yield ['info', it, () => locks.info(it)];
+    yield ['forceUnlock', it, () => locks.forceUnlock(it)];
+    yield ['worker: stream', it, () => locks.worker(it, 'g', () => {})];
+    yield ['worker: group', it, () => locks.worker('w', it, () => {})];
+    if (it !== undefined) yield ['worker: name', it, () => locks.worker('w', 'g', () => {}, { name: it })];
+    if (it !== undefined) yield ['worker: dead', it, () => locks.worker('w', 'g', () => {}, { dead: it })];
+    if (held) yield ['guardRaw', it, () => held.guardRaw(it, 'x')];
     for (const call of ['buy', 'confirm', 'cancel']) {
       yield [`${call}: user`, it, () => sale()[call](it, 'o')];
       yield [`${call}: order`, it, () => sale()[call]('ann', it)];
@@ -71,9 +79,14 @@ function* table(locks, foreign, held) {
     yield ['limit', it, () => locks.semaphore('s', it)];
     yield ['permits', it, () => s().acquire({ permits: it })];
     yield ['resize', it, () => s().resize(it)];
+    yield ['initial', it, () => s().initial(it)];
+    yield ['worker: attempts', it, () => locks.worker('w', 'g', () => {}, { attempts: it })];
+    yield ['worker: parallel', it, () => locks.worker('w', 'g', () => {}, { parallel: it })];
     yield ['count', it, () => locks.limiter('l', { count: it, period: 1000 })];
     yield ['burst', it, () => locks.limiter('l', { count: 1, period: 1000, burst: it })];
     if (it !== 0) yield ['cost', it, () => l().take({ cost: it })];
+    if (it !== 0) yield ['give', it, () => l().give(it)];
+    if (it !== 0) yield ['takeLimits: cost', it, () => locks.takeLimits([l()], { cost: it })];
     yield ['latch: set', it, () => locks.latch('batch').set(it)];
     yield ['latch: down', it, () => locks.latch('batch').down(it)];
     yield ['pieces', it, () => sale().buy('ann', 'o', it)];
@@ -87,6 +100,12 @@ function* table(locks, foreign, held) {
     yield ['using: options', it, () => locks.using('k', it, () => {})];
     yield ['permits: options', it, () => s().acquire(it)];
     yield ['take: options', it, () => l().take(it)];
+    yield ['give: options', it, () => l().give(1, it)];
+    yield ['takeLimits: options', it, () => locks.takeLimits([l()], it)];
+    yield ['worker: options', it, () => locks.worker('w', 'g', () => {}, it)];
+    yield ['create', it, () => sale().create(it)];
+    if (held) yield ['fence: row', it, () => held.fence({ prepare: assert.fail }, it)];
+    if (held) yield ['fenceSync: row', it, () => held.fenceSync({ prepare: assert.fail }, it)];
     yield ['latch: options', it, () => locks.latch('batch').wait(it)];
     yield ['campaign: options', it, () => locks.campaign('k', it, () => {})];
     yield ['list: options', it, () => d().list(it)];
@@ -99,17 +118,34 @@ function* table(locks, foreign, held) {
   yield ['due', 'none', () => d().add(fields, {})];
   yield ['due', 'no date', () => d().add(fields, { at: new Date(NaN) })];
   yield ['permits', 'above the limit', () => s().acquire({ permits: 3 })];
+  for (const it of [undefined, null, 'l', {}, 5]) {
+    yield ['takeLimits', it, () => locks.takeLimits(it)];
+    yield ['takeLimits', [it], () => locks.takeLimits([l(), it])];
+  }
+  yield ['takeLimits', 'none', () => locks.takeLimits([])];
+  yield ['takeLimits', 'one twice', () => locks.takeLimits([l(), locks.limiter('l', { count: 5, period: 1000 })])];
+  yield ['takeLimits', '65', () => locks.takeLimits(Array.from({ length: 65 }, (_, i) => locks.limiter(`l${i}`, { count: 1, period: 1000 })))];
+  yield ['takeLimits', 'a cost above the second burst', () => locks.takeLimits([locks.limiter('m', { count: 5, period: 1000 }), l()], { cost: 2 })];
+  if (foreign.locks) yield ['takeLimits', 'one of another client', () => locks.takeLimits([foreign.locks.limiter('m', { count: 5, period: 1000 })])];
+  yield ['give', 'above the burst', () => l().give(2)];
+  yield ['create', 'an end before the start', () => sale().create({ stock: 1, start: 2, end: 1 })];
+  for (const it of [undefined, null, 5, {}, function* () {}]) yield ['worker: handler', it, () => locks.worker('w', 'g', it)];
+  yield ['worker: dead', 'the stream', () => locks.worker('w', 'g', () => {}, { dead: 'w' })];
+  for (const it of [null, 'yes', 1]) yield ['reentrant', it, () => new Locks('redis://127.0.0.1:1', { reentrant: it })];
   yield ['cost', 'above the burst', () => l().take({ cost: 2 })];
   yield ['acquireAll', 'no keys', () => locks.acquireAll([])];
   for (const it of NO_WAIT) {
     yield ['wait', it, () => locks.acquire('k', { wait: it })];
     yield ['permits: wait', it, () => s().acquire({ wait: it })];
     yield ['take: wait', it, () => l().take({ wait: it })];
+    yield ['takeLimits: wait', it, () => locks.takeLimits([l()], { wait: it })];
     yield ['latch: wait', it, () => locks.latch('batch').wait({ wait: it })];
   }
   for (const it of NO_SIGNAL) {
     yield ['signal', it, () => locks.acquire('k', { signal: it })];
     yield ['take: signal', it, () => l().take({ signal: it })];
+    yield ['give: signal', it, () => l().give(1, { signal: it })];
+    yield ['takeLimits: signal', it, () => locks.takeLimits([l()], { signal: it })];
     yield ['latch: signal', it, () => locks.latch('batch').wait({ signal: it })];
   }
   for (const it of NO_VALUE) {
@@ -150,7 +186,7 @@ test('values that no call can use are refused by it, and nothing changes', async
   const held = await locks.acquire('held', { lease: 600_000 });
   const { Redis } = await import('ioredis');
   const redis = new Redis({ port: server.port, host: server.host, lazyConnect: true });
-  const foreign = { lock: await other.acquire('foreign'), redis };
+  const foreign = { lock: await other.acquire('foreign'), locks: other, redis };
   const before = await server.call('KEYS', '*');
   assert.deepEqual(await accepted(table(locks, foreign, held)), []);
   assert.deepEqual(await server.call('KEYS', '*'), before);
