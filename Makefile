@@ -575,6 +575,10 @@ LOG_ROUNDS ?= 8
 crash: ## crash the log at each of its operations, and kill servers under load (SEED=n KILLS=n LOG_ROUNDS=n)
 	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds $(LOG_ROUNDS) -kills $(KILLS) -seed $(or $(SEED),0)
 
+.PHONY: shards
+shards: need-oracle ## several shards in one process: generated commands beside a Redis Cluster of three masters of ORACLE, and kills under load (LOCKSERVER_SEED=n LONG=1)
+	$(GO) test -tags oracle -count=1 -timeout 30m $(GOTESTFLAGS) ./tests/shards
+
 hostile: ## what no client would send, in random pipelines, and kill -9 (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) -rights-calls 2 -seed $(or $(SEED),0) -rights-seed $(or $(SEED),0)
 

@@ -75,6 +75,8 @@ func waits() []suite {
 		{name: "upgrade", full: "make upgrade", seconds: 90, paths: []string{"server/raft/", "tests/raft/upgrade_test.go"}},
 		{name: "snapshots", fast: "make snapshots SEED=20261121", full: "make snapshots", seconds: 150,
 			paths: []string{"persistence/", "store/", "commands/", "tests/snapshots/", "tests/effects/", "tests/interop/"}},
+		{name: "shards", fast: "make shards", full: "make shards", seconds: 30,
+			paths: []string{"server/topology/", "server/cluster/", "server/shards.go", "internal/keyslot/", "tests/shards/"}},
 		{name: "crash", fast: "make crash KILLS=20 LOG_ROUNDS=2 SEED=20261121", full: "make crash", seconds: 60,
 			paths: []string{"persistence/", "server/durability/", "tests/crash/"}},
 		{name: "replication", fast: "make replication SEED=20261121", full: "make replication", seconds: 240,
