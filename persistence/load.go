@@ -45,6 +45,8 @@ type LoadOptions struct {
 	Overdue func(db int, key, field []byte)
 	// EachKey, if not nil, is called before each key. Its error ends the load.
 	EachKey func() error
+	// Keep, if not nil, reports whether a key is loaded. The others are read and left out.
+	Keep func(key []byte) bool
 }
 
 // Load fills a store from a snapshot of any RDB version up to 12. It leaves out overdue keys and fields,
@@ -166,6 +168,9 @@ func (l *loader) entry(e *rdb.Entry) error {
 		if err := l.o.EachKey(); err != nil {
 			return err
 		}
+	}
+	if l.o.Keep != nil && !l.o.Keep(e.Key) {
+		return nil
 	}
 	db := l.st.DB(e.DB)
 	if l.db != e.DB {

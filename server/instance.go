@@ -16,6 +16,7 @@ import (
 	"lockserver/persistence/disk"
 	"lockserver/server/acl"
 	"lockserver/server/clock"
+	"lockserver/server/cluster"
 	"lockserver/server/durability"
 	"lockserver/server/memory"
 	"lockserver/server/raft"
@@ -443,6 +444,11 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 		return fmt.Errorf("dir '%s': %w", c.Dir, err)
 	}
 	c.Dir = dir // the process may go to another directory
+	if o.peers == nil && (c.DBFilename != "" || c.AppendOnly) {
+		if err := cluster.ClaimAlone(dir); err != nil {
+			return fmt.Errorf("server: %w", err)
+		}
+	}
 	ex.clock, ex.log, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
 	ex.uptime = clock.Start(o.Clock)
 	ex.audit.Server, ex.audit.Operators = o.Log, o.Audit

@@ -19,11 +19,16 @@ func shardsOf(t *testing.T, o Options, n int) (*Cluster, []*testkit.Client) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	require.NoError(t, c.Start())
-	var all []*testkit.Client
+	return c, dialAll(t, c)
+}
+
+// dialAll returns a connection to each shard.
+func dialAll(t *testing.T, c *Cluster) (all []*testkit.Client) {
+	t.Helper()
 	for _, srv := range c.Shards() {
 		all = append(all, testkit.Dial(t, srv.Dial))
 	}
-	return c, all
+	return all
 }
 
 // keyIn is a key of a shard of three.

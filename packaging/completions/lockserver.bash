@@ -9,6 +9,7 @@ _lockserver() {
 	check) options='--help' ;;
 	snapshot) options='--dir --raft-id --raft-members --raft-group --group-id --token-floor --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	debug) options='--seconds --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
+	reshard) options='--help' ;;
 	recover) options='--dir --i-accept-data-loss --help' ;;
 	top) options='--interval --once --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	locks) options='--owner --match --json --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
@@ -44,7 +45,7 @@ _lockserver() {
 	esac
 	if ((COMP_CWORD == 1)); then
 		options+=' -v --version -h --help --check-system'
-		[[ $cur == -* ]] || options='demo check snapshot debug recover top locks why history check-history run status health'
+		[[ $cur == -* ]] || options='demo check snapshot debug reshard recover top locks why history check-history run status health'
 	elif [[ $cur != -* ]]; then
 		options=
 	fi

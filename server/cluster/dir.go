@@ -22,8 +22,10 @@ type Record struct {
 
 // ReadRecord reads the record of a directory. ok is false if it has none, because no cluster keeps data
 // there. The error is that of the file system, or says what is wrong with the record.
-func ReadRecord(dir string) (r Record, ok bool, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, recordName))
+func ReadRecord(dir string) (r Record, ok bool, err error) { return readRecord(dir, recordName) }
+
+func readRecord(dir, name string) (r Record, ok bool, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, false, nil
 	}
@@ -33,7 +35,7 @@ func ReadRecord(dir string) (r Record, ok bool, err error) {
 	var version int
 	n, err := fmt.Sscanf(string(text), "lockserver-shards %d\nshards %d\nid %40s\n", &version, &r.Shards, &r.ID)
 	if n < 3 || err != nil || version != 1 || r.Shards < 1 || r.Shards > MaxShards || len(r.ID) != 40 {
-		return r, false, fmt.Errorf("%s is damaged, or from a later version", filepath.Join(dir, recordName))
+		return r, false, fmt.Errorf("%s is damaged, or from a later version", filepath.Join(dir, name))
 	}
 	return r, true, nil
 }
@@ -43,11 +45,15 @@ func ReadRecord(dir string) (r Record, ok bool, err error) {
 // none, is an error, and nothing is changed then.
 func Claim(dir string, shards int, id string) (Record, error) {
 	was, ok, err := ReadRecord(dir)
+	if err == nil {
+		err = Unfinished(dir)
+	}
 	switch {
 	case err != nil:
 		return was, err
 	case ok && was.Shards != shards:
-		return was, fmt.Errorf("%s has the data of %d shards, not of %d: start with shards %d", dir, was.Shards, shards, was.Shards)
+		return was, fmt.Errorf("%s has the data of %d shards, not of %d: start with shards %d, or run 'lockserver reshard --dir %s --shards %d' before",
+			dir, was.Shards, shards, was.Shards, dir, shards)
 	case !ok:
 		was = Record{shards, id}
 		if err := refuseOther(dir); err != nil {
@@ -62,7 +68,20 @@ func Claim(dir string, shards int, id string) (Record, error) {
 	if ok {
 		return was, nil
 	}
-	return was, write(dir, was)
+	return was, writeRecord(dir, recordName, was)
+}
+
+// ClaimAlone returns an error if a directory has the data of several shards, which a server without shards
+// would not find.
+func ClaimAlone(dir string) error {
+	was, ok, err := ReadRecord(dir)
+	if err == nil {
+		err = Unfinished(dir)
+	}
+	if err != nil || !ok {
+		return err
+	}
+	return fmt.Errorf("%s has the data of %d shards: start with shards %d", dir, was.Shards, was.Shards)
 }
 
 // refuseOther refuses a directory with the data of a server that is no shard.
@@ -79,10 +98,10 @@ func refuseOther(dir string) error {
 	return nil
 }
 
-// write writes the record so that a crash leaves all of it, or none.
-func write(dir string, r Record) error {
-	path := filepath.Join(dir, recordName)
-	f, err := os.CreateTemp(dir, recordName+".*")
+// writeRecord writes a record so that a crash leaves all of it, or none.
+func writeRecord(dir, name string, r Record) error {
+	path := filepath.Join(dir, name)
+	f, err := os.CreateTemp(dir, name+".*")
 	if err != nil {
 		return err
 	}

@@ -14,9 +14,9 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// dirLockFile is the file inside dir that a server locks while it writes there. The log's directory has
+// LockFile is the file inside dir that a server locks while it writes there. The log's directory has
 // another lock (package aof), because the log does not move when CONFIG SET changes dir.
-const dirLockFile = "lockserver.lock"
+const LockFile = "lockserver.lock"
 
 // claim is the right to write to a directory. No other server can have it while the lock is held.
 type claim struct {
@@ -53,7 +53,7 @@ func isDir(path string) error {
 
 // claimDir takes a directory's lock. The error is one clear line.
 func (s *Storage) claimDir(dir string) (*claim, error) {
-	c := &claim{dir: dir, path: filepath.Join(dir, dirLockFile)}
+	c := &claim{dir: dir, path: filepath.Join(dir, LockFile)}
 	_, err := s.files.Size(c.path)
 	c.made = err != nil
 	c.lock, err = s.files.Lock(c.path)

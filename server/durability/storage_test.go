@@ -244,11 +244,11 @@ func TestEndedLoad(t *testing.T) {
 				h.Do(func() { require.NoError(t, h.storage.Save()) })
 			}
 			h.close()
-			require.NoError(t, os.Remove(filepath.Join(dir, dirLockFile)))
+			require.NoError(t, os.Remove(filepath.Join(dir, LockFile)))
 			ending := newHost(t, dir, change)
 			ending.ends = true
 			require.ErrorIs(t, ending.load(), errEnds)
-			require.NoFileExists(t, filepath.Join(dir, dirLockFile))
+			require.NoFileExists(t, filepath.Join(dir, LockFile))
 			require.Len(t, startHost(t, dir, change).get("k"), quietLoadBytes+3*loadSliceBytes)
 		})
 	}

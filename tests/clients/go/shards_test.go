@@ -246,8 +246,8 @@ func TestShardsRueidis(t *testing.T) {
 	require.Len(t, c.Nodes(), 3)
 }
 
-// TestShardIsMoved: a client that knows no clusters is told where each key is, and go-redis
-// finds three ranges of slots.
+// TestShardIsMoved: a client of a single server gets the place of each key, and go-redis finds three ranges of
+// slots.
 func TestShardIsMoved(t *testing.T) {
 	s, c := shards(t, 2)
 	ctx := within(t)
