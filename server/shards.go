@@ -48,8 +48,8 @@ type Cluster struct {
 // mostGiven bounds the replies that are kept for a shard.
 const mostGiven = 64
 
-// mostUnheard is how many bytes of messages wait for a shard at most. Further ones are dropped, as for a
-// subscriber that is too slow.
+// mostUnheard is how many bytes of messages wait for a shard at most. Further ones are dropped, and the log
+// says how many.
 const mostUnheard = 64 << 20
 
 // clusterShard is one server of a cluster, as the others see it. It implements peers.
@@ -64,6 +64,7 @@ type clusterShard struct {
 	inbox   [][2][]byte // messages: channel and payload
 	bytes   int         // in the inbox
 	hearing bool        // a goroutine empties the inbox
+	dropped int         // messages since the inbox was full
 }
 
 var _ peers = (*clusterShard)(nil)
@@ -331,6 +332,8 @@ func (s *clusterShard) hear(channel, message []byte) {
 	if size := len(channel) + len(message); s.bytes+size <= mostUnheard {
 		s.inbox = append(s.inbox, [2][]byte{commands.Clone(channel), commands.Clone(message)})
 		s.bytes += size
+	} else if s.dropped++; s.dropped == 1 {
+		s.executor.log.Warn("messages of other shards are dropped: this shard is too slow", "bytes", s.bytes)
 	}
 	if !s.hearing {
 		s.hearing = true
@@ -343,12 +346,16 @@ func (s *clusterShard) empty() {
 	for {
 		s.mu.Lock()
 		all := s.inbox
-		s.inbox, s.bytes = nil, 0
+		dropped := s.dropped
+		s.inbox, s.bytes, s.dropped = nil, 0, 0
 		if s.hearing = len(all) > 0; !s.hearing {
 			s.mu.Unlock()
 			return
 		}
 		s.mu.Unlock()
+		if dropped > 0 {
+			s.executor.log.Warn("messages of other shards were dropped", "count", dropped)
+		}
 		s.executor.do(func() {
 			for _, m := range all {
 				s.executor.publish(m[0], m[1])

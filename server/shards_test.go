@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,21 @@ func TestMessagesReachAllShards(t *testing.T) {
 			require.Equal(t, fmt.Sprintf(`["message" "news" "%d"]`, i), l.Receive().String())
 		}
 	}
+}
+
+// Messages for a shard that does not keep up are dropped, and its log says so.
+func TestDroppedMessagesAreLogged(t *testing.T) {
+	var log testkit.Output
+	c, shards := shardsOf(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, 2)
+	shards[1].Send("SUBSCRIBE", "news")
+	require.Contains(t, shards[1].Receive().String(), "subscribe")
+	message := strings.Repeat("m", 8<<20)
+	c.shards[1].executor.do(func() { // it runs nothing else meanwhile
+		for range 2*mostUnheard/len(message) + 2 {
+			shards[0].Do("PUBLISH", "news", message)
+		}
+	})
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "messages of other shards were dropped") }, soon, time.Millisecond)
 }
 
 // Commands about scripts, functions, users, settings and all data, D176, count for the process when the reply

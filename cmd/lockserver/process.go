@@ -229,7 +229,7 @@ func (p *process) refuse(err error, stderr io.Writer) int {
 
 // fitDescriptors raises the limit of descriptors so that every client can have one.
 func (p *process) fitDescriptors() error {
-	fits, warning, err := server.FitMaxClients(p.config.MaxClients, p.config.IOThreads)
+	fits, warning, err := fitShards(p.config, server.FitMaxClients)
 	if err != nil {
 		return err
 	}
@@ -238,6 +238,22 @@ func (p *process) fitDescriptors() error {
 	}
 	p.config.MaxClients = fits
 	return nil
+}
+
+// ownLoops is the number of event loops with as many descriptors as a shard needs for its files and listeners.
+const ownLoops = 16
+
+// fitShards returns how many clients each shard can have: see server.FitMaxClients, which it calls for all.
+func fitShards(c *config.Config, fit func(clients, loops int) (int, string, error)) (fits int, warning string, err error) {
+	n := c.Shards
+	fits, warning, err = fit(n*c.MaxClients, n*c.IOThreads+(n-1)*ownLoops)
+	if err == nil && fits < n {
+		err = fmt.Errorf("the limit of open files leaves no clients for each of %d shards", n)
+	}
+	if warning != "" && n > 1 {
+		warning = fmt.Sprintf("All %d shards together: %s", n, warning)
+	}
+	return fits / n, warning, err
 }
 
 // errStopped says that the server was stopped while it was loading its data.
