@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
 )
 
 func TestSecondInterruptEndsAtOnce(t *testing.T) {
@@ -53,4 +55,20 @@ func TestMoreClientsThanDescriptors(t *testing.T) {
 	require.Equal(t, []string{"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to " +
 		"handle the specified number of clients, try with " + m[1], "+OK"},
 		ask(t, addr, "CONFIG SET maxclients 4294967000", "CONFIG SET maxclients "+m[1]))
+}
+
+// The limit of open files is that of the process, and each shard has its part of the clients.
+func TestFitShards(t *testing.T) {
+	c := config.Default()
+	c.Shards, c.MaxClients, c.IOThreads = 4, 100, 1
+	fits, warning, err := fitShards(c, func(clients, loops int) (int, string, error) {
+		require.Equal(t, 400, clients)
+		require.Equal(t, 4+3*ownLoops, loops)
+		return 202, "lower", nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 50, fits)
+	require.Equal(t, "All 4 shards together: lower", warning)
+	_, _, err = fitShards(c, func(int, int) (int, string, error) { return 3, "", nil })
+	require.ErrorContains(t, err, "no clients for each of 4 shards")
 }
