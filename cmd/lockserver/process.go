@@ -240,7 +240,7 @@ func (p *process) fitDescriptors() error {
 	return nil
 }
 
-// ownLoops is the number of event loops with as many descriptors as a shard needs for its files and listeners.
+// ownLoops is the number of event loops with as many descriptors as the files and listeners of a shard.
 const ownLoops = 16
 
 // fitShards returns how many clients each shard can have: see server.FitMaxClients, which it calls for all.
