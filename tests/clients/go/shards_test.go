@@ -57,7 +57,7 @@ func TestShards(t *testing.T) {
 	})
 }
 
-// shardsSpread writes to all shards, in single commands, pipelines and transactions, and to the one shard of a
+// shardsSpread writes to all shards, in single commands, pipelines and transactions, and to the shard of each
 // script.
 func shardsSpread(ctx context.Context, t *testing.T, c *redis.ClusterClient) {
 	for _, key := range allDoors() {
@@ -246,8 +246,8 @@ func TestShardsRueidis(t *testing.T) {
 	require.Len(t, c.Nodes(), 3)
 }
 
-// TestShardIsMoved: a client of a single server gets the place of each key, and go-redis finds three ranges of
-// slots.
+// TestShardIsMoved: a client of a single server gets the place of each key, and go-redis finds three ranges
+// of slots.
 func TestShardIsMoved(t *testing.T) {
 	s, c := shards(t, 2)
 	ctx := within(t)
