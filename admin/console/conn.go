@@ -2,11 +2,23 @@ package console
 
 import (
 	"fmt"
+	"net"
 	"strconv"
 	"time"
 
 	"lockserver/internal/call"
 )
+
+// Backend is the server that a console shows. *server.Server is one.
+type Backend interface {
+	// DialAudited returns a new connection for commands, like that of a client that has not logged in. The
+	// caller audits its commands.
+	DialAudited() (net.Conn, error)
+	// Permits reports whether a user of the ACL may run a command.
+	Permits(user string, command ...string) bool
+	// NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that.
+	NowMS() int64
+}
 
 // replyTimeout is the largest time for an answer of the server.
 const replyTimeout = 10 * time.Second

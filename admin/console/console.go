@@ -9,7 +9,6 @@ import (
 	"errors"
 	"html/template"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -25,17 +24,6 @@ var templates embed.FS
 
 //go:embed static
 var static embed.FS
-
-// Backend is the server that a console shows. *server.Server is one.
-type Backend interface {
-	// DialAudited returns a new connection for commands, like that of a client that has not logged in. The
-	// caller audits its commands.
-	DialAudited() (net.Conn, error)
-	// Permits reports whether a user of the ACL may run a command.
-	Permits(user string, command ...string) bool
-	// NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that.
-	NowMS() int64
-}
 
 // Console is the handler of all pages of the console. It runs no goroutine of its own: the next request
 // removes expired sessions.
@@ -89,6 +77,25 @@ func (c *Console) views() []view {
 		{path: "/lock", title: "Lock", template: "lock.html", needs: []string{"LOCK.LIST"}, every: 500 * time.Millisecond, load: c.loadLock},
 		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, eachDB: true, every: time.Second, load: c.loadSales, points: salePoints},
 		{path: "/server", title: "Server", template: "server.html", needs: []string{"INFO"}, every: time.Second, load: c.loadServer, points: serverPoints},
+	}
+}
+
+// functions returns the functions for templates.
+func (c *Console) functions() template.FuncMap {
+	return template.FuncMap{
+		"asset":    func(name string) string { return "/static/" + c.version + "/" + name },
+		"count":    count,
+		"bytes":    bytesText,
+		"lockLink": lockLink,
+		"shown":    shown,
+		"short":    func(text string) string { return shorten(text, 18) },
+		"number":   number,
+		"percent":  percent,
+		"seconds":  func(s int64) string { return (time.Duration(s) * time.Second).String() },
+		"millis":   func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 3, 64) },
+		"milli":    func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
+		"micro":    micro,
+		"add":      func(a, b int) int { return a + b },
 	}
 }
 

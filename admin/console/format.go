@@ -2,32 +2,11 @@ package console
 
 import (
 	"fmt"
-	"html/template"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
-
-// functions returns the functions for templates.
-func (c *Console) functions() template.FuncMap {
-	return template.FuncMap{
-		"asset":    func(name string) string { return "/static/" + c.version + "/" + name },
-		"count":    count,
-		"bytes":    bytesText,
-		"lockLink": lockLink,
-		"shown":    shown,
-		"short":    func(text string) string { return shorten(text, 18) },
-		"number":   number,
-		"percent":  percent,
-		"seconds":  func(s int64) string { return (time.Duration(s) * time.Second).String() },
-		"millis":   func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 3, 64) },
-		"milli":    func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
-		"micro":    micro,
-		"add":      func(a, b int) int { return a + b },
-	}
-}
 
 // count writes a number with separators between thousands.
 func count(n int64) string {
