@@ -6,7 +6,6 @@ import (
 	"context"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -24,22 +23,4 @@ func TestPlainRedis(t *testing.T) {
 	_, err := client.New(rdb)
 	require.ErrorIs(t, err, client.ErrNotLockserver)
 	require.ErrorContains(t, err, "unknown command 'LOCK.ATTACH'")
-}
-
-// TestReplacedByARealRedis is TestReplacedByARedis with a real one.
-func TestReplacedByARealRedis(t *testing.T) {
-	plain := testkit.StartRedis(t)
-	for name, call := range asking() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, n := start(t, time.Minute)
-			s := subjectOf(t, n.client(t))
-			n.becomesRedis(func() net.Conn {
-				nc, err := plain.Dial()
-				require.NoError(t, err)
-				return nc
-			})
-			require.ErrorIs(t, call(ctx, s), client.ErrNotLockserver)
-		})
-	}
 }
