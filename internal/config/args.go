@@ -1,8 +1,6 @@
 package config
 
-import (
-	"strings"
-)
+import "strings"
 
 // Command is the parsed command line.
 type Command struct {
@@ -136,12 +134,4 @@ func splitOptions(args []string, first bool) (options []option, fromStdin bool, 
 		}
 	}
 	return options, fromStdin, nil
-}
-
-// shown returns a word of the command line as an error repeats it: quoted only if necessary.
-func shown(word string) string {
-	if q := quote(word); word == "" || strings.ContainsAny(word, " ") || len(q) != len(word)+2 {
-		return q
-	}
-	return word
 }

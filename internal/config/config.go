@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"lockserver/internal/keyevent"
 )
@@ -370,23 +369,6 @@ func (l LogLevel) SlogLevel() slog.Level {
 	}
 	return slog.LevelInfo
 }
-
-// Default returns the configuration of a server without any settings.
-func Default() *Config { return defaults().Clone() }
-
-// defaults is the configuration that Default copies. A test may start a server a thousand times, and parsing
-// all directives took a third of that time.
-var defaults = sync.OnceValue(func() *Config {
-	c := &Config{kept: newKept(keptRows())}
-	for i := range directives {
-		if d := &directives[i]; d.valued() {
-			if err := d.assign(c, d.defaultWords(), false); err != nil {
-				panic("config: the default of " + d.Name + " is refused by its own type: " + err.Error())
-			}
-		}
-	}
-	return c
-})
 
 func requirePass(c *Config) *string     { return &c.RequirePass }
 func requirePassFile(c *Config) *string { return &c.RequirePassFile }

@@ -1,6 +1,10 @@
 package config
 
-import "lockserver/internal/resp"
+import (
+	"strings"
+
+	"lockserver/internal/resp"
+)
 
 // blanks are the characters that may stand before and after the words of a line.
 const blanks = " \t\r\n"
@@ -16,3 +20,11 @@ func splitWords(line string) (words []string, ok bool) {
 
 // quote is the inverse of splitWords for one word: the word in double quotes, in printable ASCII.
 func quote(s string) string { return string(resp.AppendQuoted(nil, []byte(s))) }
+
+// shown returns a word of the command line as an error repeats it: quoted only if necessary.
+func shown(word string) string {
+	if q := quote(word); word == "" || strings.ContainsAny(word, " ") || len(q) != len(word)+2 {
+		return q
+	}
+	return word
+}
