@@ -11,24 +11,10 @@ import (
 // none of them. While it waits it has taken nothing and has a place in the queue of each, as MLOCK has
 // (lock_many.go). So two calls cannot wait for each other.
 
-// mostLimits is the largest number of limiters in a call.
-const mostLimits = 64
-
 // manyCall is one call of LIMIT.MTAKE.
 type manyCall struct {
 	limits []oneLimit
 	takeOptions
-}
-
-// oneLimit is a limiter of a call that names several. Its rate is kept, because most calls have the terms of
-// the call before.
-type oneLimit struct {
-	key    []byte
-	terms  [3]int64 // burst, count, period in milliseconds
-	rate   gcra.Rate
-	slot   int // the slot of the key; valid until something changes
-	state  gcra.State
-	answer gcra.Answer
 }
 
 // manyAnswer holds the outcome of a call. Each figure is that of the most restrictive limiter: the fewest
@@ -104,20 +90,6 @@ func (c *Ctx) manyLimits(n int) []oneLimit {
 		c.limits = new([mostLimits]oneLimit)
 	}
 	return c.limits[:n]
-}
-
-// setTerms sets the rate by these terms. It returns false if they are not valid, or if the burst takes too
-// long to fill.
-func (l *oneLimit) setTerms(burst, count, periodMS int64) (ok bool) {
-	terms := [...]int64{burst, count, periodMS}
-	if terms == l.terms {
-		return true
-	}
-	l.terms = [3]int64{}
-	if l.rate, ok = gcra.NewRate(burst, count, periodMS); ok {
-		l.terms = terms
-	}
-	return ok
 }
 
 // namedBefore reports whether an earlier limiter of the call has the key of the one at i.
