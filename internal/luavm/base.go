@@ -32,41 +32,6 @@ func baseLibrary() map[string]lua.LGFunction {
 	}
 }
 
-// openLibraries sets the global functions and tables. lock protects them later.
-func (s *State) openLibraries() {
-	for name, fn := range baseLibrary() {
-		s.vm.SetGlobal(name, s.vm.NewFunction(fn))
-	}
-	s.vm.SetGlobal("_VERSION", lua.LString("Lua 5.1"))
-	next := s.vm.GetGlobal("next").(*lua.LFunction)
-	s.vm.SetGlobal("pairs", s.vm.NewFunction(func(L *lua.LState) int {
-		table := checkTable(L, 1)
-		L.Push(next)
-		L.Push(table)
-		L.PushValue(lua.Value{})
-		return 3
-	}))
-	step := s.vm.NewFunction(ipairsStep)
-	s.vm.G.SetIterators(next, step)
-	s.vm.SetGlobal("ipairs", s.vm.NewFunction(func(L *lua.LState) int {
-		table := checkTable(L, 1)
-		L.Push(step)
-		L.Push(table)
-		L.PushNumber(0)
-		return 3
-	}))
-	for name, library := range s.libraries() {
-		table := lua.NewTable(0, len(library))
-		for key, fn := range library {
-			table.RawSetString(key, s.vm.NewFunction(fn))
-		}
-		s.vm.SetGlobal(name, table)
-	}
-	s.addConstants()
-}
-
-func (s *State) global(name string) *lua.LTable { return s.globals.RawGetString(name).(*lua.LTable) }
-
 func ipairsStep(L *lua.LState) int {
 	table, index := checkTable(L, 1), checkInt(L, 2)+1
 	value := table.Item(index)
