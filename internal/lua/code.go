@@ -28,9 +28,6 @@ const (
 // noJump ends a list of jumps. As the distance of a jump it would jump to itself.
 const noJump = -1
 
-// multiple asks for all values of an expression.
-const multiple = -1
-
 // expression describes the value of an expression. trueList and falseList are the jumps that leave the
 // expression when it is true, or false.
 type expression struct {

@@ -275,28 +275,6 @@ func (p *parser) keyedField(c *constructorState) {
 	fs.free = register
 }
 
-// floatingByte rounds a size up to a value that nine bits can represent: eeeeexxx is 1xxx * 2^(eeeee-1).
-func floatingByte(x int) int {
-	e := 0
-	for x >= 16 {
-		x = (x + 1) >> 1
-		e++
-	}
-	if x < 8 {
-		return x
-	}
-	return (e+1)<<3 | (x - 8)
-}
-
-// fromFloatingByte is the size that floatingByte wrote.
-func fromFloatingByte(x int) int {
-	e := x >> 3 & 31
-	if e == 0 {
-		return x
-	}
-	return (x&7 + 8) << (e - 1)
-}
-
 // functionBody parses parameters and statements up to `end`.
 func (p *parser) functionBody(method bool, line int) expression {
 	p.open(p.fs.proto.Source, line)

@@ -341,3 +341,11 @@ func IsDigit(c int) bool { return c >= '0' && c <= '9' }
 func IsAlpha(c int) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
 
 func IsSpace(c int) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// CompileError is the reason why a source is not a valid chunk.
+type CompileError struct {
+	// Message is Lua's message: chunk name, line, the fault, and the token near it.
+	Message string
+}
+
+func (e *CompileError) Error() string { return e.Message }

@@ -130,3 +130,28 @@ func (p *Proto) line(pc int) int {
 	}
 	return int(p.lines[pc])
 }
+
+// multiple asks for all values of an expression.
+const multiple = -1
+
+// floatingByte rounds a size up to a value that nine bits can represent: eeeeexxx is 1xxx * 2^(eeeee-1).
+func floatingByte(x int) int {
+	e := 0
+	for x >= 16 {
+		x = (x + 1) >> 1
+		e++
+	}
+	if x < 8 {
+		return x
+	}
+	return (e+1)<<3 | (x - 8)
+}
+
+// fromFloatingByte is the size that floatingByte wrote.
+func fromFloatingByte(x int) int {
+	e := x >> 3 & 31
+	if e == 0 {
+		return x
+	}
+	return (x&7 + 8) << (e - 1)
+}

@@ -50,14 +50,6 @@ type blockState struct {
 	loop     bool
 }
 
-// CompileError is the reason why a source is not a valid chunk.
-type CompileError struct {
-	// Message is Lua's message: chunk name, line, the fault, and the token near it.
-	Message string
-}
-
-func (e *CompileError) Error() string { return e.Message }
-
 // Compile compiles a source by Lua 5.1's grammar. messageName is the chunk's name in the messages of the
 // compiler, chunkName its name at run time. The error is a *CompileError with Lua's text.
 func Compile(messageName, chunkName, source string) (p *Proto, err error) {
