@@ -147,16 +147,6 @@ func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ..
 	}
 }
 
-// others are the other members that answer.
-func (s *Status) others() (all []*Observation) {
-	for i := range s.Observed {
-		if o := &s.Observed[i]; o.ID != s.ID && o.Reachable {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
 // setClocks is what is to be done about clocks that differ.
 const setClocks = "set the clocks of all members (NTP, chrony)"
 
@@ -205,17 +195,6 @@ func texts(all []Alarm) []string {
 	}
 	return lines
 }
-
-// oneLine takes line ends out of a text.
-func oneLine(r rune) rune {
-	if r == '\r' || r == '\n' {
-		return ' '
-	}
-	return r
-}
-
-// oneLineOf is a text without line ends.
-func oneLineOf(text string) string { return strings.Map(oneLine, text) }
 
 // Alarms are what an operator has to look at.
 func (m *Member) Alarms() []Alarm {

@@ -10,12 +10,6 @@ import (
 	"lockserver/server/replication"
 )
 
-// openedMember is the member as an engine sees it that was opened once.
-type openedMember struct {
-	member *Member
-	run    int
-}
-
 var _ Machine = openedMember{}
 
 // errVoid is returned for an entry that does not go on where the log has come to.

@@ -27,30 +27,6 @@ const (
 	backupAgain = 100 * time.Millisecond
 )
 
-// backup is a snapshot that is being read. It is used under the host's lock, but for from while busy.
-type backup struct {
-	info   SnapshotInfo
-	head   Head
-	from   io.ReadCloser
-	data   *bufio.Reader // of from, behind the head
-	offset int64
-	used   time.Time
-	busy   bool
-	over   bool // it is to be closed when it is not busy any more
-}
-
-// backups are the open ones by their names.
-type backups map[string]*backup
-
-// Errors of backups.
-const (
-	errNoBackup    commands.Error = "ERR no backup has this id: it was read to its end, or left alone for a minute"
-	errBackupPlace commands.Error = "ERR a backup is read from its beginning to its end, one piece after the other"
-	errBackupBusy  commands.Error = "ERR the backup is being read"
-	errManyBackups commands.Error = "ERR too many backups are being read"
-	errSnapping    commands.Error = "ERR a snapshot is being made, or the lead handed on"
-)
-
 // Backup is the reply to RAFT BACKUP: the newest state in a new snapshot, which RAFT READ reads.
 func (m *Member) Backup() (Reply, error) {
 	least := uint64(0)

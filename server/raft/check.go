@@ -2,12 +2,9 @@ package raft
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"lockserver/commands"
-	"lockserver/internal/resp"
 	"lockserver/persistence"
 	"lockserver/persistence/digest"
 	"lockserver/server/info"
@@ -25,44 +22,6 @@ import (
 // data, it is not known which data is right. Then no member serves until a later check finds a majority, see
 // Member.undecided.
 
-// Checksum is a digest of a member's data at an entry of the log. Sums of two versions of the digest cannot
-// be compared.
-type Checksum struct {
-	Index uint64 // 0: there is none
-	Sum   string // the version, a hyphen, and the digest in hexadecimal digits: see usersSum
-}
-
-// Comparable reports whether two checksums are of one entry and one version.
-func (c Checksum) Comparable(with Checksum) bool {
-	version, _, _ := strings.Cut(c.Sum, "-")
-	other, _, _ := strings.Cut(with.Sum, "-")
-	return c.Index == with.Index && c.Index > 0 && version == other
-}
-
-// Finding is what comparing checksums has found of a member's data.
-type Finding string
-
-// The findings, as they are kept on disk and sent: do not change.
-const (
-	Unchecked Finding = ""          // too few others have sent theirs
-	Same      Finding = "same"      // a majority has the same data
-	Differs   Finding = "differs"   // a majority has the same data, and this member has other data
-	Undecided Finding = "undecided" // members have different data, and none of it is that of a majority
-)
-
-// Verdict is what was found of this member's data at an index.
-type Verdict struct {
-	Finding Finding
-	Index   uint64
-}
-
-// Check is the newest checksum of a member's that is known.
-type Check struct {
-	ID, Incarnation string
-	Checksum
-	Finding Finding
-}
-
 // check is the one of a member, of the disk that it has now.
 func (s *Status) check(p Peer) (c Check) {
 	for _, c := range s.Checks {
@@ -73,71 +32,12 @@ func (s *Status) check(p Peer) (c Check) {
 	return c
 }
 
-// checkFields is how many fields writeTo writes.
-const checkFields = 3
-
-// writeTo writes the fields that RAFT MEMBERS and RAFT CHECK tell.
-func (c Check) writeTo(to *resp.Writer) {
-	to.BulkString("check-index")
-	to.Int(int64(c.Index))
-	for _, w := range []string{"check-sum", c.Sum, "data", string(c.Finding)} {
-		to.BulkString(w)
-	}
-}
-
-// checking is where a member is with its check.
-type checking struct {
-	// wantsMark: the leader is to make a mark in the next round. running: a cut is being digested.
-	wantsMark, running bool
-	// at is the place of the newest cut, index that of its mark in the log, and sum its digest, when they are
-	// known.
-	at    place
-	index uint64
-	sum   string
-	// cut counts the cuts that were taken.
-	cut int64
-	// last is when this member, as the leader, wanted a check last.
-	last time.Time
-	// undecided is the index at which members had different data, and none of it was that of a majority. It
-	// keeps the member from leading until a check finds a majority; 0: there is none.
-	undecided uint64
-	// others: the data of another member was undecided when this one heard of it last. again counts the
-	// checks that the leader has made for its sake.
-	others bool
-	again  int
-}
-
 // Undecided is why no member serves though one may lead; nil: that is not so.
 func (m *Member) Undecided() error {
 	if m.check.undecided == 0 {
 		return nil
 	}
 	return fmt.Errorf("the data of the members differs at the index %d, and none of it is that of a majority", m.check.undecided)
-}
-
-const (
-	// againUndecided is how soon the leader checks again if members differ and no majority has the same data.
-	againUndecided = 3 * time.Second
-	// mostAgain is how often this time is doubled.
-	mostAgain = 8
-)
-
-// hearOfOthers records whether a member has yet to learn if its data is right: it was away, or busy, when a
-// majority was found. A check costs the time to digest all data, so each one is later than the last.
-func (c *checking) hearOfOthers(all []Check) {
-	c.others = slices.ContainsFunc(all, func(c Check) bool { return c.Finding == Undecided })
-	if !c.others || c.undecided > 0 {
-		c.again = 0
-	}
-}
-
-// every is the time between two checks: what is configured, or less while data is undecided.
-func (c *checking) every(configured time.Duration) time.Duration {
-	soon := againUndecided << min(c.again, mostAgain)
-	if c.undecided > 0 || c.others && (configured <= 0 || configured > soon) {
-		return soon
-	}
-	return configured
 }
 
 // checkNow begins a check if it is time for one. It is called about once a second.

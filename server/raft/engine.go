@@ -174,3 +174,13 @@ type Status struct {
 	// ContactMS is how long ago a follower has heard of the leader; -1: never, or it is the leader.
 	ContactMS int64
 }
+
+// others are the other members that answer.
+func (s *Status) others() (all []*Observation) {
+	for i := range s.Observed {
+		if o := &s.Observed[i]; o.ID != s.ID && o.Reachable {
+			all = append(all, o)
+		}
+	}
+	return all
+}

@@ -102,9 +102,6 @@ func (s *steps) over(name string) {
 	s.last = now
 }
 
-// inMS is a time in milliseconds, with one digit behind the point.
-func inMS(d time.Duration) float64 { return float64(d.Microseconds()/100) / 10 }
-
 // quieten waits until no round is under way and no reply waits for one. No round begins then. It returns
 // false if that takes too long.
 func (m *Member) quieten() bool {

@@ -110,3 +110,18 @@ type DataCut interface {
 
 // Effects is what a unit has changed.
 type Effects = []store.Effect
+
+// Gap is a time without a leader.
+type Gap struct {
+	MS int64
+	// All says that all deadlines are moved, and not only leases and the holds of orders.
+	All bool
+	// MovedMS is by how much MovedOn's effects have moved deadlines already; 0: not at all.
+	MovedMS int64
+}
+
+// Cursor is a place among the keys of all databases. The zero value is the beginning.
+type Cursor struct{ DB, Key int }
+
+// AtEnd reports whether nothing is left.
+func (c Cursor) AtEnd() bool { return c.DB < 0 }

@@ -1,7 +1,9 @@
 package raft
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,69 +149,6 @@ func New(engine Engine, o Options) *Member {
 // SetHost sets the server that is the member: before anything else.
 func (m *Member) SetHost(host MemberServer) { m.host = host }
 
-// Start begins to take part. It is called without the lock, when the server's data is empty.
-func (m *Member) Start() error {
-	m.host.Slice(func() {
-		m.host.Followed(true)
-		m.host.EndUnit()
-	})
-	newest := m.engine.NewestSnapshot()
-	m.host.Locked(func() {
-		m.attempt = newest.attempt()
-		m.show()
-	})
-	m.host.Background(m.agree)
-	m.host.Background(m.tell)
-	m.host.Background(m.measure)
-	switch v := m.engine.Verdict(); v.Finding {
-	case Differs:
-		m.host.Slice(func() { m.stop(otherDataError{v.Index}) })
-		return nil
-	case Undecided:
-		m.host.Slice(func() { m.suspend(v.Index) })
-	}
-	return m.open()
-}
-
-// machine returns a machine that has nothing so far. What comes for the one before is ignored from now on.
-// Without the lock.
-func (m *Member) machine() (machine openedMember) {
-	m.host.Locked(func() {
-		m.run++
-		machine = openedMember{m, m.run}
-		m.applied, m.index, m.input, m.db, m.logBytes, m.partly, m.distance = place{}, 0, nil, 0, 0, false, newDistance()
-		m.users, m.usersIndex = groupUsers{}, 0
-	})
-	return machine
-}
-
-// open opens the engine with a machine that has nothing so far. Without the lock.
-func (m *Member) open() error {
-	if err := m.engine.Open(m.machine()); err != nil {
-		return err
-	}
-	if m.ending() { // Close may have found nothing open yet
-		return m.engine.Close()
-	}
-	m.host.Locked(func() {
-		if m.state == rebuilding && !m.anew.under {
-			m.become(following)
-		}
-	})
-	return nil
-}
-
-// Close ends taking part, for good. Without the lock; it returns when the engine has ended.
-func (m *Member) Close() {
-	m.closing.Do(func() {
-		close(m.closed)
-		m.closeBackups()
-	})
-	if err := m.engine.Close(); err != nil {
-		m.host.Log().Error("raft: the engine could not be ended", "cause", err)
-	}
-}
-
 // ending reports whether Close was called.
 func (m *Member) ending() bool {
 	select {
@@ -272,57 +211,6 @@ func (m *Member) Others() int64 {
 	return int64(voters / 2)
 }
 
-// changed makes the host learn which member leads. Any goroutine may call it.
-func (m *Member) changed() {
-	select {
-	case m.news <- struct{}{}:
-	default:
-	}
-}
-
-// tell is the goroutine that tells the host which member leads. While another member hands its lead on, no
-// member leads for a moment. The host goes on showing the former leader meanwhile, and clients wait.
-func (m *Member) tell() {
-	var again <-chan time.Time
-	for {
-		select {
-		case <-m.news:
-		case <-again:
-		case <-m.closed:
-			return
-		}
-		s, waits := m.engine.Status(), false
-		m.host.Slice(func() {
-			m.notice()
-			m.lookForSelf(&s)
-			m.check.hearOfOthers(s.Checks)
-			if s.Leader.ID == s.ID && !m.Serves() || m.check.undecided > 0 { // not yet, or no more
-				s.Leader = Peer{}
-			}
-			waits = s.Leader.ID == "" && s.HandedOn && m.seen != "" && m.seen != s.ID && m.check.undecided == 0
-			m.host.EndUnit()
-		})
-		if again = nil; waits {
-			again = time.After(barrierEvery)
-			continue
-		}
-		m.host.Seen(s)
-		m.host.Slice(func() {
-			m.seen = s.Leader.ID
-			m.progress.made()
-			if m.unseen && m.seen == s.ID {
-				m.unseen = false
-				m.callAgree()
-			}
-			if !m.awaitsLeader() {
-				m.awaits = time.Time{}
-			}
-			m.host.TryAgain()
-			m.host.EndUnit()
-		})
-	}
-}
-
 // Status is the engine's view of the group. Any goroutine may call it.
 func (m *Member) Status() Status { return m.engine.Status() }
 
@@ -338,55 +226,6 @@ func (m *Member) ahead() bool {
 	return len(m.bytes) > 0 || m.offset != m.applied.offset || m.applied.id != m.id && m.after != m.applied
 }
 
-// depose makes a leader a follower: another member leads, or none. What it has done and is not committed may
-// be lost. That is undone. If it cannot be, all data is thrown away, and built again from the log. The caller
-// ends the unit.
-func (m *Member) depose(why string) {
-	if m.state != leading {
-		return
-	}
-	if ahead := m.giveWay(); !ahead {
-		m.host.EndUndo()
-		m.host.Log().Info("raft: this member leads no more", "why", why)
-		return
-	}
-	m.host.DropClients()
-	if m.takeBack() {
-		m.counts.undone++
-		m.host.Log().Warn("raft: this member leads no more, and has done what is not committed: that is undone", "why", why)
-		return
-	}
-	m.host.Log().Warn("raft: this member leads no more, and has done what is not committed: all data is built anew", "why", why)
-	m.rebuild()
-}
-
-// notice deposes a leader that leads no more according to the engine. The engine would report it soon, but
-// replies about the leader must not wait for a round that is never confirmed. The caller ends the unit.
-func (m *Member) notice() {
-	if !m.engine.Leads() {
-		m.depose("another member leads, or none does")
-	}
-}
-
-// giveWay makes a leader a follower, and reports whether its data has what may never be committed.
-func (m *Member) giveWay() (ahead bool) {
-	if !m.moving {
-		m.release()
-	}
-	m.host.HandOn()
-	m.messages = nil
-	m.host.Records(false)
-	m.loseRounds()
-	m.distance = newDistance()
-	m.become(following)
-	m.changed()
-	// plant:raft-ahead
-	ahead = m.ahead()
-	m.bytes, m.input, m.db = nil, nil, m.selected()
-	m.host.Followed(true)
-	return ahead
-}
-
 // selected is the database that what a leader does next is for, as the history has it.
 func (m *Member) selected() int {
 	if db := m.encoder.DB(); db >= 0 {
@@ -395,31 +234,51 @@ func (m *Member) selected() int {
 	return m.db
 }
 
-// stop ends the member for good: it must not go on with other data than the group has. It ends the unit.
-func (m *Member) stop(cause error) {
-	if m.state == stopped {
-		return
-	}
-	if m.state == leading {
-		m.giveWay()
-		m.host.EndUndo()
-	}
-	m.failed = cause
-	m.become(stopped)
-	m.run++
-	m.host.DropClients()
-	m.host.EndUnit()
-	what := "Start it again with a lockserver of the others' version; if that does not help remove its directory raft, and RAFT REMOVE and RAFT ADD it"
-	if errors.As(cause, new(otherDataError)) {
-		what = "End its process, move its directory raft away, and start it: the member that leads gives it the data anew"
-	}
-	reason := "its data is not what the group has"
-	if errors.Is(cause, ErrDamaged) {
-		reason, what = "its disk is damaged", "Check the disk, and start this server again: it moves the files away, and the member that leads gives it the data anew"
-	}
-	m.host.Log().Error("raft: this member has stopped, "+reason+". "+what, "cause", cause)
-	m.host.Background(m.part)
-}
-
 // errForeign is returned to an old machine, for which the engine has been closed.
 var errForeign = errors.New("this member begins anew")
+
+// takeover is what a new leader does before it serves: it moves deadlines on by the time without a leader.
+// That may take many entries. If the leader dies before all are committed, the next one has to know since
+// when there was no leader. So only the entry that ends the takeover has a new clock.
+type takeover struct {
+	end   int64 // its place in the history
+	wasMS int64 // the clock before
+}
+
+// clockMS is the clock of an entry that ends at a place.
+func (t *takeover) clockMS(end place, nowMS int64) int64 {
+	// plant:raft-takeover-clock
+	if end.offset < t.end {
+		return t.wasMS
+	}
+	return nowMS
+}
+
+// openedMember is the member as an engine sees it that was opened once.
+type openedMember struct {
+	member *Member
+	run    int
+}
+
+// anew is the state of building the data anew.
+type anew struct {
+	begun int        // how often that has begun
+	doing sync.Mutex // held for as long as it takes
+	// under says that the data is not there yet. The state stays rebuilding for that long.
+	under bool
+}
+
+// backup is a snapshot that is being read. It is used under the host's lock, but for from while busy.
+type backup struct {
+	info   SnapshotInfo
+	head   Head
+	from   io.ReadCloser
+	data   *bufio.Reader // of from, behind the head
+	offset int64
+	used   time.Time
+	busy   bool
+	over   bool // it is to be closed when it is not busy any more
+}
+
+// backups are the open ones by their names.
+type backups map[string]*backup

@@ -1,7 +1,6 @@
 package raft
 
 import (
-	"sync/atomic"
 	"time"
 
 	"lockserver/internal/ascii"
@@ -28,12 +27,6 @@ const (
 	// mostSpareBytes is the size of the largest buffer for effects that is kept.
 	mostSpareBytes = 4 << 20
 )
-
-// flight is a round that is under way.
-type flight struct {
-	round     int64
-	run, term int
-}
 
 // Append takes the effects of a unit. It implements durability.Journal.
 func (m *Member) Append(unit Effects) {
@@ -254,57 +247,6 @@ func (m *Member) loseRounds() {
 	m.wanted = false
 }
 
-// Snapshot begins to make a snapshot in the background, so that the log behind it can go.
-func (m *Member) Snapshot() {
-	if m.snapping || m.holding {
-		return
-	}
-	m.beginSnapshot()
-	m.host.Background(func() {
-		if err := m.snapshot(); err != nil && !m.ending() {
-			m.host.Log().Warn("raft: no snapshot was made", "cause", err)
-		}
-	})
-}
-
-// beginSnapshot is the part of making a snapshot that is done under the lock. A leader's data runs ahead of
-// the log, so clients that write are held for the moment that the others take to agree; the cut is made then.
-func (m *Member) beginSnapshot() {
-	m.snapping = true
-	if m.state == leading {
-		m.holding = true
-		m.host.HoldWrites(true)
-		m.EndSlice()
-	}
-}
-
-// snapshot makes a snapshot that has begun, and returns when it is on the disk or could not be written.
-func (m *Member) snapshot() error {
-	m.awaitCommitted()
-	err := m.engine.Snapshot()
-	newest := m.engine.NewestSnapshot()
-	m.host.Slice(func() {
-		m.release()
-		m.snapping = false
-		m.attempted(newest, err)
-		m.host.EndUnit()
-	})
-	return err
-}
-
-// attempted records an attempt to make a snapshot. The fields about the newest snapshot stay after a failure.
-func (m *Member) attempted(newest SnapshotInfo, err error) {
-	is := newest.attempt()
-	if is.AtMS = time.Now().UnixMilli(); err != nil {
-		is.Error = err.Error()
-		m.counts.failedSnapshots++
-	} else {
-		m.counts.snapshots++
-	}
-	m.attempt = is
-	m.show()
-}
-
 // awaitCommitted waits until nothing is under way, as long as that is worth it.
 func (m *Member) awaitCommitted() {
 	m.await(func() bool { return m.state != leading || m.allCommitted() })
@@ -332,39 +274,6 @@ func (m *Member) awaitFor(limit time.Duration, is func() bool) {
 		}
 	}
 }
-
-// progress wakes a goroutine that waits until a member gets on.
-type progress struct{ waits atomic.Pointer[chan struct{}] }
-
-// next is closed when the member has got on.
-func (p *progress) next() <-chan struct{} {
-	for {
-		if is := p.waits.Load(); is != nil {
-			return *is
-		}
-		if made := make(chan struct{}); p.waits.CompareAndSwap(nil, &made) {
-			return made
-		}
-	}
-}
-
-// made says that the member has got on: its state, what it has applied, the leader that it knows, or a
-// round.
-func (p *progress) made() {
-	if is := p.waits.Load(); is != nil && p.waits.CompareAndSwap(is, nil) {
-		close(*is)
-	}
-}
-
-const (
-	// awaitEvery is how often awaitFor asks without news.
-	awaitEvery = 10 * time.Millisecond
-	// mostHeld is for how long writes are held for a snapshot: an election may take as long.
-	mostHeld = 2 * time.Second
-	// mostHandedOn is for how long clients are held until the next leader serves. It may die at once, and
-	// others elect another one.
-	mostHandedOn = 5 * time.Second
-)
 
 // release ends that writes are held for a snapshot.
 func (m *Member) release() {

@@ -9,26 +9,6 @@ import (
 	"lockserver/server/info"
 )
 
-// Asked is the server that runs RAFT.
-type Asked interface {
-	// Member is its part in a group; nil: it is in none.
-	Member() *Member
-	// Later answers the client when work is done, which runs without the lock.
-	Later(c *commands.Ctx, work func() (Reply, error)) error
-}
-
-// Reply writes what a client is answered. Under the host's lock.
-type Reply func(c *commands.Ctx)
-
-// ok is the reply to what was done.
-func ok(c *commands.Ctx) { c.Out.OK() }
-
-// Of finds the server that runs a command.
-type Of func(c *commands.Ctx) Asked
-
-// ErrNoGroup is the answer of a server that is in no group.
-const ErrNoGroup commands.Error = "ERR this server is not a member of a raft group (raft-id)"
-
 // Rows is the command about the group that the server is a member of.
 func Rows(of Of) []commands.Row {
 	const flags = commands.Admin | commands.NoScript | commands.Loading | commands.Stale | commands.NoMulti
@@ -93,14 +73,6 @@ func infoCmd(m *Member, c *commands.Ctx) error {
 	return nil
 }
 
-// errNotHere is returned for what only the leader can do.
-func (m *Member) errNotHere() error {
-	if s := m.Status(); s.Leader.ID != "" {
-		return commands.Error(fmt.Sprintf("ERR this member does not lead: %s does, at %s", s.Leader.ID, s.Leader.Client))
-	}
-	return commands.Error("ERR this member does not lead, and the group has no leader")
-}
-
 func add(m *Member, words []string) error {
 	if !m.engine.Leads() {
 		return m.errNotHere()
@@ -144,46 +116,6 @@ func remove(m *Member, words []string) error {
 		return commands.Error("ERR this member leads: have another lead (RAFT TRANSFER), and ask that one to remove it")
 	}
 	return asReply(m.engine.Remove(words[0]))
-}
-
-// knows reports whether there is a member with an id.
-func (m *Member) knows(id string) bool {
-	for _, p := range m.Status().Peers {
-		if p.ID == id {
-			return true
-		}
-	}
-	return false
-}
-
-// snapshot makes a snapshot, and returns when it is made.
-func snapshot(m *Member, _ []string) (err error) {
-	m.host.Slice(func() {
-		switch {
-		case m.snapping || m.holding:
-			err = errSnapping
-		case m.state != leading && m.state != following:
-			err = commands.ErrLoading
-		default:
-			m.beginSnapshot()
-		}
-		m.host.EndUnit()
-	})
-	if err != nil {
-		return err
-	}
-	if err = m.snapshot(); err != nil {
-		return commands.Error("ERR no snapshot was made: " + oneLineOf(err.Error()))
-	}
-	return nil
-}
-
-// asReply turns an error of the engine into an error reply.
-func asReply(err error) error {
-	if err == nil {
-		return nil
-	}
-	return commands.Error("ERR " + err.Error())
 }
 
 // WriteInfo writes the fields of INFO's section about the group.

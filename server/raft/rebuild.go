@@ -1,22 +1,11 @@
 package raft
 
-import (
-	"fmt"
-	"sync"
-)
+import "fmt"
 
 // A leader that is deposed, and cannot take back what is not committed, throws its data away and builds it
 // again from the newest snapshot and the log. It goes on voting and taking entries meanwhile, so the group
 // needs no other member for that. If it is elected before its data is there, it hands the lead on to a member
 // that can serve.
-
-// anew is the state of building the data anew.
-type anew struct {
-	begun int        // how often that has begun
-	doing sync.Mutex // held for as long as it takes
-	// under says that the data is not there yet. The state stays rebuilding for that long.
-	under bool
-}
 
 // rebuild throws the data away and builds it again. What comes for the old machine is ignored from now on.
 func (m *Member) rebuild() {

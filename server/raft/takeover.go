@@ -13,21 +13,6 @@ import (
 // can apply that. Otherwise there are entries with the new deadlines, in small pieces. The lock is free
 // between pieces.
 
-// Gap is a time without a leader.
-type Gap struct {
-	MS int64
-	// All says that all deadlines are moved, and not only leases and the holds of orders.
-	All bool
-	// MovedMS is by how much MovedOn's effects have moved deadlines already; 0: not at all.
-	MovedMS int64
-}
-
-// Cursor is a place among the keys of all databases. The zero value is the beginning.
-type Cursor struct{ DB, Key int }
-
-// AtEnd reports whether nothing is left.
-func (c Cursor) AtEnd() bool { return c.DB < 0 }
-
 const (
 	// leastMovedMS is for how long there was no leader at least when deadlines of ordinary keys are moved. A
 	// leader tells the time about once a second, so that less need not be a time without one.
@@ -42,23 +27,6 @@ const (
 	// atOnceUS is movingUS if one entry moves all.
 	atOnceUS = 1
 )
-
-// takeover is what a new leader does before it serves: it moves deadlines on by the time without a leader.
-// That may take many entries. If the leader dies before all are committed, the next one has to know since
-// when there was no leader. So only the entry that ends the takeover has a new clock.
-type takeover struct {
-	end   int64 // its place in the history
-	wasMS int64 // the clock before
-}
-
-// clockMS is the clock of an entry that ends at a place.
-func (t *takeover) clockMS(end place, nowMS int64) int64 {
-	// plant:raft-takeover-clock
-	if end.offset < t.end {
-		return t.wasMS
-	}
-	return nowMS
-}
 
 // lead makes this member the leader, if it still is when it has all that was committed before. Without the
 // lock.

@@ -1,8 +1,6 @@
 package raft
 
-import (
-	"lockserver/server/replication"
-)
+import "lockserver/server/replication"
 
 // A leader executes what is not committed yet. A leader that is deposed takes that back, and follows at once
 // with all its data. The data can go back to the beginning of one of two periods (MemberServer.BeginUndo). A
@@ -12,30 +10,6 @@ import (
 // A period begins when no unit runs, and when all of the period before the last is committed. So all that is
 // not committed is in the last two. If the last one is full, and another one cannot begin yet, writes wait.
 // So what has to be undone is bounded, but for the unit that has filled the period.
-
-// undoing is what a leader needs to take back what it has done.
-type undoing struct {
-	// begun are the beginnings of the two periods; those of the first are valid if two is true.
-	begun [2]beginning
-	two   bool
-	// rounds began in the last period.
-	rounds int
-	kept   []keptBytes
-	// full: writes wait until another period can begin.
-	full bool
-}
-
-// beginning is the beginning of a period.
-type beginning struct {
-	offset int64 // in the history
-	db     int   // that the next commands of the history are for
-}
-
-// keptBytes are bytes of the history from an offset on.
-type keptBytes struct {
-	offset int64
-	bytes  []byte
-}
 
 // A period ends after so many rounds, or so many bytes of the history. It is full with so many changes, or
 // when it keeps so many bytes of what was removed.
@@ -52,9 +26,6 @@ func (m *Member) beginUndo() {
 	m.undo.begun[1] = beginning{m.offset, m.db}
 	m.host.BeginUndo()
 }
-
-// keep keeps the bytes of an entry.
-func (u *undoing) keep(offset int64, bytes []byte) { u.kept = append(u.kept, keptBytes{offset, bytes}) }
 
 // advanceUndo begins another period if the last one is long. It is called at the end of a slice.
 func (m *Member) advanceUndo() {

@@ -1,0 +1,20 @@
+package raft
+
+import (
+	"strings"
+	"time"
+)
+
+// oneLine takes line ends out of a text.
+func oneLine(r rune) rune {
+	if r == '\r' || r == '\n' {
+		return ' '
+	}
+	return r
+}
+
+// oneLineOf is a text without line ends.
+func oneLineOf(text string) string { return strings.Map(oneLine, text) }
+
+// inMS is a time in milliseconds, with one digit behind the point.
+func inMS(d time.Duration) float64 { return float64(d.Microseconds()/100) / 10 }
