@@ -12,7 +12,6 @@ import (
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-
 	"lockserver/server/raft"
 )
 
@@ -241,49 +240,6 @@ func (t *addressBook) due(now time.Time) bool {
 	}
 	t.asked = now
 	return true
-}
-
-// Addresses returns where a member is reached, by what this server knows, for Network.Addresses. ask has the
-// other members asked first, unless that was done a moment ago. others says that this server knows any other
-// member.
-func (e *Engine) Addresses(ctx context.Context, id string, ask bool) (at []string, others bool, err error) {
-	r, err := e.now()
-	if err != nil {
-		return nil, false, err
-	}
-	all := r.known()
-	if ask && e.book.due(time.Now()) {
-		e.ask(ctx, except(all, e.options.ID))
-	}
-	add := func(address string) {
-		if address != "" && !slices.Contains(at, address) {
-			at = append(at, address)
-		}
-	}
-	for _, p := range all {
-		others = others || p.ID != e.options.ID
-		if p.ID == id {
-			add(p.Raft)
-		}
-	}
-	e.book.mu.Lock()
-	defer e.book.mu.Unlock()
-	for _, address := range e.book.at[id] {
-		add(address)
-	}
-	return at, others, nil
-}
-
-// known are the members that this one knows: those of the group, or of raft-members before there is one.
-func (r *running) known() (all []raft.Peer) {
-	members := r.members()
-	if len(members) == 0 {
-		return r.of.options.Peers
-	}
-	for _, s := range members {
-		all = append(all, peerOf(s.ID, s.Address))
-	}
-	return all
 }
 
 // addresses are those of the group's members, as other members hear of them. The form, do not change: the id,

@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-
 	"lockserver/server/raft"
 )
 
@@ -62,18 +60,6 @@ func (e *Engine) KeptUsers() string {
 		e.options.Log.Error("raft: the users that this member has kept cannot be read", "cause", err)
 	}
 	return string(text)
-}
-
-// checks are what a member knows of its own data and that of the others.
-type checks struct {
-	mu       sync.Mutex
-	own      []raft.Checksum // the newest is the last
-	since    time.Time       // when that one was known
-	found    map[string]raft.Check
-	compared uint64
-	verdict  raft.Verdict
-	kept     string // what the stable store has of the members that differ
-	news     chan struct{}
 }
 
 // readVerdict reads what was found before the process started.
@@ -165,13 +151,6 @@ func (c *checks) newest() (is raft.Checksum, age time.Duration) {
 		is = c.own[len(c.own)-1]
 	}
 	return is, time.Since(c.since)
-}
-
-// sent returns the own checksums that are sent to others.
-func (c *checks) sent() []raft.Checksum {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.own)
 }
 
 // status adds what is known to s.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-
 	"lockserver/persistence"
 	"lockserver/persistence/disk"
 	"lockserver/server/raft/engine/older"
@@ -30,9 +29,6 @@ import (
 //
 // Each entry is verified again when it is read. If it was damaged meanwhile, the member stops, and the next
 // start moves its files.
-
-// Damage is what is wrong with the files of a member.
-type Damage = raftlog.Damage
 
 const (
 	// damagedPrefix begins the names of directories with damaged files. The rest is the time.
@@ -225,20 +221,6 @@ func verifySnapshot(dir, name string, is snapshotPlace) error {
 
 // onlyWriter hides what a writer can do besides.
 type onlyWriter struct{ io.Writer }
-
-// damaged is the directory with a member's damaged files; nil: there is none.
-type damaged struct{ path, why string }
-
-// is says what was wrong, until the directory is removed; empty: nothing is.
-func (d *damaged) is() string {
-	if d == nil {
-		return ""
-	}
-	if _, err := os.Stat(d.path); err != nil {
-		return ""
-	}
-	return d.why
-}
 
 // admit verifies the directory of a member, and opens its log. Damaged files are moved aside if o says so.
 func (o *Options) admit(dir string) (log *raftlog.Log, err error) {

@@ -27,20 +27,14 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"math"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-
 	"lockserver/persistence/disk"
 	"lockserver/server/raft"
 )
@@ -118,35 +112,6 @@ type Engine struct {
 
 var _ raft.Engine = (*Engine)(nil)
 
-// running is an engine between Open and Close.
-type running struct {
-	of           *Engine
-	raft         *hraft.Raft
-	self         hraft.ServerID
-	ackTransport *ackTransport
-	// leads is the term in which this member leads and the machine knows it; 0: there is none.
-	leads      atomic.Uint64
-	notify     chan bool
-	lost       chan struct{} // the log has to be opened anew
-	ended      chan struct{}
-	watching   sync.WaitGroup
-	handing    handing
-	interrupts *interrupts
-	waiting    waitingFor
-	fsm        *fsm
-	entries    hraft.LogStore
-	startedMS  int64 // when the engine was made, in milliseconds since 1970
-	surveying  surveying
-	clients    clientAddresses
-	removed    atomic.Bool // the leader says that this is no member any more
-	started    atomic.Bool // the library has read what it goes on from
-	// logFault and stableFault are why the stores cannot be written to.
-	logFault, stableFault fault
-	// mark and asked are tend's: what it found the last time, and when it asked silent members.
-	mark  mark
-	asked time.Time
-}
-
 // New makes an engine, which does nothing before Open.
 func New(o Options) *Engine {
 	e := &Engine{options: o, startedMS: o.nowMS()}
@@ -173,204 +138,12 @@ const (
 	patience = 10 * time.Second
 )
 
-// config is how the library is set. Snapshots are made when the member says so.
-func (e *Engine) config(notify chan bool) *hraft.Config {
-	election := time.Duration(e.options.ElectionMS) * time.Millisecond
-	c := hraft.DefaultConfig()
-	c.LocalID = hraft.ServerID(e.options.ID)
-	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = election, election, election/2
-	c.CommitTimeout = commitEvery
-	c.TrailingLogs = cmp.Or(e.options.Trailing, trailingEntries)
-	c.SnapshotInterval, c.SnapshotThreshold = time.Hour, math.MaxUint64
-	c.NotifyCh = notify
-	c.ShutdownOnRemove = false
-	c.NoLegacyTelemetry = true
-	c.Logger = newLogger(e.options.Log)
-	return c
-}
-
-// Open implements raft.Engine.
-func (e *Engine) Open(m raft.Machine) error {
-	if err := e.damage(); err != nil {
-		return err
-	}
-	if e.options.Identity == nil {
-		if err := e.options.Identify(); err != nil {
-			return err
-		}
-	}
-	transport, err := e.options.Transport()
-	if err != nil {
-		return err
-	}
-	over := newInterrupts()
-	w, err := newAckTransport(transport, over)
-	if err != nil {
-		return errors.Join(err, closeTransport(transport))
-	}
-	w.times = &e.times
-	r := &running{of: e, self: hraft.ServerID(e.options.ID), ackTransport: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
-		interrupts: over, fsm: newFSM(m), startedMS: e.startedMS}
-	log := &storage{LogStore: &reportingLog{LogStore: e.options.Logs, log: e.options.Log, fault: &r.logFault, damaged: r.distrust}, SnapshotStore: &verifying{e.options.Snapshots, r.verifySnapshots}, onLost: r.lost}
-	if r.raft, err = e.start(r, log); err != nil {
-		return errors.Join(err, closeTransport(transport))
-	}
-	log.raft.Store(r.raft)
-	r.entries = log.LogStore
-	w.standing = r.stands
-	r.watching.Go(func() { w.receive(log, r.members, r.ended) })
-	r.watching.Go(r.watch)
-	seen := make(chan hraft.Observation, 16)
-	r.raft.RegisterObserver(hraft.NewObserver(seen, false, func(o *hraft.Observation) bool {
-		switch data := o.Data.(type) {
-		case hraft.LeaderObservation:
-			return true
-		case hraft.PeerObservation:
-			if data.Removed {
-				r.interrupts.tell()
-			}
-			return true
-		}
-		return false
-	}))
-	r.watching.Go(func() {
-		for {
-			select {
-			case <-seen:
-				r.fsm.machine().Changed()
-			case <-r.ended:
-				return
-			}
-		}
-	})
-	e.mu.Lock()
-	e.running = r
-	e.mu.Unlock()
-	e.options.Identity.reports(r.report)
-	r.watching.Go(r.tend)
-	r.watching.Go(r.survey)
-	r.watching.Go(r.lookAtClientAddresses)
-	r.watching.Go(r.compare)
-	return nil
-}
-
-// start starts the library.
-func (e *Engine) start(r *running, log *storage) (is *hraft.Raft, err error) {
-	defer func() { // the library panics where it cannot read an entry
-		if bad := recover(); bad != nil {
-			if err = e.damage(); err == nil {
-				panic(bad)
-			}
-		}
-	}()
-	o := &e.options
-	if e.opened { // at the first time the whole disk was verified a moment ago
-		if err := r.verifySnapshots(); err != nil {
-			return nil, err
-		}
-	}
-	e.opened = true
-	stable := &retrying{o.Stable, o.Log, r.ended, &r.stableFault}
-	last, err := o.Logs.LastIndex()
-	if err != nil {
-		return nil, err
-	}
-	r.fsm.last, r.fsm.damage = last, e.damage
-	is, err = hraft.NewRaft(e.config(r.notify), r.fsm, log, stable, log, r.ackTransport)
-	r.started.Store(true)
-	if err != nil {
-		err = cmp.Or(e.damage(), err)
-	}
-	return is, err
-}
-
 // damage is the error of an engine with a damaged disk; nil: no damage is known.
 func (e *Engine) damage() error {
 	if d := e.bad.Load(); d != nil {
 		return fmt.Errorf("%w: %s", raft.ErrDamaged, d.Error())
 	}
 	return nil
-}
-
-// distrust has the engine closed, because the disk was found to be damaged. Nothing of it is applied or sent
-// any more. The member stops, and the next start moves the files away. It reports whether the library runs.
-func (r *running) distrust(d *Damage) bool {
-	e := r.of
-	if e.bad.CompareAndSwap(nil, d) {
-		var err error
-		if e.options.distrust != nil {
-			err = e.options.distrust(d)
-		}
-		e.options.Log.Error("raft: a file of this member is damaged that was whole at the start: this member stops, and its next start moves its files away. "+
-			"See 'A damaged disk' in docs/HA.md", "cause", errors.Join(d, err))
-	}
-	select {
-	case r.lost <- struct{}{}:
-	default: // it is known already
-	}
-	return r.started.Load()
-}
-
-// members returns the members of the group, as far as this one knows.
-func (r *running) members() []hraft.Server {
-	f := r.raft.GetConfiguration()
-	if f.Error() != nil {
-		return nil
-	}
-	return f.Configuration().Servers
-}
-
-// watch tells the machine which member leads.
-func (r *running) watch() {
-	for {
-		select {
-		case on := <-r.notify:
-			if !on {
-				r.ackTransport.pipelines.breakOff(false)
-				r.interrupts.tell()
-			}
-			r.learn(on)
-			r.fsm.machine().Leads(on)
-		case <-r.lost:
-			r.fsm.machine().Anew()
-		case <-r.ended:
-			return
-		}
-	}
-}
-
-func closeTransport(t hraft.Transport) error {
-	if c, ok := t.(hraft.WithClose); ok {
-		return c.Close()
-	}
-	return nil
-}
-
-// Close implements raft.Engine.
-func (e *Engine) Close() error {
-	e.mu.Lock()
-	r := e.running
-	e.running = nil
-	e.mu.Unlock()
-	if r == nil {
-		return nil
-	}
-	e.options.Identity.reports(nil)
-	ended := r.raft.Shutdown()
-	close(r.ended) // waits for proposed entries are over
-	r.interrupts.end()
-	r.ackTransport.hangUp()
-	err := ended.Error()
-	r.watching.Wait()
-	return err
-}
-
-// Release releases the stores, for good.
-func (e *Engine) Release() error {
-	if e.options.Release == nil {
-		return nil
-	}
-	return e.options.Release()
 }
 
 // now is what runs. The error says that nothing does.
@@ -381,49 +154,6 @@ func (e *Engine) now() (*running, error) {
 		return nil, hraft.ErrRaftShutdown
 	}
 	return e.running, nil
-}
-
-// Propose implements raft.Engine.
-func (e *Engine) Propose(entry []byte) (wait func() error) {
-	r, err := e.now()
-	if err != nil {
-		return func() error { return err }
-	}
-	begun := time.Now()
-	f := r.raft.Apply(entry, 0)
-	answered := r.await(f)
-	return func() error {
-		if err := answered(); err != nil {
-			return err
-		}
-		at := time.Now()
-		e.times.commits.add(at.Sub(begun), at)
-		err, _ := f.Response().(error)
-		return err
-	}
-}
-
-// Barrier implements raft.Engine.
-func (e *Engine) Barrier() error {
-	r, err := e.now()
-	if err != nil {
-		return err
-	}
-	if err := r.await(r.raft.Barrier(0))(); err != nil {
-		return err
-	}
-	return r.awaitReplay()
-}
-
-// Prove implements raft.Engine.
-func (e *Engine) Prove() (wait func() error) {
-	r, err := e.now()
-	if err != nil {
-		return func() error { return err }
-	}
-	question, done := r.ackTransport.ask(), make(chan error, 1)
-	go func() { done <- r.prove(question) }()
-	return func() error { return <-done }
 }
 
 // Leads implements raft.Engine.
@@ -440,53 +170,6 @@ func (e *Engine) Leader() (p raft.Peer) {
 		}
 	}
 	return p
-}
-
-// Snapshot implements raft.Engine. It is no failure that there is nothing new.
-func (e *Engine) Snapshot() error {
-	r, err := e.now()
-	if err != nil {
-		return err
-	}
-	if err := r.await(r.raft.Snapshot())(); err != nil && !errors.Is(err, hraft.ErrNothingNewToSnapshot) {
-		return err
-	}
-	return nil
-}
-
-// Status implements raft.Engine.
-func (e *Engine) Status() raft.Status {
-	r, err := e.now()
-	if err != nil {
-		s := raft.Status{ID: e.options.ID, State: "shutdown", ContactMS: -1}
-		if d := e.bad.Load(); d != nil {
-			s.Damaged = d.Error()
-		}
-		return s
-	}
-	y := e.options.Identity
-	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(),
-		Damaged:   r.of.options.damaged.is(),
-		DiskError: cmp.Or(r.logFault.is(), r.stableFault.is()), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
-		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), ContactMS: r.contactMS(), HandedOn: r.ackTransport.handsOn(), Removed: r.removed.Load()}
-	s.AppliedIndex, s.SnapshotIndex = r.applied()
-	y.checks.status(&s)
-	f := r.raft.GetConfiguration()
-	if f.Error() == nil {
-		for _, m := range f.Configuration().Servers {
-			p := peerOf(m.ID, m.Address)
-			p.Learner = m.Suffrage != hraft.Voter
-			s.Peers = append(s.Peers, p)
-		}
-		s.Observed = r.observed(f.Configuration().Servers)
-	}
-	if at, id := r.raft.LeaderWithID(); id != "" {
-		s.Leader = peerOf(id, at)
-		if p, ok := raft.Find(s.Peers, string(id)); ok {
-			s.Leader = p // as it was configured
-		}
-	}
-	return s
 }
 
 // fsm is a raft.Machine as the library sees it. Make it with newFSM.
@@ -519,63 +202,3 @@ func newFSM(of raft.Machine) *fsm {
 
 // machine is the machine that gets what is committed.
 func (m *fsm) machine() raft.Machine { return *m.of.Load() }
-
-// Apply implements hraft.FSM.
-func (m *fsm) Apply(l *hraft.Log) any {
-	if err := m.damage(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.given = l.Index; m.replaying() {
-		return errReplaying
-	}
-	m.busy.Store(true)
-	defer func() {
-		m.done.Store(l.Index)
-		m.busy.Store(false)
-	}()
-	if err := m.machine().Apply(l.Index, l.Data, l.Index <= m.last); err != nil {
-		return err
-	}
-	return nil
-}
-
-// Snapshot implements hraft.FSM.
-func (m *fsm) Snapshot() (hraft.FSMSnapshot, error) {
-	if err := m.damage(); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.replaying() {
-		return nil, errReplaying
-	}
-	cut, err := m.machine().Cut()
-	if err != nil {
-		return nil, err
-	}
-	return snapshot{cut}, nil
-}
-
-// Restore implements hraft.FSM.
-func (m *fsm) Restore(from io.ReadCloser) error {
-	defer func() { _ = from.Close() }()
-	m.directly()
-	defer m.mu.Unlock()
-	return m.machine().Restore(from)
-}
-
-// snapshot is a raft.Cut as the library sees it.
-type snapshot struct{ cut raft.Cut }
-
-// Persist implements hraft.FSMSnapshot.
-func (s snapshot) Persist(to hraft.SnapshotSink) error {
-	if err := s.cut.Write(to); err != nil {
-		return errors.Join(err, to.Cancel())
-	}
-	return to.Close()
-}
-
-// Release implements hraft.FSMSnapshot.
-func (s snapshot) Release() { s.cut.Release() }

@@ -2,15 +2,12 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-
 	"lockserver/server/raft"
 )
 
@@ -25,44 +22,6 @@ import (
 // awaitsLeader is what a member with a damaged disk waits for. It forms no group: it was in one.
 const awaitsLeader = "its disk was damaged, and it waits for the member that leads its group, which gives it all data. Without a majority of members with whole disks " +
 	"there is none: see 'A damaged disk' in docs/HA.md"
-
-// askFor bounds how long a server may take to answer with its identity.
-const askFor = 2 * time.Second
-
-// heardOf is what was found out about a member.
-type heardOf struct {
-	peer raft.Peer
-	Hello
-	err error
-	// askedMS and heardMS are when it was asked and when it had answered, by this machine's clock.
-	askedMS, heardMS int64
-}
-
-// ask asks several servers at once for their identities.
-func (e *Engine) ask(ctx context.Context, peers []raft.Peer) []heardOf {
-	all := make([]heardOf, len(peers))
-	var asking sync.WaitGroup
-	for i, p := range peers {
-		asking.Go(func() {
-			all[i].peer, all[i].askedMS = p, e.options.nowMS()
-			all[i].Hello, all[i].err = e.hello(ctx, p.Raft)
-			all[i].heardMS = e.options.nowMS()
-		})
-	}
-	asking.Wait()
-	e.book.hear(all)
-	return all
-}
-
-// hello asks the server at an address for its identity.
-func (e *Engine) hello(ctx context.Context, address string) (Hello, error) {
-	if e.options.Hello == nil {
-		return Hello{}, errors.New("this engine cannot ask other servers")
-	}
-	ctx, cancel := context.WithTimeout(ctx, askFor)
-	defer cancel()
-	return e.options.Hello(ctx, address)
-}
 
 // form forms the group if this member has to and can do that, and records what it waits for.
 func (r *running) form(ctx context.Context) {
@@ -185,14 +144,6 @@ func (r *running) loseLog() {
 	}
 }
 
-// waitingFor is what a server waits for that is in no group yet.
-type waitingFor struct {
-	mu    sync.Mutex
-	text  string
-	grave bool
-	said  time.Time
-}
-
 // sayWaiting is how often the log tells what a server waits for, if that changes.
 const sayWaiting = 10 * time.Second
 
@@ -215,11 +166,4 @@ func (r *running) waitBecause(text string, grave bool) {
 		w.said = time.Now()
 		r.of.options.Log.Warn("raft: this server is in no group yet: " + text)
 	}
-}
-
-// is is what this server waits for.
-func (w *waitingFor) is() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text
 }

@@ -5,22 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
 )
-
-// handing is the state of leadership transfers. The library asks the goroutine that sends entries to the next
-// leader to do the transfer. The question goes into a buffer of one, and is not taken back when it was not
-// answered. The library may ask again before that goroutine has looked, and leadership may be lost meanwhile.
-// Then it waits for ever, and believes until the engine is closed that the transfer is under way. So a member
-// that did not answer is asked again only when that goroutine must have looked.
-type handing struct {
-	mu     sync.Mutex
-	failed time.Time
-	term   uint64 // in which that was
-}
 
 // left returns for how long no transfer may be tried in a term.
 func (h *handing) left(term uint64) time.Duration {

@@ -36,31 +36,6 @@ type asker struct {
 	in   *bufio.Reader
 }
 
-// LeaderPosition implements raft.Engine.
-func (e *Engine) LeaderPosition(ctx context.Context) (p raft.Position, err error) {
-	if e.options.Position == nil {
-		return p, raft.ErrCannotAsk
-	}
-	r, err := e.now()
-	if err != nil {
-		return p, err
-	}
-	at, id := r.raft.LeaderWithID()
-	if id == "" || id == r.self {
-		return p, raft.ErrNoPosition
-	}
-	return e.options.Position(ctx, peerOf(id, at).Raft)
-}
-
-// Position is what this member answers others if it leads, for Network.Position.
-func (e *Engine) Position() (p raft.Position, err error) {
-	r, err := e.now()
-	if err != nil {
-		return p, err
-	}
-	return r.fsm.machine().Position()
-}
-
 // AskPosition asks the leader at an address, for Options.Position.
 func (n *Network) AskPosition(ctx context.Context, address string) (p raft.Position, err error) {
 	a := &n.asker

@@ -2,14 +2,11 @@ package engine
 
 import (
 	"context"
-	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-
 	"lockserver/server/raft"
 )
 
@@ -278,61 +275,3 @@ func (r *running) contactMS() int64 {
 	}
 	return -1
 }
-
-// applied is the newest entry that is in the machine's data, and the newest in a snapshot. The library's own
-// number is that of the newest entry that waits to be applied. It counts here only if nothing waits and the
-// machine has all but a few entries, which are the library's own.
-func (r *running) applied() (index, snapshot uint64) {
-	queued, stats := r.raft.AppliedIndex(), r.raft.Stats()
-	snapshot, _ = strconv.ParseUint(stats["last_snapshot_index"], 10, 64)
-	index = max(r.fsm.done.Load(), snapshot)
-	if queued > index && queued-index <= unreported && stats["fsm_pending"] == "0" && !r.fsm.busy.Load() && !r.fsm.replaying() {
-		index = queued
-	}
-	return index, snapshot
-}
-
-// encodeReport adds a report to an answer.
-func encodeReport(v url.Values, p *raft.Report) {
-	v.Set("role", p.Role)
-	v.Set("snapshot-error", shortened(p.Snapshot.Error))
-	v["member"], v["address"] = p.Members, p.Addresses
-	for name, n := range reportNumbers(p) {
-		v.Set(name, strconv.FormatInt(*n, 10))
-	}
-	for name, n := range reportIndexes(p) {
-		v.Set(name, strconv.FormatUint(*n, 10))
-	}
-}
-
-// decodeReport reads a report; false: the answer has none.
-func decodeReport(v url.Values) (p raft.Report, ok bool) {
-	if v.Get("role") == "" {
-		return p, false
-	}
-	p = raft.Report{Role: v.Get("role"), ContactMS: -1, DiskFree: -1, DiskSize: -1}
-	p.Snapshot.Error = v.Get("snapshot-error")
-	p.Members, p.Addresses = v["member"], v["address"]
-	for name, n := range reportNumbers(&p) {
-		if is, err := strconv.ParseInt(v.Get(name), 10, 64); err == nil {
-			*n = is
-		}
-	}
-	for name, n := range reportIndexes(&p) {
-		*n, _ = strconv.ParseUint(v.Get(name), 10, 64)
-	}
-	return p, true
-}
-
-// reportNumbers and reportIndexes are the numbers of a report by their names in an answer, do not change.
-func reportNumbers(p *raft.Report) map[string]*int64 {
-	return map[string]*int64{"since": &p.SinceMS, "started": &p.StartedMS, "now": &p.NowMS, "contact": &p.ContactMS, "disk-free": &p.DiskFree,
-		"disk-size": &p.DiskSize, "snapshot-at": &p.Snapshot.AtMS, "snapshot-bytes": &p.Snapshot.Bytes, "history": &p.History, "users": &p.Users}
-}
-
-func reportIndexes(p *raft.Report) map[string]*uint64 {
-	return map[string]*uint64{"last": &p.Last, "commit": &p.Commit, "applied": &p.Applied, "snapshot": &p.Snapshot.Index}
-}
-
-// shortened is a text that fits into an answer.
-func shortened(text string) string { return text[:min(len(text), 200)] }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-
 	"lockserver/server/raft"
 )
 
@@ -91,9 +90,6 @@ func (r *running) stands() error {
 	}
 	return nil
 }
-
-// mark is what was committed when the leader looked last.
-type mark struct{ term, index uint64 }
 
 // promote makes a learner a voter that has all that was committed a moment ago. It answers, so that the
 // majority that there is then can be reached.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-
 	"lockserver/internal/histogram"
 	"lockserver/server/raft"
 )
@@ -76,23 +75,4 @@ func (t *times) trip(id hraft.ServerID, took time.Duration, at time.Time) {
 // syncing is a log that tells how long its syncs take.
 type syncing interface {
 	OnSync(f func(took time.Duration))
-}
-
-// Times implements raft.Engine. Members that are no longer in the group are left out.
-func (e *Engine) Times() (all raft.Times) {
-	at := time.Now()
-	all.Sync, all.Commit = e.times.syncs.read(at), e.times.commits.read(at)
-	r, err := e.now()
-	if err != nil {
-		return all
-	}
-	for _, s := range r.members() {
-		e.times.mu.Lock()
-		trips := e.times.trips[s.ID]
-		e.times.mu.Unlock()
-		if trips != nil {
-			all.Trips = append(all.Trips, raft.Trip{ID: string(s.ID), Series: trips.read(at)})
-		}
-	}
-	return all
 }

@@ -157,3 +157,10 @@ func (s *stream) hangUp() {
 	}
 	clear(s.dialed)
 }
+
+func closeTransport(t hraft.Transport) error {
+	if c, ok := t.(hraft.WithClose); ok {
+		return c.Close()
+	}
+	return nil
+}
