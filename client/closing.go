@@ -38,12 +38,16 @@ func (k *keeper) close() {
 	}()
 	limited, cancel := context.WithTimeout(context.Background(), k.client.limit)
 	defer cancel()
+	k.mu.Lock()
+	foreign := k.foreign
+	k.mu.Unlock()
 	select {
 	case <-returned:
 	case <-limited.Done():
 	}
 	select {
 	case <-k.noDebts():
+	case <-foreign: // the server is no lockserver
 	case <-limited.Done():
 	}
 	k.end()

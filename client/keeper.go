@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -37,6 +38,7 @@ type keeper struct {
 	lapsed   bool                  // patience has run out, and the server has not answered since
 	resumed  bool                  // this process was stopped until now, and the server has not answered since
 	refused  error                 // why the last attempt to connect has failed; nil if it has not failed
+	foreign  chan struct{}         // closed, and made anew, each time that an attempt finds no lockserver
 }
 
 const (
@@ -49,7 +51,7 @@ const (
 )
 
 func newKeeper(c *Client) (*keeper, error) {
-	k := &keeper{client: c, lease: defaultLease, gone: make(chan struct{}), waits: make(map[place]*wait), latches: make(map[string]*latchWait),
+	k := &keeper{client: c, lease: defaultLease, gone: make(chan struct{}), foreign: make(chan struct{}), waits: make(map[place]*wait), latches: make(map[string]*latchWait),
 		holds: make(map[int64]*hold), byKey: make(map[string]*hold), strays: make(map[int64]string)}
 	k.closing, k.shut = context.WithCancel(context.Background())
 	k.leaving, k.leave = context.WithCancel(context.Background())
@@ -88,6 +90,9 @@ func (k *keeper) connect(ctx context.Context) (*wire, error) {
 	k.refused = err
 	if err != nil && k.wire == w {
 		k.wire = nil
+	}
+	if errors.Is(replied(err), ErrNotLockserver) {
+		k.endForeign()
 	}
 	k.mu.Unlock()
 	if err == nil {

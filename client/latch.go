@@ -176,7 +176,7 @@ var errNotDone = errors.New("it may have been done or not")
 func (k *keeper) sendOnce(ctx context.Context, words []string) (any, error) {
 	for {
 		k.mu.Lock()
-		w := k.wire
+		w, foreign := k.wire, k.foreign
 		k.mu.Unlock()
 		if k.isClosed() {
 			return nil, ErrClosed
@@ -194,6 +194,8 @@ func (k *keeper) sendOnce(ctx context.Context, words []string) (any, error) {
 		}
 		select {
 		case <-time.After(pause):
+		case <-foreign:
+			return nil, ErrNotLockserver
 		case <-ctx.Done():
 			k.mu.Lock()
 			defer k.mu.Unlock()

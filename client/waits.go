@@ -296,6 +296,16 @@ func (k *keeper) endWaits() {
 	}
 }
 
+// endForeign ends the calls that wait, because the server is no lockserver. A request that was sent may still
+// be granted, if there is a lockserver again. The caller holds mu.
+func (k *keeper) endForeign() {
+	for _, wt := range k.waits {
+		k.finish(wt, outcome{err: replied(k.refused), doubtful: wt.by != nil})
+	}
+	close(k.foreign)
+	k.foreign = make(chan struct{})
+}
+
 // silence returns ErrNoAnswer, with the reason for the missing connection in its text; the caller holds mu.
 // An error of the server is not wrapped, because it may be over at the next attempt. The exception is that
 // the server is no lockserver.

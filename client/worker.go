@@ -121,14 +121,16 @@ return 1`
 const (
 	// readFor is how long one reading waits for new entries.
 	readFor = time.Second
+	// lastFor is how long a command is waited for after the end of Run's context.
+	lastFor = time.Second
 	// workPause is the time between attempts to reach the server.
 	workPause = 200 * time.Millisecond
 )
 
 // Run makes the group, from the stream's first entry on, unless it exists, and works until the end of ctx. It
-// then waits for the running handlers, gives back the entries that were not begun, and returns nil. It
-// continues after times in which the server could not be reached. It returns [ErrClosed] after
-// [Client.Close], or an error that the server replied.
+// then waits for the running handlers, gives back the entries that were not begun, and returns nil. A server
+// that is silent by then delays that by three seconds at most. Run continues after times in which the server
+// could not be reached. It returns [ErrClosed] after [Client.Close], or an error that the server replied.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.start(ctx); err != nil || ctx.Err() != nil {
 		return err
@@ -145,7 +147,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		end()
 		<-ended
 		read.close()
-		w.report(w.script(leave, nil))
+		w.report(ctx, w.script(leave, nil))
 	}()
 	free := make(chan struct{}, w.work.Parallel)
 	for range w.work.Parallel {
@@ -164,14 +166,18 @@ func (w *Worker) Run(ctx context.Context) error {
 		free <- struct{}{}
 		for _, entry := range found {
 			if ctx.Err() != nil {
-				w.giveBack(entry)
+				handlers.Add(1)
+				go func() {
+					defer handlers.Done()
+					w.giveBack(ctx, entry)
+				}()
 				continue
 			}
 			<-free
 			handlers.Add(1)
 			go func() {
 				defer handlers.Done()
-				w.handle(entry)
+				w.handle(ctx, entry)
 				free <- struct{}{}
 			}()
 		}
@@ -260,13 +266,13 @@ func (w *Worker) entries(reply any) (found []Entry) {
 	return found
 }
 
-// handle processes an entry, and sends the result to the server.
-func (w *Worker) handle(e Entry) {
+// handle processes an entry, and sends the result to the server; ctx is that of Run.
+func (w *Worker) handle(ctx context.Context, e Entry) {
 	err := errors.New("the worker has ended abnormally")
 	if e.Attempt <= w.work.Attempts { // otherwise its last worker has died with it
 		if err = w.call(e); err == nil {
 			w.drop(e)
-			w.report([]string{"XACK", e.Stream, e.Group, e.ID})
+			w.report(ctx, []string{"XACK", e.Stream, e.Group, e.ID})
 			return
 		}
 		w.client.log(slog.LevelWarn, "a handler has failed", "stream", e.Stream, "entry", e.ID, "attempt", e.Attempt, "error", err)
@@ -274,12 +280,12 @@ func (w *Worker) handle(e Entry) {
 	w.drop(e)
 	if e.Attempt < w.work.Attempts {
 		pause := min(w.work.ClaimAfter, time.Second<<min(e.Attempt-1, 30))
-		w.report(w.script(comeAgain, []string{e.ID, decimal((w.work.ClaimAfter - pause).Milliseconds()), strconv.Itoa(e.Attempt)}))
+		w.report(ctx, w.script(comeAgain, []string{e.ID, decimal((w.work.ClaimAfter - pause).Milliseconds()), strconv.Itoa(e.Attempt)}))
 		return
 	}
 	words := append([]string{e.ID}, e.Fields...)
 	words = append(words, "entry-id", e.ID, "entry-error", err.Error(), "entry-attempts", strconv.Itoa(e.Attempt))
-	if w.report(w.script(bury, words, w.work.Dead)) == int64(1) {
+	if w.report(ctx, w.script(bury, words, w.work.Dead)) == int64(1) {
 		w.client.log(slog.LevelError, "an entry is in the dead letter stream", "stream", w.work.Dead, "entry", e.ID, "error", err)
 	}
 }
@@ -314,9 +320,9 @@ func (w *Worker) drop(e Entry) {
 }
 
 // giveBack lets another worker get an entry that was not begun at once.
-func (w *Worker) giveBack(e Entry) {
+func (w *Worker) giveBack(ctx context.Context, e Entry) {
 	w.drop(e)
-	w.report(w.script(comeAgain, []string{e.ID, w.claimMS, strconv.Itoa(e.Attempt - 1)}))
+	w.report(ctx, w.script(comeAgain, []string{e.ID, w.claimMS, strconv.Itoa(e.Attempt - 1)}))
 }
 
 // live gives signs of life for the entries in hand, until the end of ctx.
@@ -353,9 +359,13 @@ func (w *Worker) live(ctx context.Context) {
 	}
 }
 
-// report sends a command that may fail: without it the entry comes again, but later.
-func (w *Worker) report(words []string) any {
-	reply, err := w.client.again(context.Background(), words)
+// report sends a command that may fail: without it the entry comes again, but later. It is also sent after
+// the end of ctx, which is that of Run, and then waits for lastFor at most.
+func (w *Worker) report(ctx context.Context, words []string) any {
+	limited, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastFor, func() { cancel(ErrNoAnswer) }) })()
+	reply, err := w.client.again(limited, words)
 	if err != nil {
 		w.client.log(slog.LevelWarn, "an entry will come again", "stream", w.work.Stream, "error", err)
 	}

@@ -229,3 +229,46 @@ func TestWorkerEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestWorkerEndsBesideASilentServer: Run does not wait for a server that is silent after the end of its
+// context, whatever the timeout of the client is. The worker reads, has an entry in hand, or has begun none.
+func TestWorkerEndsBesideASilentServer(t *testing.T) {
+	for name, entries := range map[string]int{"reading": 0, "working": 1, "working and reading": 3} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				t.Cleanup(func() { time.Sleep(3 * time.Hour) }) // what Close has left is tried once more
+				srv, n := start(t, lease)
+				op := operator(t, srv)
+				for i := range entries {
+					op.Do("XADD", "s", "*", "n", fmt.Sprint(i))
+				}
+				leave := make(chan struct{})
+				w, err := n.client(t, client.Timeout(time.Hour)).Worker(client.Work{Stream: "s", Group: "g", Parallel: 4,
+					Handle: func(context.Context, client.Entry) error {
+						<-leave
+						return nil
+					}})
+				require.NoError(t, err)
+				running, cancel := context.WithCancel(ctx)
+				ended := make(chan error, 1)
+				go func() { ended <- w.Run(running) }()
+				time.Sleep(500 * time.Millisecond)
+				n.silence()
+				cancel()
+				time.Sleep(10 * time.Minute)
+				select {
+				case err := <-ended:
+					require.NoError(t, err)
+					require.Zero(t, entries, "it waits for the handlers")
+					return
+				default:
+				}
+				require.NotZero(t, entries, "it ends without them")
+				began := time.Now()
+				close(leave)
+				require.NoError(t, <-ended)
+				require.LessOrEqual(t, time.Since(began), 3*time.Second)
+			})
+		})
+	}
+}
