@@ -16,6 +16,7 @@ import {
 import { lockserver } from 'lockserver/node-test';
 import { Lock, Redlock } from 'lockserver/redlock';
 
+import { namesOf, published, watched } from './calls.mjs';
 import { cleanup, endOf, eventually, PATIENCE, rejection, Way } from './harness.mjs';
 
 setFlagsFromString('--expose-gc');
@@ -299,11 +300,14 @@ test('on a plain Redis every first call says that it is no lockserver', async (t
     cancel: (locks) => locks.sale('shoe').cancel('ann', 'o'),
     campaign: (locks) => locks.campaign('k', () => {}),
   };
+  const tried = new Set(['Locks.connect']);
   for (const [name, call] of Object.entries(calls)) {
-    const locks = end(new Locks(target, { logger: false }));
+    const locks = watched(end(new Locks(target, { logger: false })), (failed) => tried.add(failed));
     const error = await rejection(Promise.resolve(call(locks)));
     assert.ok(error instanceof NotLockserverError, `${name}: ${error}`);
   }
+  const asks = namesOf(published(), (it) => it.asks).filter((it) => !/^(Lock\.|Entry\.|fence$)|^Locks\.close$|^Worker\.stop$/.test(it));
+  assert.deepEqual([...tried].sort(), asks, 'all calls but those of a lock or an entry, which a plain Redis does not give');
 });
 
 test('with the keyPrefix of ioredis, redlock and lockserver/redlock keep each other out', async (t) => {

@@ -3,10 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FenceError, fence, Locks, LockLostError } from 'lockserver';
+import { FenceError, fence, fenceSync, Locks, LockLostError } from 'lockserver';
 import { lockserver } from 'lockserver/node-test';
 import Redlock from 'lockserver/redlock';
 
+import { namesOf, published, watched, watchedCall } from './calls.mjs';
 import { cleanup, eventually } from './harness.mjs';
 
 /** Half of a surrogate pair: in UTF-8 it would become the same character as any other. */
@@ -19,8 +20,11 @@ const NO_WAIT = [null, 'a', '5', NaN, -1, 1e16, true, {}, 5n];
 const NO_SIGNAL = [null, 5, {}, 'x', new AbortController()];
 const NO_VALUE = [undefined, null, HALF, NaN, Infinity, { b: 1 }, [], true, new Date(0), Symbol('k')];
 
+/** The functions of the package. */
+const FUNCTIONS = { fence, fenceSync, connect: (...args) => Locks.connect(...args) };
+
 /** The table: what no call may be given, by call and value. */
-function* table(locks, foreign, held) {
+function* table(locks, foreign, held, { fence, fenceSync, connect } = FUNCTIONS) {
   const s = () => locks.semaphore('s', 2);
   const l = () => locks.limiter('l', { count: 1, period: 1000 });
   const d = () => locks.delayed('d');
@@ -92,6 +96,7 @@ function* table(locks, foreign, held) {
     yield ['pieces', it, () => sale().buy('ann', 'o', it)];
     yield ['list: count', it, () => d().list({ count: it })];
     yield ['fence: token', it, () => fence({ prepare: assert.fail }, 't', 1, it)];
+    yield ['fenceSync: token', it, () => fenceSync({ prepare: assert.fail }, 't', 1, it)];
   }
   for (const it of NO_OPTIONS) {
     yield ['acquire: options', it, () => locks.acquire('k', it)];
@@ -99,6 +104,7 @@ function* table(locks, foreign, held) {
     yield ['acquireAll: options', it, () => locks.acquireAll(['k'], it)];
     yield ['using: options', it, () => locks.using('k', it, () => {})];
     yield ['permits: options', it, () => s().acquire(it)];
+    yield ['using permits: options', it, () => s().using(it, () => {})];
     yield ['take: options', it, () => l().take(it)];
     yield ['give: options', it, () => l().give(1, it)];
     yield ['takeLimits: options', it, () => locks.takeLimits([l()], it)];
@@ -112,6 +118,7 @@ function* table(locks, foreign, held) {
     yield ['rate', it, () => locks.limiter('l', it)];
     yield ['due', it, () => d().add(fields, it)];
     yield ['Locks: options', it?.timeout ? { timeuot: 5 } : it, () => new Locks('redis://127.0.0.1:1', it?.timeout ? { timeuot: 5 } : it)];
+    yield ['connect: options', it?.timeout ? { timeuot: 5 } : it, () => connect('redis://127.0.0.1:1', it?.timeout ? { timeuot: 5 } : it)];
   }
   yield ['tryAcquire: wait', 5, () => locks.tryAcquire('k', { wait: 5 })];
   yield ['due', 'both', () => d().add(fields, { delay: 1, at: 1 })];
@@ -194,6 +201,29 @@ test('values that no call can use are refused by it, and nothing changes', async
   assert.equal(await held.guard('EXISTS', 'none'), 0, 'the connection goes on');
   await held.release();
   redis.disconnect();
+});
+
+/** The calls that take values, and are not in the table, with the reason. */
+const NO_BAD_VALUE = {
+  'Entry.bytes': 'a field that an entry does not have is undefined',
+  'Entry.once': 'a database that is none is refused: fence.test.mjs',
+  'Entry.onceSync': 'as Entry.once',
+  reasonOf: 'it takes what was thrown, whatever that is',
+  targetOf: 'it takes what Locks.connect takes',
+};
+
+test('the table has all calls that take values', async (t) => {
+  const server = await lockserver(t);
+  const [locks, other] = [await server.locks(), await server.locks()];
+  const held = await locks.acquire('held', { lease: 600_000 });
+  const tried = new Set();
+  const note = (name) => tried.add(name);
+  const foreign = { lock: await other.acquire('foreign'), locks: other, redis: undefined };
+  const functions = Object.entries(FUNCTIONS).map(([name, call]) => [name, watchedCall(call, () => note(name === 'connect' ? 'Locks.connect' : name))]);
+  await accepted(table(watched(locks, note), foreign, watched(held, note), Object.fromEntries(functions)));
+  const takes = namesOf(published(), (call) => call.takes).filter((name) => !NO_BAD_VALUE[name]);
+  assert.deepEqual([...tried].filter((name) => takes.includes(name)).sort(), takes);
+  await held.release();
 });
 
 test('they are refused before the first connection, too', async (t) => {
