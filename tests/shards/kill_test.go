@@ -76,7 +76,7 @@ func TestKilled(t *testing.T) {
 			}
 			found := c.Do("GET", w.key)
 			if round > 0 {
-				n, err := strconv.ParseInt(found.Str, 10, 64)
+				n, err := strconv.ParseInt("0"+found.Str, 10, 64) // a shard may have written nothing before the first kill
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, n, w.added, "shard %d lost what it has acknowledged", i)
 				require.LessOrEqual(t, n, w.added+1, "at most one command was not answered")
