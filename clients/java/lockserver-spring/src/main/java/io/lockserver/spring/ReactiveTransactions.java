@@ -2,7 +2,6 @@ package io.lockserver.spring;
 
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
@@ -49,23 +48,52 @@ final class ReactiveTransactions {
     private static <T> Flux<T> kept(TransactionSynchronizationManager transaction, boolean shared, Supplier<CompletableFuture<HeldLock>> acquire,
             Function<? super HeldLock, ? extends Publisher<T>> work) {
         CompletableFuture<HeldLock> acquiring = acquire.get();
-        AtomicBoolean settled = new AtomicBoolean(); // either the transaction has the lock, or it is given up
+        Handover handover = new Handover(transaction, shared);
         return Mono.fromFuture(acquiring, true).flatMapMany(lock -> {
-            if (settled.compareAndSet(false, true)) {
-                try {
-                    transaction.registerSynchronization(new Release(lock, shared));
-                } catch (IllegalStateException e) { // the transaction has ended
-                    lock.unlockAsync();
-                    return Flux.error(e);
-                }
+            try {
+                return handover.keep(lock) ? ReactiveLocks.inside(lock, work) : Flux.<T>empty();
+            } catch (IllegalStateException e) { // the transaction has ended
+                lock.unlockAsync();
+                return Flux.error(e);
             }
-            return ReactiveLocks.inside(lock, work);
         }).doFinally(end -> {
-            if (end == SignalType.CANCEL && settled.compareAndSet(false, true)) {
+            if (end == SignalType.CANCEL && handover.giveUp()) {
                 acquiring.cancel(false);
                 acquiring.thenAccept(HeldLock::unlockAsync);
             }
         });
+    }
+
+    /**
+     * Either the transaction has the lock, or it is given up. A cancellation waits while the lock is being registered, for the rollback comes
+     * after it, and releases only what it finds.
+     */
+    private static final class Handover {
+        private final TransactionSynchronizationManager transaction;
+        private final boolean shared;
+        private boolean settled;
+
+        Handover(TransactionSynchronizationManager transaction, boolean shared) {
+            this.transaction = transaction;
+            this.shared = shared;
+        }
+
+        /** Registers the lock; false: it is given up, and others release it. */
+        synchronized boolean keep(HeldLock lock) {
+            if (settled) {
+                return false;
+            }
+            settled = true;
+            transaction.registerSynchronization(new Release(lock, shared));
+            return true;
+        }
+
+        /** False: the transaction has the lock. */
+        synchronized boolean giveUp() {
+            boolean given = !settled;
+            settled = true;
+            return given;
+        }
     }
 
     /** Releases a lock when the transaction has ended, in whichever way. If it is lost before the commit, that fails. */

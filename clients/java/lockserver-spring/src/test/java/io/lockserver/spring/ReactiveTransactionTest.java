@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -20,6 +22,8 @@ import org.springframework.context.annotation.AnnotationConfigApplicationContext
 import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.reactive.AbstractReactiveTransactionManager;
 import org.springframework.transaction.reactive.GenericReactiveTransaction;
+import org.springframework.transaction.reactive.TransactionContextManager;
+import org.springframework.transaction.reactive.TransactionSynchronization;
 import org.springframework.transaction.reactive.TransactionSynchronizationManager;
 import org.springframework.transaction.reactive.TransactionalOperator;
 import org.springframework.transaction.support.AbstractPlatformTransactionManager;
@@ -30,6 +34,7 @@ import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
+import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.test.StepVerifier;
@@ -187,6 +192,35 @@ class ReactiveTransactionTest {
                 .expectError(LockLostException.class).verify(PATIENCE);
         StepVerifier.create(transaction.transactional(shop.one("k", Mono::never))).expectSubscription().thenCancel().verify(PATIENCE);
         awaitFree(locks, server);
+    }
+
+    /** A cancellation at the moment at which a lock is registered rolls back after that. Otherwise the rollback might not see it. */
+    @Test
+    void aLockIsReleasedIfItsSubscriberGoesWhileItIsRegistered(LockClient locks, TestServer server) throws Exception {
+        CompletableFuture<Void> registering = new CompletableFuture<>();
+        CompletableFuture<Void> mayGoOn = new CompletableFuture<>();
+        Set<TransactionSynchronization> slow = new LinkedHashSet<>() {
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            public boolean add(TransactionSynchronization each) {
+                registering.complete(null);
+                mayGoOn.join();
+                return super.add(each);
+            }
+        };
+        Disposable running = transaction(server).transactional(TransactionContextManager.currentContext()
+                .doOnNext(context -> context.setSynchronizations(slow)).then(shop.one("k", Mono::never))).subscribe();
+        registering.get(60, TimeUnit.SECONDS);
+        Thread canceller = new Thread(running::dispose);
+        canceller.start();
+        while (canceller.getState() != Thread.State.BLOCKED && canceller.isAlive()) {
+            Thread.onSpinWait();
+        }
+        mayGoOn.complete(null);
+        canceller.join();
+        awaitFree(locks, server);
+        assertEquals(1, rolledBack.get());
     }
 
     @Test
