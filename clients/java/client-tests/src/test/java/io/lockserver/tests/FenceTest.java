@@ -75,21 +75,34 @@ class FenceTest {
             statement.execute("CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL, fence BIGINT NOT NULL)");
             statement.execute("INSERT INTO account VALUES (1, 100, 0)");
             HeldLock paused = locks.lock("account:1");
+            String refused = assertThrows(IllegalStateException.class, () -> paused.fence(database, "account", 1L)).getMessage();
+            assertTrue(refused.contains("begin a transaction"), refused);
+            assertTrue(paused.isHeld());
+            try (ResultSet row = statement.executeQuery("SELECT fence FROM account")) {
+                assertTrue(row.next());
+                assertEquals(0, row.getLong(1), "a refused fence changes nothing");
+            }
+            database.setAutoCommit(false);
             paused.fence(database, "account", 1L);
             paused.fence(database, "account", 1L); // it may be repeated
+            database.commit();
             server.call("LOCK.FORCE", "account:1");
             HeldLock next = locks.lock("account:1");
             next.fence(database, "account", 1L);
             assertEquals(0, write(statement, paused, 0));
             assertEquals(1, write(statement, next, 70));
+            database.commit();
             HeldLock unaware = locks.lock("account:2"); // its token is higher, that of next is stale for the row
             unaware.fence(database, "account", 1L);
+            database.commit();
             LockLostException stale = assertThrows(LockLostException.class, () -> next.fence(database, "account", 1L));
             assertEquals(LossReason.STALE, stale.reason());
             assertFalse(next.isHeld());
             assertThrows(IllegalArgumentException.class, () -> unaware.fence(database, "account", 2L));
             assertThrows(IllegalArgumentException.class, () -> unaware.fence(database, "account; DROP TABLE account", 1L));
             assertThrows(SQLException.class, () -> unaware.fence(database, "nothing", 1L));
+            database.rollback();
+            database.setAutoCommit(true);
             statement.execute("DROP TABLE account");
         }
         appliesOnce(database, locks, server);
@@ -106,8 +119,12 @@ class FenceTest {
                 assertTrue(row.next());
                 assertEquals(5, row.getLong(1));
             }
+            database.setAutoCommit(false);
             assertTrue(raise(database, 6));
+            database.commit();
             assertTrue(raise(database, 6), "it may be repeated");
+            database.commit();
+            database.setAutoCommit(true);
             if (isMariaDb(database)) {
                 assertFalse(raise(paused, 5));
             } else { // which ends the transaction by itself

@@ -19,9 +19,7 @@ final class Fence {
         fits(stream, "stream", 255);
         fits(group, "group", 255);
         fits(entry, "entry", 64);
-        if (connection.getAutoCommit()) {
-            throw new IllegalStateException("the connection commits each statement: begin a transaction, as by setAutoCommit(false)");
-        }
+        inTransaction(connection);
         String insert = "INSERT INTO lockserver_entries (stream, worker, entry) VALUES (?, ?, ?)";
         String database = connection.getMetaData().getDatabaseProductName();
         // In PostgreSQL and what speaks its protocol an error would end the transaction; SQLite's driver has no codes for errors.
@@ -40,6 +38,14 @@ final class Fence {
             throw new SQLException("lockserver_entries did not record entry " + entry + " of \"" + stream + "\" for \"" + group
                     + "\". In MySQL and MariaDB its columns must be VARBINARY(255), VARBINARY(255) and VARBINARY(64), and its key all three",
                     e.getSQLState(), e.getErrorCode(), e);
+        }
+    }
+
+    /** Refuses a connection that commits each statement: the next one is in another transaction, which this one does not protect. */
+    private static void inTransaction(Connection connection) throws SQLException {
+        if (connection.getAutoCommit()) {
+            throw new IllegalStateException("the connection commits each statement, so a fence, or an entry, protects nothing: "
+                    + "begin a transaction, as by setAutoCommit(false)");
         }
     }
 
@@ -85,6 +91,7 @@ final class Fence {
         if (!NAME.matcher(table).matches()) {
             throw new IllegalArgumentException("\"" + table + "\" is no name of a table");
         }
+        inTransaction(connection);
         try (PreparedStatement update = connection.prepareStatement("UPDATE " + table + " SET fence = ? WHERE id = ? AND fence <= ?")) {
             update.setLong(1, token);
             update.setObject(2, id);

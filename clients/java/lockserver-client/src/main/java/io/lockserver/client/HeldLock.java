@@ -131,13 +131,16 @@ public final class HeldLock implements AutoCloseable {
     }
 
     /**
-     * Raises the column {@code fence} of a row to this lock's token, before the holder reads. A former holder that was paused
-     * can then no longer write: let each write have {@code WHERE id = ? AND fence = ?} with the token. The column is a BIGINT.
+     * Raises the column {@code fence} of a row to this lock's token, before the holder reads. The column is a BIGINT. Read and write in the
+     * same transaction: a former holder that was paused can then no longer write. In a later transaction let each write have
+     * {@code WHERE id = ? AND fence = ?} with the token.
      *
+     * @param connection in a transaction, so without auto-commit
      * @param table the name of the table, of letters, digits, {@code _} and dots
      * @param id the value of the column {@code id}
      * @throws LockLostException if a later holder has raised the fence already, or the lock is known to be lost
      * @throws IllegalArgumentException if there is no such row, or the name is no table's
+     * @throws IllegalStateException if the connection commits each statement
      * @throws SQLException as the database says
      */
     public void fence(Connection connection, String table, Object id) throws SQLException {

@@ -212,6 +212,11 @@ class TransactionFenceTest {
             HeldLock lock = locks.lock("account:1");
             String refusal = assertThrows(IllegalStateException.class, () -> TransactionFence.raise(source, lock, "account", 1L)).getMessage();
             assertTrue(refusal.contains("no transaction"), refusal);
+            Bank plain = new Bank(source); // no transaction around its methods
+            for (String way : List.of("DataSourceUtils", "JdbcTemplate")) {
+                refusal = assertThrows(IllegalStateException.class, () -> WAYS.get(way).raise(plain, lock), way).getMessage();
+                assertTrue(refusal.contains("begin a transaction"), way + ": " + refusal);
+            }
             lock.unlock();
             Entry entry = entry(locks, server);
             assertThrows(IllegalStateException.class, () -> bank.apply(entry, true));
