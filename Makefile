@@ -282,8 +282,8 @@ clients-java-container: need-java ## LockserverContainer with Docker, or with Po
 
 .PHONY: clients-java-sql
 clients-java-sql: export LOCKSERVER := $(CURDIR)/bin/lockserver
-clients-java-sql: build need-java need-mariadb ## its fence for SQL on SQLite and MariaDB, also in transactions of Spring, which it starts (DATABASES="mariadb postgres": PostgreSQL as well, of Debian's package postgresql)
-	cd clients/java && FENCE_DATABASES="$(or $(DATABASES),mariadb)" mvn -B -ntp test -pl lockserver-client,lockserver-test,client-tests,lockserver-spring -Dtest=FenceTest,TransactionFenceTest
+clients-java-sql: build need-java need-mariadb ## its fence for SQL on SQLite and MariaDB, also in transactions of Spring, which it starts; on PostgreSQL, if Debian's package postgresql is there (DATABASES="mariadb postgres": always)
+	cd clients/java && FENCE_DATABASES="$(or $(DATABASES),mariadb $(if $(wildcard /usr/lib/postgresql/*/bin/initdb),postgres))" mvn -B -ntp test -pl lockserver-client,lockserver-test,client-tests,lockserver-spring -Dtest=FenceTest,TransactionFenceTest
 
 clients-java-bench: export LOCKSERVER := $(CURDIR)/bin/lockserver
 clients-java-bench: build need-oracle need-java ## hand-offs and costs of the Java client beside Redisson's RLock on a real Redis (SECONDS=n of each measurement)
