@@ -117,7 +117,6 @@ func (k *cart) recall(c *Ctx) (known bool, place int, answer int64, err error) {
 func (k *cart) decide(c *Ctx) (place int, answer int64, err error) {
 	for i := range k.parts {
 		p := &k.parts[i]
-		// plant:cart-all
 		if answer, err = p.decide(c); err != nil || answer != saleSold {
 			return i + 1, answer, err
 		}

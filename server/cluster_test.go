@@ -24,7 +24,11 @@ func TestEachNativeCommandIsRouted(t *testing.T) {
 		tipped := slices.ContainsFunc(row.Tips, func(tip string) bool { return strings.HasPrefix(tip, "request_policy:") })
 		require.NotEqual(t, tipped, len(row.Keys()) > 0, row.FullName())
 		if row.Implied != nil {
-			require.Equal(t, 1, row.Keys()[0].Index, row.FullName())
+			first := 1
+			if row.Name == "seckill.cart" { // its vouchers follow the user, the order and their number
+				first = 4
+			}
+			require.Equal(t, first, row.Keys()[0].Index, row.FullName())
 		}
 	}
 	require.Greater(t, checked, 40)
