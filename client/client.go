@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -172,13 +171,15 @@ func (c *Client) once(ctx context.Context, args []any) (any, error) {
 	}
 }
 
-// ended returns why a context has ended. errors.Is also holds for it with the context's own error. With the
-// caller's cause alone a caller could not see that the reason was the deadline. The limits of this package
-// are no deadline of the caller's.
-func ended(ctx context.Context) error {
-	cause, err := context.Cause(ctx), ctx.Err()
-	if errors.Is(cause, err) || errors.Is(cause, ErrNotAcquired) || errors.Is(cause, ErrNoAnswer) || errors.Is(cause, ErrClosed) {
-		return cause
+// number sends a command that replies with an integer, and that may be sent twice.
+func (c *Client) number(ctx context.Context, words []string) (int64, error) {
+	reply, err := c.again(ctx, words)
+	if err != nil {
+		return -1, err
 	}
-	return fmt.Errorf("%w: %w", cause, err)
+	n, ok := reply.(int64)
+	if !ok {
+		return -1, fmt.Errorf("%s: the reply is %v, no number", words[0], reply)
+	}
+	return n, nil
 }

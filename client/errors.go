@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -99,4 +100,15 @@ func isElsewhere(reply string) bool {
 		return true
 	}
 	return strings.HasPrefix(reply, "UNBLOCKED force unblock")
+}
+
+// ended returns why a context has ended. errors.Is also holds for it with the context's own error. With the
+// caller's cause alone a caller could not see that the reason was the deadline. The limits of this package
+// are no deadline of the caller's.
+func ended(ctx context.Context) error {
+	cause, err := context.Cause(ctx), ctx.Err()
+	if errors.Is(cause, err) || errors.Is(cause, ErrNotAcquired) || errors.Is(cause, ErrNoAnswer) || errors.Is(cause, ErrClosed) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", cause, err)
 }

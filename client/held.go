@@ -97,14 +97,6 @@ func (h *hold) attributes(key string) []any {
 	return []any{"key", key, "owner", h.task.owner, "token", h.token(key), "lease", leaseText(h.lease)}
 }
 
-// leaseText returns the length of a lease as text.
-func leaseText(lease time.Duration) string {
-	if lease == 0 {
-		return "renewed by the server"
-	}
-	return "lease of " + lease.String()
-}
-
 // here is the path of this package.
 var here = reflect.TypeFor[Client]().PkgPath()
 

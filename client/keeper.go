@@ -366,3 +366,11 @@ func (k *keeper) sync(ctx context.Context) {
 	case <-limited.Done():
 	}
 }
+
+// latchWait is shared by the calls that wait for the same latch.
+type latchWait struct {
+	users int           // guarded by mu of the keeper
+	open  chan struct{} // closed when the wait is over; err says how
+	err   error
+	stop  context.CancelFunc
+}

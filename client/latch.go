@@ -86,14 +86,6 @@ func (l Latch) Wait(ctx context.Context) error {
 	}
 }
 
-// latchWait is shared by the calls that wait for the same latch.
-type latchWait struct {
-	users int           // guarded by mu of the keeper
-	open  chan struct{} // closed when the wait is over; err says how
-	err   error
-	stop  context.CancelFunc
-}
-
 // latchAsk is how long the server waits before it answers that a latch is still closed.
 const latchAsk = 30 * time.Second
 

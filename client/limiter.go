@@ -37,9 +37,6 @@ type Taken struct {
 	RetryAfter, ResetAfter time.Duration
 }
 
-// takenNumbers is the number of integers in the server's reply.
-const takenNumbers = 5
-
 // Take takes one unit, or cost units, if the rate allows it now. A cost of 0 takes nothing and returns the
 // state. It is sent once, over the client's own connection: after an error of the connection the cost may
 // have been taken or not. It returns at the end of ctx, and within [Timeout] in any case.

@@ -149,9 +149,6 @@ func (h *hold) token(key string) int64 { return h.tokens[slices.Index(h.keys, ke
 // Owner is the name of the holder on the server.
 func (l *Lock) Owner() string { return l.held.hold.task.owner }
 
-// guard is the command that must be sent only once.
-const guard = "GUARD"
-
 // Guard runs a command only if the lock is still held at that moment. It fails with a [*LostError] if the
 // lock is lost, and with [ErrReleased] after Unlock. It is sent once: after an error of the connection the
 // command may have been done or not. It returns at the end of ctx, and within [Timeout] in any case. The

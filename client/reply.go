@@ -149,3 +149,6 @@ func readLine(r *bufio.Reader) (kind byte, text string, err error) {
 		return line[0], string(line[1 : len(line)-2]), nil
 	}
 }
+
+// takenNumbers is the number of integers in the reply of a limiter.
+const takenNumbers = 5

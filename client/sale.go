@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -89,17 +88,4 @@ func (s Sale) finish(ctx context.Context, command, user, order, state string) (b
 	}
 	record, _ := reply.(string) // "paid 2 ann": state, pieces, user
 	return strings.HasPrefix(record, state+" "), nil
-}
-
-// number sends a command that replies with an integer, and that may be sent twice.
-func (c *Client) number(ctx context.Context, words []string) (int64, error) {
-	reply, err := c.again(ctx, words)
-	if err != nil {
-		return -1, err
-	}
-	n, ok := reply.(int64)
-	if !ok {
-		return -1, fmt.Errorf("%s: the reply is %v, no number", words[0], reply)
-	}
-	return n, nil
 }

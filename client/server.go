@@ -103,3 +103,6 @@ func dial(ctx context.Context, o *redis.Options) (net.Conn, Login, error) {
 	nc, err := o.Dialer(ctx, o.Network, o.Addr)
 	return nc, login, err
 }
+
+// guard is the command that must be sent only once.
+const guard = "GUARD"

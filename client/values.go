@@ -77,3 +77,11 @@ func unixMS(what string, t time.Time) (int64, error) {
 const longest = time.Duration(math.MaxInt64 / 4)
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// leaseText returns the length of a lease as text.
+func leaseText(lease time.Duration) string {
+	if lease == 0 {
+		return "renewed by the server"
+	}
+	return "lease of " + lease.String()
+}
