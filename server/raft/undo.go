@@ -35,7 +35,6 @@ func (m *Member) advanceUndo() {
 	if !full && u.rounds < mostPeriodRounds && m.offset-u.begun[1].offset < mostPeriodBytes {
 		return
 	}
-	// plant:raft-full-period
 	if !m.nextPeriod() && full && m.state == leading && !m.holding {
 		u.full, m.holding = true, true
 		m.host.HoldWrites(true)
