@@ -34,7 +34,7 @@ import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
-import reactor.core.Disposable;
+import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.test.StepVerifier;
@@ -209,16 +209,21 @@ class ReactiveTransactionTest {
                 return super.add(each);
             }
         };
-        Disposable running = transaction(server).transactional(TransactionContextManager.currentContext()
-                .doOnNext(context -> context.setSynchronizations(slow)).then(shop.one("k", Mono::never))).subscribe();
+        Mono<String> call = transaction(server).transactional(TransactionContextManager.currentContext()
+                .doOnNext(context -> context.setSynchronizations(slow)).then(shop.one("k", Mono::never)));
+        BaseSubscriber<String> subscriber = new BaseSubscriber<>() {
+        };
+        Thread caller = new Thread(() -> call.subscribe(subscriber)); // the lock may be there at once, and this waits for it
+        caller.start();
         registering.get(60, TimeUnit.SECONDS);
-        Thread canceller = new Thread(running::dispose);
+        Thread canceller = new Thread(subscriber::cancel);
         canceller.start();
         while (canceller.getState() != Thread.State.BLOCKED && canceller.isAlive()) {
             Thread.onSpinWait();
         }
         mayGoOn.complete(null);
         canceller.join();
+        caller.join();
         awaitFree(locks, server);
         assertEquals(1, rolledBack.get());
     }
