@@ -13,7 +13,7 @@ test('scenario: silent_server', async (t) => {
   const end = cleanup(t);
   const server = end(await Server.start());
   // The timeout is ten minutes: a call that ends in a minute was ended by its own limit.
-  const locks = await Locks.connect(server.url, { timeout: 600_000 });
+  const locks = end(await Locks.connect(server.url, { timeout: 600_000 }));
   await locks.latch('batch').set(1);
   await locks.acquire('held');
   const limiter = locks.limiter('l', { count: 1, period: 1000 });
@@ -50,7 +50,6 @@ test('scenario: silent_server', async (t) => {
   } finally {
     server.resume();
   }
-  await locks.close();
 });
 
 test('a call that gives up leaves the connection to the others', async (t) => {

@@ -4,7 +4,7 @@
 
 import { spawn, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -48,6 +48,15 @@ export async function rejection(promise) {
 }
 
 export const below = (n) => Math.floor(Math.random() * n);
+
+/** Stops a program with SIGSTOP, and returns when it does stand still: a busy machine takes its time. */
+export function stop(program) {
+  program.kill('SIGSTOP');
+  const tasks = `/proc/${program.pid}/task`;
+  const stands = (task) => /\) [TZX] /.test(readFileSync(path.join(tasks, task, 'stat'), 'utf8'));
+  const nothing = new Int32Array(new SharedArrayBuffer(4));
+  while (existsSync(tasks) && !readdirSync(tasks).every(stands)) Atomics.wait(nothing, 0, 0, 1);
+}
 
 /** A connection of an operator, which speaks RESP 2 and knows no more than what the tests need. */
 export class Operator {
@@ -128,7 +137,7 @@ export class Server {
     await this.ended;
   }
 
-  pause() { this.process.kill('SIGSTOP'); }
+  pause() { stop(this.process); }
   resume() { this.process.kill('SIGCONT'); }
 
   async close() {

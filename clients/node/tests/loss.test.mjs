@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LockLostError, Locks, NoAnswerError } from 'lockserver';
 
-import { cleanup, endOf, eventually, locksOf, Operator, rejection, Server, sleep, Way } from './harness.mjs';
+import { cleanup, endOf, eventually, locksOf, Operator, rejection, Server, sleep, stop, Way } from './harness.mjs';
 
 const LEASE = 6000; // of locks that the server renews
 
@@ -240,7 +240,7 @@ describe('scenario: client_stopped', () => {
     const { server, operator } = await setUp(t);
     const program = await Program.start(t, server.url);
     const { token } = await program.do('acquire', 'k', '0');
-    program.process.kill('SIGSTOP');
+    stop(program.process);
     await sleep(LEASE * 1.5);
     assert.equal(await operator.call('EXISTS', 'k'), 1, 'the server renews it');
     program.process.kill('SIGCONT');
@@ -254,7 +254,7 @@ describe('scenario: client_stopped', () => {
     const { end, server, operator } = await setUp(t);
     const program = await Program.start(t, server.url);
     const { token } = await program.do('acquire', 'k', '1000');
-    program.process.kill('SIGSTOP');
+    stop(program.process);
     const locks = end(await Locks.connect(server.url));
     const next = await locks.acquire('k', { wait: 60_000 });
     assert.ok(next.token > token);
@@ -270,7 +270,7 @@ describe('scenario: client_stopped', () => {
     const { server, operator } = await setUp(t);
     const program = await Program.start(t, server.url);
     await program.do('acquire', 'k', '0');
-    program.process.kill('SIGSTOP');
+    stop(program.process);
     await operator.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await eventually(async () => await operator.call('EXISTS', 'k') === 0, 'its lease ends');
     program.process.kill('SIGCONT');
