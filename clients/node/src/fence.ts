@@ -66,13 +66,17 @@ export function raiseFenceSync(db: SqliteDatabase, row: TokenRow): void {
 }
 
 /** Records that a worker applies an entry, in the table lockserver_entries. false: it was applied before. */
-export function recordOnce(db: Database, stream: string, worker: string, entry: string): Promise<boolean> {
+export async function recordOnce(db: Database, stream: string, worker: string, entry: string): Promise<boolean> {
+  if (await dialectOf(db).isAlone?.()) throw noTransaction();
   return carryOut(db, (dialect) => recording(dialect, [stream, worker, entry]));
 }
 
 export function recordOnceSync(db: SqliteDatabase, stream: string, worker: string, entry: string): boolean {
+  if (sqliteOf(db)?.isAlone?.()) throw noTransaction();
   return carryOutSync(db, (dialect) => recording(dialect, [stream, worker, entry]));
 }
+
+const noTransaction = () => new TypeError('the database is in no transaction: an entry that is recorded alone counts as applied, whatever becomes of the work');
 
 /** A statement, and the number of rows that it has changed, or the column "fence" of the row that it has found. */
 interface Statement {
@@ -159,16 +163,23 @@ function numberOf({ kind }: Statement, { changed, row }: Answer): number | bigin
 
 interface Dialect {
   isMysql?: boolean;
+  /** Whether a statement would be committed by itself, as far as the driver tells. */
+  isAlone?(): boolean | Promise<boolean>;
   mark(n: number): string;
   run(statement: Statement): Answer | Promise<Answer>;
 }
+
+/** The bits of the status that MySQL and MariaDB send with each answer. */
+const [IN_TRANSACTION, AUTOCOMMIT] = [1, 2];
 
 const has = (db: unknown, method: string): boolean => typeof (db as Record<string, unknown> | null | undefined)?.[method] === 'function';
 
 function sqliteOf(db: unknown): Dialect | undefined {
   if (!has(db, 'prepare') || has(db, 'execute') || has(db, 'query')) return undefined;
   const whole = (args: unknown[]) => args.map((arg) => (typeof arg === 'number' && Number.isSafeInteger(arg) ? BigInt(arg) : arg));
+  const { inTransaction, isTransaction } = db as { inTransaction?: boolean; isTransaction?: boolean };
   return {
+    isAlone: () => (inTransaction ?? isTransaction) === false, // of better-sqlite3; of node:sqlite, which has it since Node 22.16
     mark: () => '?',
     run: ({ kind, sql, args }) => {
       const statement = (db as SqliteDatabase).prepare(sql);
@@ -183,6 +194,11 @@ function dialectOf(db: Database): Dialect {
   if (has(db, 'execute')) {
     return {
       isMysql: true,
+      isAlone: async () => {
+        if (has(db, 'getConnection')) return true; // a pool
+        const [{ serverStatus }] = await (db as MysqlDatabase).execute('DO 0', []);
+        return typeof serverStatus === 'number' && (serverStatus & (IN_TRANSACTION | AUTOCOMMIT)) === AUTOCOMMIT;
+      },
       mark: () => '?',
       run: async ({ kind, sql, args }) => {
         const [result] = await (db as MysqlDatabase).execute(sql, args);
@@ -192,6 +208,11 @@ function dialectOf(db: Database): Dialect {
   }
   if (has(db, 'query')) {
     return {
+      isAlone: () => {
+        const { totalCount, readyForQuery, getTransactionStatus } = db as { totalCount?: number; readyForQuery?: boolean; getTransactionStatus?(): string | null };
+        if (typeof totalCount === 'number') return true; // a pool
+        return readyForQuery === true && getTransactionStatus?.call(db) === 'I'; // idle, with nothing under way
+      },
       mark: (n) => `$${n}`,
       run: async ({ sql, args }) => {
         const { rowCount, rows = [] } = await (db as PgDatabase).query(sql, args);
@@ -201,6 +222,7 @@ function dialectOf(db: Database): Dialect {
   }
   if (has(db, 'unsafe')) {
     return {
+      isAlone: () => has(db, 'begin'), // that of sql.begin() has none
       mark: (n) => `$${n}`,
       run: async ({ sql, args }) => {
         const rows = await (db as PostgresDatabase).unsafe(sql, args);

@@ -95,8 +95,8 @@ export class Entry {
   /**
    * Records in the caller's transaction that this entry is applied. false: it was applied before, so do nothing. The table is
    * `lockserver_entries`, with the columns stream, worker and entry, which are its key (docs/CLIENTS.md; VARBINARY in MySQL
-   * and MariaDB). Throws a RangeError if the stream or the group is longer than 255 bytes, and an Error if MySQL or MariaDB
-   * did not record the entry whole. Roll back then.
+   * and MariaDB). Throws a TypeError if the driver says that there is no transaction, or is a pool. Throws a RangeError if the
+   * stream or the group is longer than 255 bytes, and an Error if MySQL or MariaDB did not record the entry whole. Roll back then.
    */
   once(db: Database): Promise<boolean> { return recordOnce(db, this.stream, this.group, this.id); }
 

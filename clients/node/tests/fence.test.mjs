@@ -12,10 +12,12 @@ const databases = {
     const { default: load } = await import('sql.js');
     const { Database } = await load();
     const sqlite = end(new Database());
-    // As node:sqlite (Node 22) and better-sqlite3 have it.
+    // As node:sqlite (Node 22.16) and better-sqlite3 have it.
     const db = {
+      isTransaction: false,
       prepare: (sql) => ({
         run: (...args) => {
+          if (/^(BEGIN|COMMIT|ROLLBACK)$/.test(sql)) db.isTransaction = sql === 'BEGIN';
           sqlite.run(sql, args.map((arg) => (typeof arg === 'bigint' ? String(arg) : arg)));
           return { changes: sqlite.getRowsModified() };
         },
@@ -58,7 +60,7 @@ if (process.env.POSTGRES) {
     const { host, port, user, password, database } = parse(process.env.POSTGRES);
     const db = postgres({ host, port: Number(port) || 5432, user, password, database, max: 1, onnotice: () => {} });
     end(db, () => db.end());
-    return { db, run: async (sql, ...args) => {
+    return { db, transaction: (work) => db.begin(work), run: async (sql, ...args) => {
       const it = await db.unsafe(sql, args);
       return it[0] ?? it.count;
     }, mark: (n) => `$${n}` };
@@ -83,6 +85,22 @@ if (process.env.MYSQL) {
       return Array.isArray(it) ? it[0] : it.affectedRows;
     }, mark: () => '?' };
   };
+}
+
+/** Does what is given in a transaction. */
+async function inTransaction({ db, run, transaction }, isMysql, work) {
+  if (transaction) return transaction(work);
+  await run(isMysql ? 'SET autocommit = 0' : 'BEGIN');
+  try {
+    const got = await work(db);
+    await run('COMMIT');
+    return got;
+  } catch (error) {
+    await run('ROLLBACK');
+    throw error;
+  } finally {
+    if (isMysql) await run('SET autocommit = 1');
+  }
 }
 
 for (const [name, connect] of Object.entries(databases)) {
@@ -126,8 +144,10 @@ for (const [name, connect] of Object.entries(databases)) {
 
   test(`an entry is recorded once, ${name}`, async (t) => {
     const end = cleanup(t);
-    const { db, run } = await connect(end);
+    const connection = await connect(end);
+    const { run } = connection;
     const isMysql = name.startsWith('MySQL');
+    const once = (it) => inTransaction(connection, isMysql, (db) => it.once(db));
     const make = (definition) => run(`CREATE TEMPORARY TABLE lockserver_entries (${definition})`);
     const names = isMysql ? 'VARBINARY' : 'VARCHAR';
     const columns = `stream ${names}(255) NOT NULL, worker ${names}(255) NOT NULL, entry ${names}(64) NOT NULL`;
@@ -138,17 +158,17 @@ for (const [name, connect] of Object.entries(databases)) {
     for (const words of [['orders', 'billing'], ['Orders', 'billing'], ['orders ', 'billing'], ['orders', 'Billing'], ['orders', 'billing', '1-1'],
       ['ä'.repeat(127), 'g'.repeat(255)]]) {
       const it = await entry(...words);
-      assert.deepEqual([await it.once(db), await it.once(db)], [true, false], words.join());
-      if (name.startsWith('SQLite')) assert.equal(it.onceSync(db), false);
+      assert.deepEqual([await once(it), await once(it)], [true, false], words.join());
+      if (name.startsWith('SQLite')) assert.equal(await inTransaction(connection, isMysql, (db) => it.onceSync(db)), false);
     }
     for (const [stream, group] of [[`${'s'.repeat(255)}1`, 'billing'], [`${'s'.repeat(255)}2`, 'billing'], ['ä'.repeat(128), 'billing'], ['orders', 'g'.repeat(256)]]) {
-      await assert.rejects((await entry(stream, group)).once(db), /256 bytes/);
+      await assert.rejects(once(await entry(stream, group)), /256 bytes/);
     }
     assert.equal(Number((await run('SELECT count(*) AS n FROM lockserver_entries')).n), 6);
     await run('DROP TABLE lockserver_entries');
     if (!isMysql) { // without the key an entry would be applied each time that it comes; MariaDB cannot see that
       await make(columns);
-      await assert.rejects((await entry('orders', 'billing')).once(db), /ON CONFLICT/);
+      await assert.rejects(once(await entry('orders', 'billing')), /ON CONFLICT/);
       return;
     }
     for (const [definition, ...other] of [ // tables that take two names for one, or have another key
@@ -159,10 +179,29 @@ for (const [name, connect] of Object.entries(databases)) {
     ]) {
       await make(definition);
       const first = await entry('orders:a', 'billing');
-      assert.deepEqual([await first.once(db), await first.once(db)], [true, false]);
-      await assert.rejects((await entry(...other)).once(db), /VARBINARY/, definition);
+      assert.deepEqual([await once(first), await once(first)], [true, false]);
+      await assert.rejects(once(await entry(...other)), /VARBINARY/, definition);
       await run('DROP TABLE lockserver_entries');
     }
+  });
+
+  test(`an entry is not recorded outside of a transaction, ${name}`, async (t) => {
+    const end = cleanup(t);
+    const { db, run } = await connect(end);
+    await run('CREATE TEMPORARY TABLE lockserver_entries (stream VARCHAR(255), worker VARCHAR(255), entry VARCHAR(64), PRIMARY KEY (stream, worker, entry))');
+    const server = await lockserver(t);
+    const it = await entryOf(server, await server.locks(), 'orders', 'billing', '1-0');
+    const refusal = { name: 'TypeError', message: /no transaction/ };
+    await assert.rejects(it.once(db), refusal);
+    if (name.startsWith('SQLite')) assert.throws(() => it.onceSync(db), refusal);
+    assert.equal(Number((await run('SELECT count(*) AS n FROM lockserver_entries')).n), 0);
+    const pools = {
+      PostgreSQL: async () => new (await import('pg')).default.Pool({ connectionString: process.env.POSTGRES }),
+      MySQL: async () => (await import('mysql2/promise')).createPool(process.env.MYSQL),
+      'MySQL, with callbacks': async () => (await import('mysql2')).createPool(process.env.MYSQL),
+    };
+    const pool = await pools[name]?.();
+    if (pool) await assert.rejects(it.once(end(pool, () => (pool.promise?.() ?? pool).end())), refusal);
   });
 
   if (!name.startsWith('SQLite')) { // which has one transaction at a time
