@@ -100,6 +100,7 @@ type sight struct {
 	sinceMS map[string]int64 // by ID: when a member was first seen to be up, or down, as it is; milliseconds
 	sharded bool             // members have slots of their own
 	whole   bool             // the leader has all slots
+	home    cluster.Range    // the first slots of the leader
 }
 
 // New returns a group without members. Update sets them.
@@ -159,6 +160,9 @@ func (g *Group) Update(v View) error {
 		if now.leader = now.find(v.Leader); now.leader == nil {
 			return fmt.Errorf("topology: the leader '%s' is no member", v.Leader)
 		}
+	}
+	if now.home.Last = -1; now.leader != nil && len(now.leader.Slots) > 0 {
+		now.home = now.leader.Slots[0]
 	}
 	now.whole = !now.sharded || now.leader != nil && slices.Equal(now.leader.Slots, []cluster.Range{cluster.All()})
 	if now.last = now.leader; now.last == nil && was.last != nil {

@@ -115,10 +115,15 @@ func (g *Group) Misplaced(p *Place, call *Call) error {
 
 // MisplacedKey is Misplaced for a command with one key.
 func (g *Group) MisplacedKey(p *Place, key []byte) error {
-	if g.seen.Load().whole {
+	now := g.seen.Load()
+	if now.whole {
 		return nil
 	}
-	return g.elsewhere(p, keyslot.Of(key))
+	n := keyslot.Of(key)
+	if now.home.Has(n) {
+		return nil
+	}
+	return g.elsewhere(p, n)
 }
 
 // elsewhere is why a slot is not served here; nil: it is.

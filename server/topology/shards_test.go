@@ -48,3 +48,16 @@ func TestClaim(t *testing.T) {
 	require.ErrorContains(t, err, "without shards")
 	require.NoDirExists(t, cluster.ShardDir(other, 0))
 }
+
+// The page of differences names each command that would change a cluster, and so says what to use instead.
+func TestEachRefusedCommandIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "DIFFERENCES.md"))
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(page), "\n## Clusters\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	changes := clusterChanges()
+	require.NotEmpty(t, changes)
+	for _, row := range changes {
+		require.Regexp(t, "`(CLUSTER )?"+strings.ToUpper(row.Name)+"`", section)
+	}
+}
