@@ -46,8 +46,8 @@ func OfPattern(pattern []byte) (n int, ok bool) {
 	return Of(pattern), true
 }
 
-// crc16 is CRC-16/XMODEM: the polynomial 0x1021, from 0. It takes eight bytes at a time, while there are so
-// many: their parts of the CRC do not wait for each other.
+// crc16 is CRC-16/XMODEM: the polynomial 0x1021, from 0. It takes eight bytes at a time, and then the rest
+// one by one: the parts of eight bytes do not wait for each other.
 func crc16(data []byte) (crc uint16) {
 	for len(data) >= 8 {
 		crc = tables[7][byte(crc>>8)^data[0]] ^ tables[6][byte(crc)^data[1]] ^ tables[5][data[2]] ^ tables[4][data[3]] ^

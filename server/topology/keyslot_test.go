@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"bytes"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,21 +10,52 @@ import (
 	"lockserver/internal/keyslot"
 )
 
-func TestSlots(t *testing.T) { // those that Redis' documentation and CLUSTER KEYSLOT name
-	for key, n := range map[string]int{"foo": 12182, "": 0, "123456789": 12739, "{user1000}.following": 3443, "{user1000}.followers": 3443,
-		"foo{}{bar}": 8363, "foo{{bar}}zap": 4015, "foo{bar}{zap}": 5061, "{": 4092, "bar": 5061} {
-		require.Equal(t, n, keyslot.Of([]byte(key)), key)
+// bitwise is the CRC by its definition: a division of polynomials, bit by bit.
+func bitwise(data []byte) (crc uint16) {
+	for _, b := range data {
+		for bit := 7; bit >= 0; bit-- {
+			top := crc>>15 ^ uint16(b>>bit)&1
+			crc <<= 1
+			if top == 1 {
+				crc ^= 0x1021
+			}
+		}
+	}
+	return crc
+}
+
+// TestSlotIsTheCRC: keys of each length have the CRC of the definition, wherever the pieces of the computation end.
+func TestSlotIsTheCRC(t *testing.T) {
+	require.Equal(t, uint16(0x31c3), bitwise([]byte("123456789")), "the check value of CRC-16/XMODEM")
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 100 {
+		for range 20 {
+			key := make([]byte, n)
+			for i := range key {
+				key[i] = byte(random.Uint32()) &^ 8 // '{' and '}' have that bit
+			}
+			require.Equal(t, int(bitwise(key))%keyslot.Count, keyslot.Of(key), "%x", key)
+		}
+		require.Equal(t, int(bitwise(bytes.Repeat([]byte{0xff}, n)))%keyslot.Count, keyslot.Of(bytes.Repeat([]byte{0xff}, n)), n)
 	}
 }
 
-// A pattern has a slot if no wildcard stands before the end of its hash tag: what SORT's BY and GET go by.
-func TestPatterns(t *testing.T) {
-	for pattern, n := range map[string]int{"bar": 5061, "foo{bar}*": 5061, "{bar}:[ab]": 5061, "foo{}{bar}": 8363,
-		"*": -1, "*{bar}": -1, "{b*r}": -1, "{}*": -1, "{": 4092, "{?": -1, `{b\ar}`: -1, `{bar}\`: 5061} {
-		got, ok := keyslot.OfPattern([]byte(pattern))
-		require.Equal(t, n >= 0, ok, pattern)
-		if ok {
-			require.Equal(t, n, got, pattern)
-		}
+// TestSlotOfTags has slots that redis-cli tells of keys with and without hash tags.
+func TestSlotOfTags(t *testing.T) {
+	for key, want := range map[string]int{"": 0, "foo": 12182, "{foo}bar": 12182, "a{foo}{bar}": 12182, "123456789": 12739} {
+		require.Equal(t, want, keyslot.Of([]byte(key)), key)
+	}
+	require.Equal(t, int(bitwise([]byte("{}foo")))%keyslot.Count, keyslot.Of([]byte("{}foo")), "an empty tag does not count")
+	require.Equal(t, int(bitwise([]byte("{foo")))%keyslot.Count, keyslot.Of([]byte("{foo")), "a tag that does not end")
+}
+
+func BenchmarkSlot(b *testing.B) {
+	for _, key := range []string{"k", "lock:1234", "lock:order:12345", "{user:1000}.following.list.of.all"} {
+		b.Run(key, func(b *testing.B) {
+			of := []byte(key)
+			for b.Loop() {
+				keyslot.Of(of)
+			}
+		})
 	}
 }
