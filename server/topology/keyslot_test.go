@@ -24,7 +24,8 @@ func bitwise(data []byte) (crc uint16) {
 	return crc
 }
 
-// TestSlotIsTheCRC: keys of each length have the CRC of the definition, wherever the pieces of the computation end.
+// TestSlotIsTheCRC: keys of each length have the slot of the CRC by its definition, wherever the pieces of
+// the computation end.
 func TestSlotIsTheCRC(t *testing.T) {
 	require.Equal(t, uint16(0x31c3), bitwise([]byte("123456789")), "the check value of CRC-16/XMODEM")
 	random := rand.New(rand.NewPCG(1, 2))
