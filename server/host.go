@@ -97,7 +97,7 @@ func (h services) Emptied() { h.durable.Emptied() }
 
 // KeyEvent implements commands.Services.
 func (h services) KeyEvent(db *store.DB, event string, key []byte) {
-	keyEvents{h.executor}.send(db, event, key)
+	keyEvents(h).send(db, event, key)
 }
 
 // Nested implements commands.Services.
@@ -181,7 +181,7 @@ func (h waitHost) Terminates() bool { return len(h.terminated) > 0 }
 func (h waitHost) EndUnit() { h.endUnit() }
 
 // Renewed implements shard.
-func (h waitHost) Renewed(db *store.DB, key []byte) { keyEvents{h.executor}.send(db, "renew", key) }
+func (h waitHost) Renewed(db *store.DB, key []byte) { keyEvents(h).send(db, "renew", key) }
 
 // Observe implements shard.
 func (h waitHost) Observe() { h.observe() }
