@@ -160,9 +160,9 @@ export class Wire {
     if (this.error) return;
     this.error = why;
     // resetAndDestroy() would wait until all is written. While a shutdown is under way a reset fails, and the handle
-    // would never be closed.
+    // would never be closed. A unix socket has no reset: it would stay open as well.
     const { tcp, socket } = this;
-    if (tcp === socket && !tcp.connecting && !tcp.readableEnded && !tcp.writableEnded) {
+    if (tcp === socket && this.endpoint.path === undefined && !tcp.connecting && !tcp.readableEnded && !tcp.writableEnded) {
       (tcp as { resetAndClosing?: boolean }).resetAndClosing = true;
     }
     tcp.destroy();

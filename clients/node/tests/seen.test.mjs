@@ -301,11 +301,15 @@ test('on a plain Redis every first call says that it is no lockserver', async (t
     campaign: (locks) => locks.campaign('k', () => {}),
   };
   const tried = new Set(['Locks.connect']);
+  const pipes = () => process.getActiveResourcesInfo().filter((it) => it === 'PipeWrap').length;
+  const before = pipes();
   for (const [name, call] of Object.entries(calls)) {
     const locks = watched(end(new Locks(target, { logger: false })), (failed) => tried.add(failed));
     const error = await rejection(Promise.resolve(call(locks)));
     assert.ok(error instanceof NotLockserverError, `${name}: ${error}`);
+    await locks.close();
   }
+  await eventually(() => pipes() <= before, 'each connection over the unix socket is closed');
   const asks = namesOf(published(), (it) => it.asks).filter((it) => !/^(Lock\.|Entry\.|fence$)|^Locks\.close$|^Worker\.stop$/.test(it));
   assert.deepEqual([...tried].sort(), asks, 'all calls but those of a lock or an entry, which a plain Redis does not give');
 });
