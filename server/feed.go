@@ -254,7 +254,9 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 		r.more = len(s.inbox) > 0
 	}
 	s.recount()
-	ex.evictClients()
+	if ex.memory.Clients.Over() {
+		ex.evictClients()
+	}
 	if log := ex.durable.Log(); log != nil {
 		r.needs.log = log.Due(&s.mark)
 	}

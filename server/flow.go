@@ -129,7 +129,9 @@ func (s *session) measureOutput(given int) {
 	if !s.Dead && !ex.busy.on {
 		ex.begin()
 		s.checkOutput()
-		ex.evictClients()
+		if ex.memory.Clients.Over() {
+			ex.evictClients()
+		}
 		ex.endUnit()
 	}
 	var touched []*session

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"sync/atomic"
+	"unsafe"
 
 	"lockserver/commands"
 	"lockserver/internal/decimal"
@@ -354,3 +355,76 @@ func tellsOfData(row *commands.Row) bool {
 
 // tracker is a session that tracks.
 type tracker = tracking.Tracker[*session]
+
+// The memory of a session. The packages of scripts, subscriptions and tracking know what those take; they are
+// asked at the end of each slice in which more ran than plain commands (executor.plainSlice).
+
+const (
+	// sessionBytes is what a session takes that does nothing, with its connection and its places in maps.
+	sessionBytes = int(unsafe.Sizeof(session{})) + 512
+	// watchBytes is what a watched key takes beside its name: the struct, and its places in lists.
+	watchBytes = 160
+	// wordBytes is what a word of a command takes beside its text: the slice.
+	wordBytes = 24
+)
+
+// textBytes is how long the words of commands are together.
+func textBytes(argvs ...[][]byte) (n int) {
+	for _, argv := range argvs {
+		for _, word := range argv {
+			n += len(word)
+		}
+	}
+	return n
+}
+
+// recount brings what the session takes up to date. Its owner calls it, under the executor.
+func (s *session) recount() {
+	if s.Dead || s.Terminated {
+		return
+	}
+	s.memory.Input, s.memory.Capacity = s.decoder.Pending(), s.decoder.Held()
+	s.executor.memory.Clients.Recount(&s.memory, s.bytes(), s.replica != nil && s.replica.Is())
+}
+
+// bytes is what the session takes.
+func (s *session) bytes() int {
+	if !s.executor.plainSlice {
+		s.memory.Rest = s.restBytes()
+	}
+	n := sessionBytes + s.memory.Capacity + s.memory.Backlog + s.outputHeld() + s.memory.Rest
+	if s.Waiter != nil || s.Queued != nil {
+		n += s.WaitBytes()
+	}
+	return n
+}
+
+// restBytes is what stays as it is while the session runs plain commands.
+func (s *session) restBytes() (n int) {
+	if s.multi != nil {
+		n += s.multi.bytes()
+	}
+	n += watchBytes * s.watches.Len()
+	if s.subs != nil {
+		n += s.subs.Bytes()
+	}
+	n += s.Attachments.Bytes() + s.tracker.Bytes()
+	n += len(s.Info.Name) + len(s.Info.LibName) + len(s.Info.LibVersion)
+	return n
+}
+
+// outputHeld is the memory that output takes which the client has not taken yet. What it was sent in the
+// running slice is on its way, and counts when the connection turns out to hold it.
+func (s *session) outputHeld() int { return s.memory.Unsent + s.inboxBytes + wordBytes*cap(s.inbox) }
+
+// bytes is what a transaction takes.
+func (tx *transaction) bytes() int {
+	return cap(tx.text) + wordBytes*cap(tx.args) + int(unsafe.Sizeof(queuedCommand{}))*cap(tx.queued)
+}
+
+// AskUnsent implements memory.Asked.
+func (s *session) AskUnsent() {
+	if !s.Dead {
+		s.executor.touch(s)
+	}
+}
