@@ -315,8 +315,8 @@ test('on a plain Redis every first call says that it is no lockserver', async (t
 });
 
 test('with the keyPrefix of ioredis, redlock and lockserver/redlock keep each other out', async (t) => {
+  const end = cleanup(t); // before the server ends: ioredis tells of no end while it tries to connect
   const server = await lockserver(t);
-  const end = cleanup(t);
   const { Redis } = await import('ioredis');
   const redis = () => {
     const client = new Redis({ port: server.port, host: server.host, keyPrefix: 'app:' });
@@ -336,8 +336,8 @@ test('with the keyPrefix of ioredis, redlock and lockserver/redlock keep each ot
 });
 
 test('scenario: callers_token', async (t) => {
+  const end = cleanup(t); // before the server ends: ioredis tells of no end while it tries to connect
   const server = await lockserver(t);
-  const end = cleanup(t);
   const { Redis } = await import('ioredis');
   const redis = new Redis({ port: server.port, host: server.host });
   end(redis, () => redis.disconnect());
