@@ -16,6 +16,7 @@ import (
 	"lockserver/internal/lockclass"
 	"lockserver/internal/rusage"
 	"lockserver/server/info"
+	"lockserver/server/memory"
 	"lockserver/server/pubsub"
 	"lockserver/server/raft"
 	"lockserver/server/stats"
@@ -457,4 +458,26 @@ func (ex *executor) look(f func()) {
 	}
 	defer ex.damaging()
 	ex.unlockUnit(f)
+}
+
+// usageOf is what memory is used for in the server that runs the command.
+func usageOf(c *commands.Ctx) *memory.Usage { return sessionOf(c).executor.memoryUsage() }
+
+func (ex *executor) memoryUsage() *memory.Usage {
+	counts := ex.scripts.Counts()
+	u := &memory.Usage{Parts: ex.memoryParts(), Data: ex.store.Used() + ex.durable.Aside(), Peak: ex.memory.Peak, Scripts: counts.Scripts,
+		Functions: counts.Functions, FunctionLibraries: counts.Libraries, MaxBytes: ex.config.MaxMemory,
+		Policy: ex.config.MaxMemoryPolicy, LazyFreed: ex.store.Stats().Freed, Full: ex.store.Full(), Purger: &ex.memory.Purger}
+	if i := ex.durable.Info(); i.LogOn {
+		u.Log = int(i.Log.Pending)
+	}
+	u.History = ex.replication.Memory()
+	for id := range ex.store.Len() {
+		if db := ex.store.DB(id); db.Len() > 0 {
+			keys, deadlines := db.Overhead()
+			u.Keyspaces = append(u.Keyspaces, memory.Keyspace{DB: id, Keys: db.Len(), Main: keys, Deadlines: deadlines})
+		}
+	}
+	ex.memory.Peak = max(ex.memory.Peak, u.Used()-u.Log-u.History)
+	return u
 }

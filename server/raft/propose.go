@@ -275,7 +275,7 @@ func (m *Member) awaitFor(limit time.Duration, is func() bool) {
 	}
 }
 
-// release ends that writes are held for a snapshot.
+// release ends that writes are held: for a snapshot, a transfer, or because the last period of undo is full.
 func (m *Member) release() {
 	if m.holding {
 		m.holding, m.undo.full = false, false
