@@ -105,6 +105,23 @@ func TestCart(t *testing.T) {
 	)
 }
 
+// TestCartWithRates: a cart counts as a call in each of its sales up to the sale that refuses it.
+func TestCartWithRates(t *testing.T) {
+	f := newSaleFixture(t)
+	f.play(
+		[2]string{"SECKILL.CREATE v STOCK 9 LIMIT 9 RATE 1 1000 BURST 2", `+OK`},
+		[2]string{"SECKILL.CREATE w STOCK 1 LIMIT 9 RATE 1 1000 BURST 2", `+OK`},
+		[2]string{"SECKILL.CREATE x STOCK 9 LIMIT 9 RATE 1 1000 BURST 2", `+OK`},
+		[2]string{"SECKILL.CART ann c1 3 v 1 w 2 x 1", `[2 1]`}, // a call of v and of w; x was not asked
+		[2]string{"SECKILL.CART ann c2 2 v 1 x 1", `0`},
+		[2]string{"SECKILL.CART ann c2 2 v 1 x 1", `0`}, // a retry does not count
+		[2]string{"SECKILL.CART ann c3 2 x 1 v 1", `[2 6]`},
+		[2]string{"SECKILL x ann o1", `6`},
+		[2]string{"SECKILL w ann o1", `0`},
+		[2]string{"SECKILL w ann o2", `1`},
+	)
+}
+
 // cartModel is a shop of sales as a person would keep its books.
 type cartModel struct {
 	nowMS int64
