@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Flow;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
@@ -74,33 +73,13 @@ class LockedReactiveTest {
 
     @BeforeEach
     void setUp(LockClient locks) {
-        context = new AnnotationConfigApplicationContext();
-        context.registerBean(LockClient.class, () -> locks, definition -> definition.setDestroyMethodName(""));
-        context.registerBean(LockedPostProcessor.class, () -> {
-            LockedPostProcessor processor = new LockedPostProcessor(() -> locks);
-            processor.setProxyTargetClass(true);
-            return processor;
-        });
-        context.registerBean(Shop.class);
-        context.refresh();
+        context = LockedUseTest.context(locks, Shop.class);
         shop = context.getBean(Shop.class);
     }
 
     @AfterEach
     void tearDown() {
         context.close();
-    }
-
-    private static void await(String what, BooleanSupplier holds) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-        while (!holds.getAsBoolean()) {
-            assertTrue(System.nanoTime() < end, what);
-            Thread.sleep(2);
-        }
-    }
-
-    private static boolean isFree(TestServer server, String key) {
-        return server.call("EXISTS", key).equals(0L);
     }
 
     private static void assertLocked(TestServer server, String key) {
@@ -116,10 +95,10 @@ class LockedReactiveTest {
             ran.incrementAndGet();
             return work.asMono();
         });
-        assertTrue(isFree(server, "k"), "nothing has subscribed");
+        assertTrue(ReactiveLocksTest.isFree(server, "k"), "nothing has subscribed");
         assertEquals(0, ran.get());
         StepVerifier.create(locked).then(() -> waitFor(() -> ran.get() == 1)).then(() -> assertLocked(server, "k"))
-                .then(() -> work.tryEmitValue("done")).expectNext("done").then(() -> assertTrue(isFree(server, "k"), "the result comes after the release"))
+                .then(() -> work.tryEmitValue("done")).expectNext("done").then(() -> assertTrue(ReactiveLocksTest.isFree(server, "k"), "the result comes after the release"))
                 .expectComplete().verify(PATIENCE);
         StepVerifier.create(locked).expectNext("done").expectComplete().verify(PATIENCE);
         assertEquals(2, ran.get(), "each subscription runs the method");
@@ -132,13 +111,13 @@ class LockedReactiveTest {
         StepVerifier.create(shop.one("k", () -> CurrentLock.mono().map(lock -> lock.key()))).expectNext("k").expectComplete().verify(PATIENCE);
         StepVerifier.create(CurrentLock.mono()).expectError(IllegalStateException.class).verify(PATIENCE);
         assertThrows(IllegalArgumentException.class, () -> shop.one(null, Mono::empty));
-        assertTrue(isFree(server, "k"));
+        assertTrue(ReactiveLocksTest.isFree(server, "k"));
         assertEquals(0, locks.heldCount());
     }
 
     private static void waitFor(BooleanSupplier holds) {
         try {
-            await("it does not come", holds);
+            ReactiveLocksTest.await("it does not come", holds);
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }
@@ -150,16 +129,16 @@ class LockedReactiveTest {
         StepVerifier.create(shop.many("k", work::flux)).then(() -> waitFor(work::wasSubscribed)).then(() -> work.next("a")).expectNext("a")
                 .then(() -> assertLocked(server, "k")).then(() -> work.next("b")).expectNext("b").then(() -> assertLocked(server, "k"))
                 .then(work::complete).expectComplete().verify(PATIENCE);
-        assertTrue(isFree(server, "k"), "the end comes after the release");
+        assertTrue(ReactiveLocksTest.isFree(server, "k"), "the end comes after the release");
 
         StepVerifier.create(shop.many("k", () -> Flux.just("a").concatWith(Flux.error(new IllegalStateException("of the work")))))
                 .expectNext("a").expectErrorMessage("of the work").verify(PATIENCE);
-        assertTrue(isFree(server, "k"));
+        assertTrue(ReactiveLocksTest.isFree(server, "k"));
 
         StepVerifier.create(shop.many("k", () -> Flux.range(0, 1_000).map(String::valueOf)), 1).expectNext("0").then(() -> assertLocked(server, "k"))
                 .thenRequest(999).expectNextCount(999).expectComplete().verify(PATIENCE);
         StepVerifier.create(shop.many("k", () -> Flux.range(0, 1_000).map(String::valueOf)).take(2)).expectNext("0", "1").expectComplete().verify(PATIENCE);
-        await("a subscriber that has enough releases", () -> isFree(server, "k"));
+        ReactiveLocksTest.await("a subscriber that has enough releases", () -> ReactiveLocksTest.isFree(server, "k"));
 
         StepVerifier.create(shop.publisher("k", () -> Flux.just("a", "b"))).expectNext("a").expectNext("b").expectComplete().verify(PATIENCE);
         StepVerifier.create(JdkFlowAdapter.flowPublisherToFlux(shop.flow("k", Mono.fromSupplier(() -> server.call("EXISTS", "k").toString())))).expectNext("1").expectComplete()
@@ -171,21 +150,21 @@ class LockedReactiveTest {
     void cancellingReleases(LockClient locks, TestServer server) throws Exception {
         TestPublisher<String> work = TestPublisher.create();
         StepVerifier.create(shop.many("k", work::flux)).then(() -> waitFor(work::wasSubscribed)).then(() -> assertLocked(server, "k")).thenCancel().verify(PATIENCE);
-        await("it is released", () -> isFree(server, "k"));
+        ReactiveLocksTest.await("it is released", () -> ReactiveLocksTest.isFree(server, "k"));
         work.assertCancelled();
 
         TestPublisher<String> holds = TestPublisher.create();
         Disposable held = shop.one("k", holds::mono).subscribe();
-        await("it is held", holds::wasSubscribed);
+        ReactiveLocksTest.await("it is held", holds::wasSubscribed);
         AtomicInteger ran = new AtomicInteger();
         Disposable waits = shop.one("k", () -> Mono.fromSupplier(() -> "ran " + ran.incrementAndGet())).subscribe();
-        await("it waits", () -> locks.waitingCount() == 1);
+        ReactiveLocksTest.await("it waits", () -> locks.waitingCount() == 1);
         waits.dispose();
-        await("it does not wait", () -> locks.waitingCount() == 0);
+        ReactiveLocksTest.await("it does not wait", () -> locks.waitingCount() == 0);
         assertLocked(server, "k");
         StepVerifier.create(shop.impatient("k", Mono::empty)).expectError(WaitTimeoutException.class).verify(PATIENCE);
         held.dispose();
-        await("it is free", () -> isFree(server, "k"));
+        ReactiveLocksTest.await("it is free", () -> ReactiveLocksTest.isFree(server, "k"));
         holds.assertCancelled();
         assertEquals(0, ran.get());
         for (int i = 0; i < 200; i++) { // the grant and the end meet at other moments each time
@@ -195,7 +174,7 @@ class LockedReactiveTest {
             }
             meets.dispose();
         }
-        await("all is free", () -> isFree(server, "race") && locks.heldCount() == 0 && locks.waitingCount() == 0);
+        ReactiveLocksTest.await("all is free", () -> ReactiveLocksTest.isFree(server, "race") && locks.heldCount() == 0 && locks.waitingCount() == 0);
     }
 
     @Test
@@ -227,6 +206,6 @@ class LockedReactiveTest {
                 .flatMap(count -> Mono.delay(Duration.ofMillis(1))).map(tick -> "left " + inside.decrementAndGet()));
         StepVerifier.create(Flux.range(0, 100).flatMap(i -> counts, 100)).expectNextCount(100).expectComplete().verify(PATIENCE);
         assertEquals(1, most.get());
-        assertTrue(isFree(server, "k") && isFree(server, "other"));
+        assertTrue(ReactiveLocksTest.isFree(server, "k") && ReactiveLocksTest.isFree(server, "other"));
     }
 }

@@ -138,7 +138,8 @@ class LockedUseTest {
         shop = context.getBean(Shop.class);
     }
 
-    private static AnnotationConfigApplicationContext context(LockClient locks, Class<?> bean) {
+    /** A context with a bean and what {@code @Locked} needs. */
+    static AnnotationConfigApplicationContext context(LockClient locks, Class<?> bean) {
         AnnotationConfigApplicationContext made = new AnnotationConfigApplicationContext();
         made.registerBean(LockClient.class, () -> locks, definition -> definition.setDestroyMethodName(""));
         made.registerBean(LockedPostProcessor.class, () -> {

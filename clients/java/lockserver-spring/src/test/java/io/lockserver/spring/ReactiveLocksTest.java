@@ -33,7 +33,7 @@ class ReactiveLocksTest {
     private static final LockOptions TRY = LockOptions.defaults().withWait(Duration.ZERO);
     private static final LockOptions LONG = LockOptions.defaults().withWait(Duration.ofMinutes(5));
 
-    private static void await(String what, BooleanSupplier holds) throws InterruptedException {
+    static void await(String what, BooleanSupplier holds) throws InterruptedException {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!holds.getAsBoolean()) {
             assertTrue(System.nanoTime() < end, what);
@@ -41,7 +41,7 @@ class ReactiveLocksTest {
         }
     }
 
-    private static boolean isFree(TestServer server, String key) {
+    static boolean isFree(TestServer server, String key) {
         return server.call("EXISTS", key).equals(0L);
     }
 

@@ -26,8 +26,6 @@ import org.springframework.transaction.reactive.TransactionContextManager;
 import org.springframework.transaction.reactive.TransactionSynchronization;
 import org.springframework.transaction.reactive.TransactionSynchronizationManager;
 import org.springframework.transaction.reactive.TransactionalOperator;
-import org.springframework.transaction.support.AbstractPlatformTransactionManager;
-import org.springframework.transaction.support.DefaultTransactionStatus;
 import org.springframework.transaction.support.TransactionTemplate;
 
 import io.lockserver.client.LockClient;
@@ -103,45 +101,9 @@ class ReactiveTransactionTest {
         }
     }
 
-    /** One of a thread. */
-    private static class OfThread extends AbstractPlatformTransactionManager {
-        private static final long serialVersionUID = 1L;
-        private final transient Runnable commit;
-
-        OfThread(Runnable commit) {
-            this.commit = commit;
-        }
-
-        @Override
-        protected Object doGetTransaction() {
-            return new Object();
-        }
-
-        @Override
-        protected void doBegin(Object transaction, TransactionDefinition definition) {
-        }
-
-        @Override
-        protected void doCommit(DefaultTransactionStatus status) {
-            commit.run();
-        }
-
-        @Override
-        protected void doRollback(DefaultTransactionStatus status) {
-        }
-    }
-
     @BeforeEach
     void setUp(LockClient locks) {
-        context = new AnnotationConfigApplicationContext();
-        context.registerBean(LockClient.class, () -> locks, definition -> definition.setDestroyMethodName(""));
-        context.registerBean(LockedPostProcessor.class, () -> {
-            LockedPostProcessor processor = new LockedPostProcessor(() -> locks);
-            processor.setProxyTargetClass(true);
-            return processor;
-        });
-        context.registerBean(Shop.class);
-        context.refresh();
+        context = LockedUseTest.context(locks, Shop.class);
         shop = context.getBean(Shop.class);
     }
 
@@ -230,7 +192,7 @@ class ReactiveTransactionTest {
 
     @Test
     void aStageIsLockedUntilTheTransactionOfTheThreadHasEnded(LockClient locks, TestServer server) throws Exception {
-        TransactionTemplate transaction = new TransactionTemplate(new OfThread(() -> atCommit = server.call("EXISTS", "k")));
+        TransactionTemplate transaction = new TransactionTemplate(new LockedUseTest.Nothing(() -> atCommit = server.call("EXISTS", "k")));
         CompletableFuture<String> outlasts = new CompletableFuture<>();
         CompletableFuture<String> late = transaction.execute(status -> {
             assertEquals("done", shop.later("k", () -> CompletableFuture.completedFuture("done")).toCompletableFuture().join());
