@@ -186,9 +186,10 @@ func words(e store.Effect) []string {
 // replays them on its own server.
 type differs func(data testkit.Dataset, effects []store.Effect) []string
 
-// here replays into an empty lockserver with a clock that stands still, so that only effects remove keys.
+// here replays into an empty lockserver with a clock that stands still before any deadline, so that only
+// effects remove keys. PEXPIREAT with the present millisecond would remove a key that still lives through it.
 func here(t *testing.T) differs {
-	srv := startServer(t, server.Options{Clock: server.NewManualClock(start())})
+	srv := startServer(t, server.Options{Clock: server.NewManualClock(start().Add(-time.Hour))})
 	c := testkit.Dial(t, srv.Dial)
 	return func(data testkit.Dataset, effects []store.Effect) []string {
 		require.Equal(t, "+OK", c.Do("FLUSHALL").String())
@@ -221,6 +222,17 @@ func TestReplayGivesTheSameData(t *testing.T) {
 	} {
 		require.Contains(t, kinds, name, "the workload never made this effect: %v", slices.Sorted(maps.Keys(kinds)))
 	}
+}
+
+// TestReplayInTheLastMillisecond is about a key with the present millisecond as its deadline. It still lives.
+func TestReplayInTheLastMillisecond(t *testing.T) {
+	journal := &collector{}
+	srv := startServer(t, server.Options{Clock: server.NewManualClock(start()), Journal: journal})
+	c := testkit.Dial(t, srv.Dial)
+	c.Do("LOCK", "l", "alice", "PX", "1")
+	data := testkit.ReadDataset(c)
+	require.Len(t, data, 1)
+	require.Empty(t, here(t)(data, journal.effects))
 }
 
 // TestReplayKeepsTheSignOfZero is about scores of -0, which a compact sorted set cannot hold. A replay adds
