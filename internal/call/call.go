@@ -3,8 +3,9 @@
 // with a method for each command of Redis would make the program larger by half.
 //
 // It owns the exchange: one caller at a time, many commands in one batch, a limit on the time of an answer.
-// It must not know what the commands mean, how a connection is made, or the server. A new way to read a reply
-// is a method of Fields.
+// It must not know how a connection is made, or the server. The
+// commands that list, and have no key, are in a table (shards.go), because all shards of a cluster are asked.
+// A new way to read a reply is a method of Fields.
 package call
 
 import (
@@ -35,6 +36,7 @@ type Conn struct {
 	in      *bufio.Reader
 	out     []byte
 	lost    bool
+	shards  *shards // of Join, instead of all other fields; nil: the connection is to one server
 }
 
 // New returns a connection on nc, which it owns. timeout is how long the replies of one call may take.
@@ -43,11 +45,22 @@ func New(nc net.Conn, timeout time.Duration) *Conn {
 }
 
 // Close ends the connection, and a running call.
-func (c *Conn) Close() { _ = c.nc.Close() }
+func (c *Conn) Close() {
+	if c.shards == nil {
+		_ = c.nc.Close()
+		return
+	}
+	for _, of := range c.shards.of {
+		of.Close()
+	}
+}
 
 // All sends the commands together and returns their replies, including error replies. Its own error wraps
 // ErrLost.
 func (c *Conn) All(commands ...[]string) ([]resp.Value, error) {
+	if c.shards != nil {
+		return c.shards.all(commands)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lost {
