@@ -290,7 +290,8 @@ func (r *remote) options() (inspect.Options, error) {
 const topUsage = `Usage: lockserver top [--flag value ...]
 
 Shows once a second what a running server does: its locks, those first that others wait for, its sales, and its rates.
-Enter tells why the chosen lock is not free. Without a terminal it prints one look and ends.
+Enter tells why the chosen lock is not free. Without a terminal it prints one look and ends. All shards of a cluster are
+asked, whichever --addr names.
 
   --interval 1s      how often it looks
   --once             print one look, and end
@@ -298,7 +299,8 @@ Enter tells why the chosen lock is not free. Without a terminal it prints one lo
 
 const locksUsage = `Usage: lockserver locks [--flag value ...]
 
-Lists the locks that are held, in no order, a piece at a time, so that a long list delays no client.
+Lists the locks that are held, in no order, a piece at a time, so that a long list delays no client. All shards of a
+cluster are asked, whichever --addr names.
 
   --owner worker-1   only those of an owner
   --match order:*    only keys that match a pattern
@@ -318,7 +320,7 @@ itself.
 const historyUsage = `Usage: lockserver history [--flag value ...]
 
 Prints what happened to locks, the oldest event first: who waited, who got a lock, how long it was held, and how that
-ended. The first line says since when the server knows.
+ended. The first line says since when the server knows. All shards of a cluster are asked, whichever --addr names.
 
   --lock order:42    only the lock with this key
   --owner worker-1   only the locks and waits of an owner

@@ -2,12 +2,16 @@ package main
 
 import (
 	"crypto/tls"
+	"fmt"
+	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/call"
 	"lockserver/internal/testkit"
 	"lockserver/server"
 )
@@ -75,6 +79,39 @@ func TestInspectionOverTLS(t *testing.T) {
 	require.Zero(t, code)
 }
 
+// TestInspectionOfShards: each command has what all shards have, over TLS and as a user with a password.
+func TestInspectionOfShards(t *testing.T) {
+	t.Parallel()
+	authority := testkit.NewAuthority(t)
+	own, me := authority.Issue("127.0.0.1", time.Now().Add(time.Hour)), authority.Issue("me", time.Now().Add(time.Hour))
+	port := testkit.FreePorts(t, 6)
+	_, addr := startReady(t, t.TempDir(), "--shards", "3", "--save", "", "--requirepass", "pw", "--port", fmt.Sprint(port+3), "--tls-port", fmt.Sprint(port),
+		"--tls-cert-file", own.CertFile, "--tls-key-file", own.KeyFile, "--tls-ca-cert-file", authority.File)
+	keys := []string{"{b}", "{c}", "{a}"} // in the order of the shards
+	slots, err := dialed(t, addr).Do("CLUSTER", "SLOTS")
+	require.NoError(t, err)
+	for i, of := range slots.Elems {
+		v, err := dialed(t, fmt.Sprint("127.0.0.1:", of.Elems[2].Elems[1].Int)).Do("LOCK", keys[i], fmt.Sprint("owner-", i+1), "PX", "600000")
+		require.NoError(t, err)
+		require.Positive(t, v.Int)
+	}
+	look := func(name string, args ...string) string {
+		code, out, stderr := inspected(t, append([]string{name, "--addr", fmt.Sprint("127.0.0.1:", port+1), "--password", "pw", "--tls", "--cacert", authority.File,
+			"--cert", me.CertFile, "--key", me.KeyFile}, args...)...)
+		require.Zero(t, code, stderr)
+		return out
+	}
+	out, top, history := look("locks"), look("top", "--interval", "100ms"), look("history")
+	for i, key := range keys {
+		shard := fmt.Sprint(i + 1)
+		require.Regexp(t, `(?m)^`+shard+` +`+regexp.QuoteMeta(key)+` +owner-`+shard, out)
+		require.Regexp(t, `(?m)^ +`+shard+` +`+regexp.QuoteMeta(key)+` +owner-`+shard, top)
+		require.Regexp(t, `shard `+shard+`  granted +`+regexp.QuoteMeta(key), history)
+		require.Regexp(t, `is held by owner-`+shard+`\n  shard     `+shard, look("why", key))
+		require.NotContains(t, look("history", "--lock", key), "shard "+fmt.Sprint((i+1)%3+1))
+	}
+}
+
 // TestInspectionRefuses what it cannot do, in one line.
 func TestInspectionRefuses(t *testing.T) {
 	t.Parallel()
@@ -97,4 +134,16 @@ func TestInspectionRefuses(t *testing.T) {
 		require.Contains(t, out, "Usage: lockserver "+name)
 		require.Contains(t, out, "--addr host:port")
 	}
+}
+
+// dialed returns a connection to a server with the password pw.
+func dialed(t *testing.T, addr string) *call.Conn {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	c := call.New(nc, time.Minute)
+	t.Cleanup(c.Close)
+	_, err = c.Do("AUTH", "pw")
+	require.NoError(t, err)
+	return c
 }

@@ -12,7 +12,8 @@ import (
 type Line struct {
 	ID     int64  `json:"id,omitempty"`
 	TimeMS int64  `json:"time_ms"` // since 1970
-	Event  string `json:"event"`   // an event of LOCK.HISTORY, or Began, or Write
+	Shard  int    `json:"shard,omitempty"`
+	Event  string `json:"event"` // an event of LOCK.HISTORY, or Began, or Write
 	Reason string `json:"reason,omitempty"`
 	// Key is empty if the event is about all locks of the database.
 	Key     string `json:"key,omitempty"`

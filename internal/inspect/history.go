@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"lockserver/internal/call"
@@ -57,41 +59,100 @@ func (s *Server) history(e *Events, after int64) (checkhistory.History, error) {
 	if err != nil {
 		return checkhistory.History{}, err
 	}
-	return checkhistory.FromReply(v), nil
+	h := checkhistory.FromReply(v)
+	for i := range h.Lines {
+		h.Lines[i].Shard = s.part
+	}
+	return h, nil
 }
 
 // PrintHistory writes the events of locks, the oldest first: each event is a line, or an object of JSON on a
 // line. With follow it continues with new events until ctx ends. Events that happened before that are still
 // written.
 func (s *Server) PrintHistory(ctx context.Context, w io.Writer, e Events, asJSON, follow bool) error {
+	var mu sync.Mutex // shards are followed side by side
 	print := func(l *checkhistory.Line) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if asJSON {
 			return json.NewEncoder(w).Encode(l)
 		}
 		_, err := fmt.Fprintln(w, eventText(l))
 		return err
 	}
-	process := s.process() // asked first, because the connection may be lost after the events
-	h, err := s.history(&e, -1)
-	if err != nil {
-		return err
+	parts := s.readers(&e)
+	var begun, lines []checkhistory.Line
+	for _, p := range parts {
+		if err := p.begin(); err != nil {
+			return err
+		}
+		begin := p.h.Began()
+		begin.Shard = p.s.part
+		begun, lines = append(begun, begin), append(lines, p.h.Lines...)
 	}
-	if h.Reason == "off" {
-		return errors.New("the server keeps no history: lock-history-bytes is 0")
+	if len(parts) > 1 {
+		slices.SortStableFunc(lines, func(a, b checkhistory.Line) int { return cmp.Compare(a.TimeMS, b.TimeMS) })
 	}
-	begin := h.Began()
-	if err := print(&begin); err != nil {
-		return err
-	}
-	for i := range h.Lines {
-		if err := print(&h.Lines[i]); err != nil {
+	lines = append(begun, lines[max(0, len(lines)-e.Count):]...)
+	for i := range lines {
+		if err := print(&lines[i]); err != nil {
 			return err
 		}
 	}
 	if !follow {
 		return nil
 	}
-	return s.follow(ctx, &e, process, &h, print)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(parts))
+	for _, p := range parts {
+		go func() {
+			ended <- p.s.follow(ctx, p.e, p.process, &p.h, print)
+			if p.s != s { // it may have connected again
+				p.s.Close()
+			}
+		}()
+	}
+	var first error
+	for range parts {
+		if err := <-ended; err != nil {
+			first = cmp.Or(first, err)
+			cancel() // the events of the other shards alone are no history
+		}
+	}
+	return first
+}
+
+// reader reads the events of a server, or of one shard.
+type reader struct {
+	s       *Server
+	e       *Events
+	process string // the server's process
+	h       checkhistory.History
+}
+
+// readers are the readers of all shards, or that of the shard with the key.
+func (s *Server) readers(e *Events) (list []*reader) {
+	parts := s.conn.Parts()
+	for i := range parts {
+		n := 0
+		if len(parts) > 1 {
+			n = i + 1
+		}
+		if of := *e; e.Key == "" || s.conn.ShardOf(e.Key) == n {
+			list = append(list, &reader{s: s.shard(n), e: &of})
+		}
+	}
+	return list
+}
+
+// begin reads the first events.
+func (p *reader) begin() (err error) {
+	p.process = p.s.process() // asked first, because the connection may be lost after the events
+	if p.h, err = p.s.history(p.e, -1); err == nil && p.h.Reason == "off" {
+		err = errors.New("the server keeps no history: lock-history-bytes is 0")
+	}
+	return err
 }
 
 // follow prints the events after those of h, which are printed already. process is the server process that
@@ -177,7 +238,7 @@ func (f *follower) gap(next *checkhistory.History, another bool) error {
 	}
 	f.sinceMS = next.SinceMS
 	line := next.Began()
-	line.MissingFromMS = f.lastMS
+	line.Shard, line.MissingFromMS = f.s.part, f.lastMS
 	return f.print(&line)
 }
 
@@ -229,6 +290,9 @@ const mostPause = 2 * time.Second
 // eventText formats an event for a person.
 func eventText(l *checkhistory.Line) string {
 	at := time.UnixMilli(l.TimeMS).Format("2006-01-02 15:04:05.000")
+	if l.Shard > 0 {
+		at += fmt.Sprintf("  shard %d", l.Shard)
+	}
 	if l.Event == checkhistory.Began {
 		text := fmt.Sprintf("%s  events are known from here on (%s)", at, l.Reason)
 		if l.MissingFromMS > 0 {

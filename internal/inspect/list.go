@@ -16,6 +16,9 @@ type column struct {
 	right bool // cells are aligned to the right, as numbers are
 }
 
+// shardColumn is the column that lists of a cluster have.
+var shardColumn = column{"SHARD", 5, true}
+
 // row is a line of cells, each cut or filled to the width of its column.
 func row(columns []column, cells []string) string {
 	out := make([]string, len(columns))
@@ -51,9 +54,16 @@ func (s *screen) writeLocks(line func(string), width, lines int) {
 		line(labelStyle.Render("no lock is held"))
 		return
 	}
+	sharded := s.sample.Shards > 0
+	if sharded {
+		width -= shardColumn.width + 2
+	}
 	left := max(24, width-7-10-10-3*2-2*2)
 	columns := []column{{"KEY", left * 4 / 9, false}, {"OWNER", left * 3 / 9, false}, {"CLIENT", left - left*4/9 - left*3/9, false},
 		{"HOLDS", 7, true}, {"WAITING", 7, true}, {"LEASE", 10, true}}
+	if sharded {
+		columns = append([]column{shardColumn}, columns...)
+	}
 	line(titles(columns))
 	from, to := 0, len(locks)
 	if lines > 0 {
@@ -62,7 +72,11 @@ func (s *screen) writeLocks(line func(string), width, lines int) {
 		to = min(len(locks), from+shown)
 	}
 	for i, l := range locks[from:to] {
-		text := row(columns, []string{printable(l.Key), l.heldBy(), printable(l.Client.String()), holdsOf(&l), waiting(&l), leaseLeft(&l)})
+		cells := []string{printable(l.Key), l.heldBy(), printable(l.Client.String()), holdsOf(&l), waiting(&l), leaseLeft(&l)}
+		if sharded {
+			cells = append([]string{shardText(l.Shard)}, cells...)
+		}
+		text := row(columns, cells)
 		switch {
 		case from+i == s.at && s.height > 0:
 			text = chosenStyle.Render(text)
@@ -113,6 +127,9 @@ func (s *screen) writeSales(line func(string), lines int) {
 	line(title)
 	columns := []column{{"VOUCHER", 20, false}, {"STATE", 8, false}, {"STOCK", 11, true}, {"SOLD", 11, true}, {"SOLD/S", 9, true},
 		{"HELD", 9, true}, {"LAG", 9, true}, {"ENDS IN", 8, true}}
+	if s.sample.Shards > 0 {
+		columns = append(columns, shardColumn)
+	}
 	line(titles(columns))
 	for _, sale := range sales[:lines] {
 		lag, ends := "", ""
@@ -123,7 +140,7 @@ func (s *screen) writeSales(line func(string), lines int) {
 			ends = millis(sale.EndMS - s.sample.Now.UnixMilli())
 		}
 		line(row(columns, []string{printable(sale.Voucher), sale.State, count(sale.Stock), count(sale.Sold), rate(r.Sold[sale.Voucher]),
-			count(sale.Held), lag, ends}))
+			count(sale.Held), lag, ends, shardText(sale.Shard)}))
 	}
 	line("")
 }

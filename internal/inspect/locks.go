@@ -13,13 +13,21 @@ import (
 func (s *Server) PrintLocks(ctx context.Context, w io.Writer, by Filter, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(w)
-		return s.EachLock(ctx, by, func(l Lock) error { return e.Encode(listed{l.Key, l.Owner, l.Holds, l.Token, l.TTLMS, l.Latch}) })
+		return s.EachLock(ctx, by, func(l Lock) error {
+			return e.Encode(listed{l.Key, l.Shard, l.Owner, l.Holds, l.Token, l.TTLMS, l.Latch})
+		})
 	}
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	n := int64(0)
+	n, shards := int64(0), len(s.conn.Parts()) > 1
 	err := s.EachLock(ctx, by, func(l Lock) error {
 		if n == 0 {
+			if shards {
+				fmt.Fprint(table, "SHARD\t")
+			}
 			fmt.Fprintln(table, "KEY\tOWNER\tHOLDS\tTOKEN\tLEASE")
+		}
+		if shards {
+			fmt.Fprintf(table, "%d\t", l.Shard)
 		}
 		left := "without end"
 		if l.TTLMS >= 0 {
@@ -53,6 +61,7 @@ func (l *Lock) heldBy() string {
 // listed is a lock in the form of the list.
 type listed struct {
 	Key   string `json:"key"`
+	Shard int    `json:"shard,omitempty"`
 	Owner string `json:"owner"`
 	Holds int64  `json:"holds"`
 	Token int64  `json:"token"`

@@ -32,6 +32,9 @@ func (s *Server) Sample() (*Sample, error) {
 }
 
 func (s *Server) lookAtServer(sample *Sample) error {
+	if n := len(s.conn.Parts()); n > 1 {
+		sample.Shards = n
+	}
 	text, err := s.conn.Do("INFO", "server", "clients", "memory", "stats", "cpu")
 	if err != nil {
 		return err
@@ -87,7 +90,7 @@ func (s *Server) lookAtQueues(sample *Sample) error {
 	replies, err := s.each(keys, func(key string) []string { return []string{"LOCK.INFO", key, "COUNT", "1"} })
 	for i, reply := range replies {
 		// Leave out a key that is free again, or is not a lock any more.
-		if l := lockOf(keys[i], reply); l != nil {
+		if l := s.lockOf(keys[i], reply); l != nil {
 			sample.Contended = append(sample.Contended, *l)
 		}
 	}
@@ -131,7 +134,7 @@ func (s *Server) lookAtSales(sample *Sample) error {
 			continue // the sale was just removed, or the keys do not belong to a sale
 		}
 		f := call.FieldsOf(reply)
-		sale := Sale{Voucher: names[i], State: f.Text("state"), Stock: f.Int("stock"), Sold: f.Int("sold"), Held: f.Int("held"),
+		sale := Sale{Voucher: names[i], Shard: s.conn.ShardOf(names[i]), State: f.Text("state"), Stock: f.Int("stock"), Sold: f.Int("sold"), Held: f.Int("held"),
 			Confirmed: f.Int("confirmed"), EndMS: f.Int("end"), Lag: -1}
 		for _, g := range f.List("groups") {
 			if lag := call.FieldsOf(g)["lag"]; !lag.IsNull() {

@@ -9,6 +9,7 @@ type Sample struct {
 	Addr    string
 	Version string // of lockserver
 	Uptime  time.Duration
+	Shards  int // number of shards, which the figures add up; 0: the server has no shards
 
 	Clients, Blocked int64
 	MemoryBytes      int64
@@ -32,6 +33,7 @@ type Stats struct {
 // Sale is the state of a sale.
 type Sale struct {
 	Voucher, State               string
+	Shard                        int // 0: the server has no shards
 	Stock, Sold, Held, Confirmed int64
 	EndMS                        int64 // 0: the sale has no end
 	Lag                          int64 // lag of the slowest group; -1: unknown, or the sale has no group

@@ -25,16 +25,18 @@ type Options struct {
 	Patience time.Duration
 }
 
-// Server is a connection to a server.
+// Server is a connection to a server, or to all shards of a cluster.
 type Server struct {
 	conn *call.Conn
 	addr string
+	part int // the only shard that is asked, counted from 1; 0: all
 	// options are the caller's options; after a redirection addr is the address of the leader.
 	options Options
 }
 
 // Connect connects and logs in. It fails if no server answers, if the user is refused, or if the server has
-// no locks. If the server is a member that does not lead, Connect follows its redirection to the leader.
+// no locks. If the server is a member that does not lead, Connect follows its redirection to the leader. If
+// the server is a shard, Connect connects to the other shards as well.
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	o.Patience = cmp.Or(o.Patience, 5*time.Second)
 	ctx, cancel := context.WithTimeout(ctx, o.Patience)
@@ -53,6 +55,7 @@ func (s *Server) reconnect(ctx context.Context) error {
 	again, err := Connect(ctx, s.options)
 	if err == nil {
 		s.conn, s.addr = again.conn, again.addr
+		err = s.only(s.part)
 	}
 	return err
 }
@@ -93,6 +96,10 @@ func connectFrom(ctx context.Context, o Options, hops int) (*Server, error) {
 	}
 	s := &Server{conn: call.New(nc, o.Patience), addr: o.Addr}
 	if err := s.greet(o); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if err := s.joinShards(ctx, o); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -221,7 +228,8 @@ type Permits struct {
 // Lock is a lock or a semaphore that is held, or a latch that clients wait for.
 type Lock struct {
 	Key      string     `json:"key"`
-	Owner    string     `json:"owner"` // for a shared lock: the first owners, as a text
+	Shard    int        `json:"shard,omitempty"` // 0: the server has no shards
+	Owner    string     `json:"owner"`           // for a shared lock: the first owners, as a text
 	Holds    int64      `json:"holds"`
 	Token    int64      `json:"token"`
 	Sharers  []string   `json:"shared_by,omitempty"` // the owners that hold it together
@@ -248,16 +256,16 @@ func (s *Server) Lock(key string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lockOf(key, v), nil
+	return s.lockOf(key, v), nil
 }
 
 // lockOf parses a reply of LOCK.INFO. It returns nil if the lock is free, or the reply is an error.
-func lockOf(key string, v resp.Value) *Lock {
+func (s *Server) lockOf(key string, v resp.Value) *Lock {
 	if v.Kind != resp.Map {
 		return nil
 	}
 	f := call.FieldsOf(v)
-	l := &Lock{Key: key, Owner: f.Text("owner"), Holds: f.Int("holds"), Token: f.Int("token"), TTLMS: f.Int("ttl"),
+	l := &Lock{Key: key, Shard: s.conn.ShardOf(key), Owner: f.Text("owner"), Holds: f.Int("holds"), Token: f.Int("token"), TTLMS: f.Int("ttl"),
 		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), ConfirmBy: f.Moment("confirm-by"), Waiting: f.Int("waiting"), Waiters: []Waiter{}, Trace: f.Text("trace")}
 	if l.readHolders(f); f.Text("mode") == latchMode {
 		l.Latch, l.Holds = true, f.Int("count")
@@ -397,7 +405,7 @@ func (s *Server) lockPiece(by Filter, cursor string, looked int) (next string, l
 	next, found := call.Piece(v)
 	for _, v := range found {
 		l := call.FieldsOf(v)
-		list = append(list, Lock{Key: l.Text("key"), Owner: l.Text("owner"), Holds: l.Int("holds"), Token: l.Int("token"), TTLMS: l.Int("ttl"), Latch: l.Text("mode") == latchMode})
+		list = append(list, Lock{Key: l.Text("key"), Shard: s.conn.ShardOf(l.Text("key")), Owner: l.Text("owner"), Holds: l.Int("holds"), Token: l.Int("token"), TTLMS: l.Int("ttl"), Latch: l.Text("mode") == latchMode})
 	}
 	return next, list, nil
 }

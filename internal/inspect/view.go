@@ -91,9 +91,13 @@ func (s *screen) head() []string {
 	case s.paused:
 		state = alarmStyle.Render("  paused")
 	}
+	addr := now.Addr
+	if now.Shards > 0 {
+		addr += fmt.Sprintf("  %d shards", now.Shards)
+	}
 	row := func(cells ...string) string { return strings.Join(cells, labelStyle.Render("  ·  ")) }
 	return []string{
-		titleStyle.Render("lockserver "+now.Version) + labelStyle.Render(fmt.Sprintf("  %s  up %s", now.Addr, span(now.Uptime))) + state,
+		titleStyle.Render("lockserver "+now.Version) + labelStyle.Render(fmt.Sprintf("  %s  up %s", addr, span(now.Uptime))) + state,
 		row(figure("commands/s", rate(r.Commands)), figure("cpu", fmt.Sprintf("%.0f %%", r.CPU*100)), figure("memory", size(now.MemoryBytes)),
 			figure("clients", count(now.Clients)), figure("waiting", count(now.Blocked))),
 		row(figure("locks", count(now.Stats.Held)), figure("waiters", count(now.Stats.Waiting)), figure("hand-offs/s", rate(r.Handoffs)),

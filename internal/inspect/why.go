@@ -82,17 +82,7 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	} else {
 		fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), holds(l))
 	}
-	switch {
-	case l.Latch:
-	case l.Permits != nil:
-		fmt.Fprintf(w, "%spermits   %d, %d available, %d holders\n", in, l.Permits.Limit, l.Permits.Available, len(l.Sharers))
-	case len(l.Sharers) > 0: // each holder has its own client, lease and token
-		fmt.Fprintf(w, "%sshared    by %d\n", in, len(l.Sharers))
-	case l.Client != nil:
-		fmt.Fprintf(w, "%sclient    %s\n", in, describe(l.Client))
-	default:
-		fmt.Fprintf(w, "%sclient    unknown: its connection is gone, or the lock was not taken by LOCK\n", in)
-	}
+	l.printHolders(w, in)
 	if l.Since != nil {
 		fmt.Fprintf(w, "%ssince     %s (%s)\n", in, l.Since.UTC().Format(time.RFC3339), span(now.Sub(*l.Since)))
 	}
@@ -138,6 +128,24 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	for i := range r.Behind {
 		fmt.Fprintf(w, "%s%s waits for\n", in, printable(l.Owner))
 		r.Behind[i].print(w, now, in+"  ")
+	}
+}
+
+// printHolders prints the shard of the lock, and who holds it.
+func (l *Lock) printHolders(w io.Writer, in string) {
+	if l.Shard > 0 {
+		fmt.Fprintf(w, "%sshard     %d\n", in, l.Shard)
+	}
+	switch {
+	case l.Latch:
+	case l.Permits != nil:
+		fmt.Fprintf(w, "%spermits   %d, %d available, %d holders\n", in, l.Permits.Limit, l.Permits.Available, len(l.Sharers))
+	case len(l.Sharers) > 0: // each holder has its own client, lease and token
+		fmt.Fprintf(w, "%sshared    by %d\n", in, len(l.Sharers))
+	case l.Client != nil:
+		fmt.Fprintf(w, "%sclient    %s\n", in, describe(l.Client))
+	default:
+		fmt.Fprintf(w, "%sclient    unknown: its connection is gone, or the lock was not taken by LOCK\n", in)
 	}
 }
 

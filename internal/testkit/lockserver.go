@@ -183,6 +183,34 @@ func FreePort(t testing.TB) string {
 	return ""
 }
 
+// FreePorts returns the first of n free ports in a row, as FreePort does.
+func FreePorts(t testing.TB, n int) (first int) {
+	t.Helper()
+	for range 100 {
+		first, err := strconv.Atoi(FreePort(t))
+		require.NoError(t, err)
+		free := 1
+		for ; free < n; free++ {
+			at := "127.0.0.1:" + strconv.Itoa(first+free)
+			reserved, err := net.ListenPacket("udp", at)
+			if err != nil {
+				break
+			}
+			t.Cleanup(func() { _ = reserved.Close() })
+			l, err := net.Listen("tcp", at)
+			if err != nil {
+				break
+			}
+			require.NoError(t, l.Close())
+		}
+		if free == n {
+			return first
+		}
+	}
+	require.Fail(t, "there are no free ports in a row")
+	return 0
+}
+
 // ClusterPort returns a free port, where the port that is 10,000 higher is free, too: a Redis Cluster uses
 // both. Both are below the ports that the system gives to connections, and no other test gets them.
 func ClusterPort(t testing.TB) int {
