@@ -19,7 +19,7 @@ func TestDebug(t *testing.T) {
 	require.NotEqual(t, 200, status)
 	require.NotContains(t, text, "a line")
 
-	p, err := Open(new(fakeSource), Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler),
+	p, err := Open([]Source{new(fakeSource)}, Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler),
 		Debug: &Debug{Log: func() []byte { return []byte("a line\n") }}})
 	require.NoError(t, err)
 	t.Cleanup(p.Close)

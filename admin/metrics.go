@@ -20,10 +20,10 @@ type metric struct {
 	labels []string // sorted, as Prometheus has them
 }
 
-// metricsHandler serves the page /metrics. It is not compressed: between two machines of a network the
-// compression takes more time than it saves.
-func metricsHandler(source Source, log *slog.Logger) http.Handler {
-	inner := promhttp.HandlerFor(gatherer{source}, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+// metricsHandler serves the page /metrics for all shards. It is not compressed: between two machines of a
+// network the compression takes more time than it saves.
+func metricsHandler(shards []Source, log *slog.Logger) http.Handler {
+	inner := promhttp.HandlerFor(gatherer{shards}, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		MaxRequestsInFlight: 4, DisableCompression: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pieces := gathered{w, bufio.NewWriterSize(w, 64<<10)}

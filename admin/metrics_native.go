@@ -13,8 +13,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// mostSales is the largest number of sales with metrics of their own. Each sale costs a few series, as long
-// as Prometheus stores them.
+// mostSales is the largest number of sales with metrics of their own, of all shards together. Each sale costs
+// a few series, as long as Prometheus stores them.
 const mostSales = 2000
 
 // The metrics that only this server has. A database is a label, because databases share no names.
@@ -202,6 +202,6 @@ func (s *scrape) sales(f *server.Figures) {
 			}
 		}
 		reported++
-		return reported < mostSales
+		return reported < s.mostSales
 	})
 }

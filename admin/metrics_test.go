@@ -27,7 +27,7 @@ func served(t *testing.T, o server.Options) (*Port, *testkit.Client) {
 // once, with the labels and the kind of value of its metric.
 func metricsOf(t *testing.T, p *Port) string {
 	t.Helper()
-	_, err := prometheus.Gatherers{gatherer{p.source}}.Gather()
+	_, err := prometheus.Gatherers{gatherer{p.shards}}.Gather()
 	require.NoError(t, err)
 	status, text := get(t, p, "/metrics")
 	require.Equal(t, 200, status, text)
@@ -248,7 +248,7 @@ func TestMetricsOfLatches(t *testing.T) {
 	c.Do("SELECT", "3")
 	c.Do("LATCH.SET", "batch", "2")
 	for range 2 {
-		waits := testkit.Dial(t, p.source.(*server.Server).Dial)
+		waits := testkit.Dial(t, p.shards[0].(*server.Server).Dial)
 		waits.Do("SELECT", "3")
 		waits.Send("LATCH.WAIT", "batch", "WAIT", "0")
 	}

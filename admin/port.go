@@ -20,7 +20,7 @@ import (
 	"lockserver/server/raft"
 )
 
-// Source is the server that a port reports about. *server.Server is one.
+// Source is a server that a port reports about. *server.Server is one.
 type Source interface {
 	// Ready returns nil if clients are served, and otherwise the reason in one line.
 	Ready() error
@@ -69,7 +69,7 @@ const (
 
 // Port is one admin port. Make it with Open, end it with Close.
 type Port struct {
-	source   Source
+	shards   []Source // the servers of the process, in the order of their slots; mostly there is one
 	options  Options
 	log      *slog.Logger
 	listener net.Listener
@@ -82,14 +82,15 @@ type Port struct {
 	begun time.Time
 }
 
-// Open listens and begins to serve. The error says why it cannot.
-func Open(source Source, o Options) (*Port, error) {
+// Open listens and begins to serve, for a server or for all shards of a cluster. The error says why it
+// cannot.
+func Open(shards []Source, o Options) (*Port, error) {
 	listener, err := net.Listen("tcp", o.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("admin-port: %w", err)
 	}
 	crowd := newCrowd(mostRequests, mostProbes)
-	p := &Port{source: source, options: o, log: o.Log, listener: crowd.limit(listener), crowd: crowd, begun: time.Now(), closing: make(chan struct{})}
+	p := &Port{shards: shards, options: o, log: o.Log, listener: crowd.limit(listener), crowd: crowd, begun: time.Now(), closing: make(chan struct{})}
 	p.http = &http.Server{
 		Handler: p.routes(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
@@ -123,7 +124,7 @@ func (p *Port) Close() {
 func (p *Port) routes() http.Handler {
 	others := http.NewServeMux()
 	others.Handle("/", p.console())
-	others.Handle("GET /metrics", p.asked(metricsHandler(p.source, p.log)))
+	others.Handle("GET /metrics", p.asked(metricsHandler(p.shards, p.log)))
 	if d := p.options.Debug; d != nil {
 		others.Handle("GET /debug/", p.asked(p.debug(d)))
 	}
@@ -146,7 +147,11 @@ func bounded(h http.Handler) http.Handler {
 
 // console is the handler of the pages for people.
 func (p *Port) console() *console.Console {
-	c := console.New(p.source, &p.past, p.log)
+	backends := make([]console.Backend, len(p.shards))
+	for i, s := range p.shards {
+		backends[i] = s
+	}
+	c := console.New(backends, &p.past, p.log)
 	c.Audit = p.options.Audit
 	c.AutoLogin = p.AutoLogin()
 	return c

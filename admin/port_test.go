@@ -35,7 +35,12 @@ func (f *fakeSource) NowMS() int64                                   { return 0 
 
 func open(t *testing.T, source Source) *Port {
 	t.Helper()
-	p, err := Open(source, Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
+	return openAll(t, []Source{source})
+}
+
+func openAll(t *testing.T, shards []Source) *Port {
+	t.Helper()
+	p, err := Open(shards, Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
 	return p
@@ -111,7 +116,7 @@ func TestThePastIsRemembered(t *testing.T) {
 // TestAPortThatIsTaken: the error names the directive.
 func TestAPortThatIsTaken(t *testing.T) {
 	p := open(t, new(fakeSource))
-	_, err := Open(new(fakeSource), Options{Addr: p.Addr().String(), Log: slog.New(slog.DiscardHandler)})
+	_, err := Open([]Source{new(fakeSource)}, Options{Addr: p.Addr().String(), Log: slog.New(slog.DiscardHandler)})
 	require.ErrorContains(t, err, "admin-port: ")
 }
 
@@ -210,7 +215,7 @@ func TestMetricsAreAskedForByNoForeignName(t *testing.T) {
 		"locks.example b.test": {"locks.example:1": 200, "LOCKS.example": 200, "B.test": 200, "evil.locks.example": 403, "127.0.0.1": 200},
 		"*":                    {"evil.example": 200},
 	} {
-		p, err := Open(new(fakeSource), Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Hosts: strings.Fields(hosts)})
+		p, err := Open([]Source{new(fakeSource)}, Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Hosts: strings.Fields(hosts)})
 		require.NoError(t, err)
 		defer p.Close()
 		for host, status := range want {
@@ -227,7 +232,7 @@ func TestMetricsAreAskedForByNoForeignName(t *testing.T) {
 func TestNoLoginOnlyOnALoopbackAddress(t *testing.T) {
 	for addr, on := range map[string]bool{"127.0.0.1:0": true, "0.0.0.0:0": false} {
 		for _, wanted := range []bool{true, false} {
-			p, err := Open(new(fakeSource), Options{Addr: addr, Log: slog.New(slog.DiscardHandler), AutoLogin: wanted})
+			p, err := Open([]Source{new(fakeSource)}, Options{Addr: addr, Log: slog.New(slog.DiscardHandler), AutoLogin: wanted})
 			require.NoError(t, err)
 			defer p.Close()
 			require.Equal(t, on && wanted, p.AutoLogin(), addr)

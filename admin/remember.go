@@ -29,26 +29,29 @@ func (p *Port) remembering() {
 // remember adds the figures for the charts of the console, at the time of the server's data, as that of all
 // other moments in the console.
 func (p *Port) remember() {
-	now := time.UnixMilli(p.source.NowMS())
+	now := time.UnixMilli(p.shards[0].NowMS())
 	var ops, used, resident float64
-	for line := range strings.SplitSeq(p.source.Figures().Info, "\r\n") {
-		name, value, _ := strings.Cut(line, ":")
-		switch name {
-		case "instantaneous_ops_per_sec":
-			ops, _ = number(value)
-		case "used_memory":
-			used, _ = number(value)
-		case "used_memory_rss":
-			resident, _ = number(value)
+	for _, source := range p.shards {
+		for line := range strings.SplitSeq(source.Figures().Info, "\r\n") {
+			name, value, _ := strings.Cut(line, ":")
+			n, _ := number(value)
+			switch name {
+			case "instantaneous_ops_per_sec":
+				ops += n
+			case "used_memory":
+				used += n
+			case "used_memory_rss": // of the process
+				resident = n
+			}
 		}
+		reported := 0
+		source.EachSale(func(db int, s *commands.SaleFigures) bool {
+			p.past.Add(console.SaleSeries(db, s.Voucher), now, float64(s.Stock), float64(s.Sold), float64(s.Held), float64(s.Confirmed))
+			reported++
+			return reported < max(1, mostRemembered/len(p.shards))
+		})
 	}
 	p.past.Add(console.OpsSeries, now, ops)
 	p.past.Add(console.MemorySeries, now, used, resident)
-	reported := 0
-	p.source.EachSale(func(db int, s *commands.SaleFigures) bool {
-		p.past.Add(console.SaleSeries(db, s.Voucher), now, float64(s.Stock), float64(s.Sold), float64(s.Held), float64(s.Confirmed))
-		reported++
-		return reported < mostRemembered
-	})
 	p.past.Forget(now)
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -13,16 +14,25 @@ import (
 // gatherer makes the metrics of a scrape from the present figures. It is no prometheus.Registry: that checks
 // and sorts the series of a thousand sales anew each time, which takes longer than everything else. A test
 // makes the same checks instead.
-type gatherer struct{ source Source }
+type gatherer struct{ shards []Source }
+
+// shardLabel is the label of all metrics of a process with several shards, counted from 1.
+const shardLabel = "shard"
 
 // Gather implements prometheus.Gatherer.
 func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
-	s := &scrape{source: g.source, families: make(map[*metric]*dto.MetricFamily), seen: make(map[string]struct{})}
-	f := g.source.Figures()
-	s.redis(&f)
-	s.locks(&f)
-	s.classes(&f)
-	s.sales(&f)
+	s := &scrape{families: make(map[*metric]*dto.MetricFamily), mostSales: max(1, mostSales/len(g.shards))}
+	for i, source := range g.shards {
+		s.source, s.seen = source, make(map[string]struct{})
+		if len(g.shards) > 1 {
+			s.shard = strconv.Itoa(i + 1)
+		}
+		f := source.Figures()
+		s.redis(&f)
+		s.locks(&f)
+		s.classes(&f)
+		s.sales(&f)
+	}
 	all := make([]*dto.MetricFamily, 0, len(s.families))
 	for _, family := range s.families {
 		all = append(all, family)
@@ -33,9 +43,11 @@ func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
 
 // scrape is one answer.
 type scrape struct {
-	source   Source
-	families map[*metric]*dto.MetricFamily
-	seen     map[string]struct{} // by label
+	families  map[*metric]*dto.MetricFamily
+	mostSales int                 // with metrics of their own, of a shard
+	source    Source              // the server that is being asked
+	shard     string              // the value of shardLabel for it; empty: there is no shardLabel
+	seen      map[string]struct{} // its series, by label
 }
 
 // add puts a series into the family of its metric.
@@ -53,7 +65,7 @@ func (s *scrape) add(m *metric, series *dto.Metric) {
 // the same labels, the second is left out, because it would make the whole answer invalid.
 func (s *scrape) label(m *metric, values ...string) (pairs []*dto.LabelPair, isNew bool) {
 	if len(values) == 0 {
-		return nil, true
+		return s.withShard(m, nil), true
 	}
 	for i := range values {
 		if !utf8.ValidString(values[i]) {
@@ -69,7 +81,17 @@ func (s *scrape) label(m *metric, values ...string) (pairs []*dto.LabelPair, isN
 	for i := range values {
 		pairs[i] = &dto.LabelPair{Name: &m.labels[i], Value: &values[i]}
 	}
-	return pairs, true
+	return s.withShard(m, pairs), true
+}
+
+// withShard adds the label of the shard, in its place among the sorted labels.
+func (s *scrape) withShard(m *metric, pairs []*dto.LabelPair) []*dto.LabelPair {
+	if s.shard == "" {
+		return pairs
+	}
+	at, _ := slices.BinarySearch(m.labels, shardLabel)
+	name, value := shardLabel, s.shard
+	return slices.Insert(pairs, at, &dto.LabelPair{Name: &name, Value: &value})
 }
 
 // send sends a value of a metric.

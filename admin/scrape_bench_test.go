@@ -27,7 +27,7 @@ func BenchmarkScrape(b *testing.B) {
 		c.Do("SECKILL.CREATE", name, "STOCK", "100", "HOLD", "3600000", "STREAM", "orders:"+name)
 		c.Do("XGROUP", "CREATE", "orders:"+name, "workers", "0", "MKSTREAM")
 	}
-	h := metricsHandler(srv, slog.New(slog.DiscardHandler))
+	h := metricsHandler([]Source{srv}, slog.New(slog.DiscardHandler))
 	b.ReportAllocs()
 	for b.Loop() {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil))

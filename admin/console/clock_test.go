@@ -57,7 +57,7 @@ func TestTimeIsTheServers(t *testing.T) {
 		require.GreaterOrEqual(t, at, begun-1000, path)
 		require.LessOrEqual(t, at, time.Now().UnixMilli()+aheadMS, path)
 	}
-	conn, err := connect(w.srv)
+	conn, err := connect([]Backend{w.srv})
 	require.NoError(t, err)
 	defer conn.Close()
 	h, err := w.console.readTimeline(conn, 0, "door")

@@ -3,10 +3,12 @@ package console
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
 	"lockserver/internal/call"
+	"lockserver/server/cluster"
 )
 
 // Backend is the server that a console shows. *server.Server is one.
@@ -23,12 +25,24 @@ type Backend interface {
 // replyTimeout is the largest time for an answer of the server.
 const replyTimeout = 10 * time.Second
 
-func connect(b Backend) (*call.Conn, error) {
-	nc, err := b.DialAudited()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", call.ErrLost, err)
+// connect returns a connection that asks all shards: see call.Join. A page need not know that there are
+// several.
+func connect(shards []Backend) (*call.Conn, error) {
+	of := make([]*call.Conn, 0, len(shards))
+	for _, b := range shards {
+		nc, err := b.DialAudited()
+		if err != nil {
+			for _, c := range of {
+				c.Close()
+			}
+			return nil, fmt.Errorf("%w: %w", call.ErrLost, err)
+		}
+		of = append(of, call.New(nc, replyTimeout))
 	}
-	return call.New(nc, replyTimeout), nil
+	slots := cluster.Split(len(shards))
+	return call.Join(of, func(slot int) int {
+		return slices.IndexFunc(slots, func(r cluster.Range) bool { return r.Has(slot) })
+	}), nil
 }
 
 // number reads an integer that is a text, as in INFO; 0 if the text is no integer.

@@ -34,7 +34,8 @@ type Console struct {
 	// before the first request.
 	AutoLogin bool
 
-	backend  Backend
+	backend  Backend   // of the first shard, with what counts for all of them
+	shards   []Backend // mostly one
 	past     *history.Book
 	log      *slog.Logger
 	sessions sessions
@@ -44,9 +45,10 @@ type Console struct {
 	mux      *http.ServeMux
 }
 
-// New returns a console with charts that begin with the data of past. It is the root of an HTTP server.
-func New(b Backend, past *history.Book, log *slog.Logger) *Console {
-	c := &Console{backend: b, past: past, log: log, version: staticVersion(), mux: http.NewServeMux(),
+// New returns a console of a server, or of all shards of a cluster, in the order of their slots. Its charts
+// begin with the data of past. It is the root of an HTTP server.
+func New(shards []Backend, past *history.Book, log *slog.Logger) *Console {
+	c := &Console{backend: shards[0], shards: shards, past: past, log: log, version: staticVersion(), mux: http.NewServeMux(),
 		sessions: sessions{now: time.Now, of: make(map[string]*session)}, attempts: attempts{now: time.Now}}
 	c.pages = template.Must(template.New("").Funcs(c.functions()).ParseFS(templates, "templates/*.html"))
 	c.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/locks", http.StatusSeeOther) })

@@ -31,6 +31,7 @@ const (
 type lockView struct {
 	Key, Owner string
 	DB         int
+	Shard      int // 0: the server has no shards
 	Client     clientView
 	Holds      int64
 	Limit      int64 // permits of a semaphore; 0: it is a lock
@@ -224,7 +225,9 @@ func (c *Console) readLocks(conn *call.Conn, db int, keys []string, waiters int)
 	nowMS := c.backend.NowMS()
 	for i, v := range replies[1:] {
 		if v.Kind == resp.Map {
-			locks = append(locks, newLockView(keys[i], db, call.FieldsOf(v), nowMS))
+			l := newLockView(keys[i], db, call.FieldsOf(v), nowMS)
+			l.Shard = conn.ShardOf(l.Key)
+			locks = append(locks, l)
 		}
 	}
 	return locks, nil

@@ -136,13 +136,13 @@ const errProtected call.Error = "the user default has no password, and may log i
 // in protected mode.
 func (c *Console) authenticate(r *http.Request, user, password string) (*call.Conn, error) {
 	if user == "default" && !c.logsInByItself(r) {
-		open, err := logIn(c.backend, "", "")
+		open, err := logIn(c.shards, "", "")
 		if err == nil {
 			open.Close()
 			return nil, errProtected
 		}
 	}
-	return logIn(c.backend, user, password)
+	return logIn(c.shards, user, password)
 }
 
 func loginProblem(refused call.Error) string {

@@ -49,7 +49,7 @@ func worldOf(t *testing.T, o server.Options) *world {
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { _ = srv.Close() })
 	w := &world{t: t, srv: srv, client: testkit.Dial(t, srv.Dial), cookies: map[string]string{}, remote: "127.0.0.1:5000", host: "localhost:9000"}
-	w.console = New(srv, &w.past, slog.New(slog.NewTextHandler(&w.log, nil)))
+	w.console = New([]Backend{srv}, &w.past, slog.New(slog.NewTextHandler(&w.log, nil)))
 	w.console.AutoLogin = true
 	return w
 }
@@ -396,7 +396,7 @@ func TestASearchSaysHowFarItHasLooked(t *testing.T) {
 	for i := range n {
 		calls = append(calls, []string{"LOCK", "k" + string(rune('a'+i%26)) + strings.Repeat("x", i/26%7) + count(int64(i)), "o"})
 	}
-	c, err := logIn(w.srv, "", "")
+	c, err := logIn([]Backend{w.srv}, "", "")
 	require.NoError(t, err)
 	defer c.Close()
 	_, err = c.All(append([][]string{{"LOCK", "first", "o"}}, calls...)...)

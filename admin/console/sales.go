@@ -25,6 +25,7 @@ type salePage struct {
 // saleView is one sale, in pieces.
 type saleView struct {
 	DB                                  int
+	Shard                               int // 0: the server has no shards
 	Voucher, State                      string
 	Stock, Total, Sold, Held, Confirmed int64
 	Buyers, Limit                       int64
@@ -84,7 +85,9 @@ func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
 		return nil, err
 	}
 	for i, v := range infos {
-		p.Sales = append(p.Sales, newSaleView(p.DB, commands[i][1], v))
+		sale := newSaleView(p.DB, commands[i][1], v)
+		sale.Shard = s.conn.ShardOf(sale.Voucher)
+		p.Sales = append(p.Sales, sale)
 	}
 	p.Databases = c.databases(s, "/sales", p.DB)
 	return p, nil

@@ -133,8 +133,8 @@ func (ss *sessions) alive(s *session) bool {
 
 // logIn logs a connection in. Without a name it is the user default, as for a client that has not logged in.
 // That works if this user needs no password.
-func logIn(b Backend, name, password string) (*call.Conn, error) {
-	c, err := connect(b)
+func logIn(shards []Backend, name, password string) (*call.Conn, error) {
+	c, err := connect(shards)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (c *Console) current(w http.ResponseWriter, r *http.Request) (*session, err
 	if !c.logsInByItself(r) {
 		return nil, nil
 	}
-	conn, err := logIn(c.backend, "", "")
+	conn, err := logIn(c.shards, "", "")
 	var refused call.Error
 	switch {
 	case errors.As(err, &refused):

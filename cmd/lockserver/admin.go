@@ -10,14 +10,17 @@ import (
 )
 
 // openAdmin opens the admin port, if there is to be one. It is open from before the data is loaded until the
-// server has ended, so that who asks hears of both. Each shard, counted from 0, has a port of its own, above
-// that of the first.
-func (p *process) openAdmin(srv *server.Server, shard int) (closePort func(), err error) {
+// server has ended, so that who asks hears of both. It is one port for all shards.
+func (p *process) openAdmin(shards []*server.Server) (closePort func(), err error) {
 	c := p.config
-	if c.AdminPort == 0 || srv == nil {
+	if c.AdminPort == 0 {
 		return func() {}, nil
 	}
-	port, err := admin.Open(srv, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort+shard)), Log: p.log, Audit: p.audit,
+	sources := make([]admin.Source, len(shards))
+	for i, srv := range shards {
+		sources[i] = srv
+	}
+	port, err := admin.Open(sources, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort)), Log: p.log, Audit: p.audit,
 		AutoLogin: c.ConsoleAutoLogin, Hosts: strings.Fields(c.AdminHosts), Debug: p.debug})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -55,4 +56,23 @@ func TestAdminPortThatCannotBeHad(t *testing.T) {
 	c := start(t, t.TempDir(), "--port", "0", "--admin-port", testkit.FreePort(t), "--admin-bind", "192.0.2.1")
 	require.Equal(t, 1, c.exit(t))
 	require.Contains(t, c.Stdout.String(), "admin-port: listen tcp 192.0.2.1:")
+}
+
+// TestAdminPortOfShards: one port has the figures of all shards, and is ready when all of them are.
+func TestAdminPortOfShards(t *testing.T) {
+	t.Parallel()
+	port := testkit.FreePort(t)
+	c, _ := startReady(t, t.TempDir(), "--shards", "3", "--admin-port", port, "--save", "")
+	require.Equal(t, 1, strings.Count(c.Stdout.String(), "Admin port addr="))
+	status, text := page(t, port, "/readyz")
+	require.Equal(t, 200, status)
+	require.Equal(t, "ok\n", text)
+	_, text = page(t, port, "/metrics")
+	for _, shard := range []string{"1", "2", "3"} {
+		require.Contains(t, text, "\nredis_up{shard=\""+shard+"\"} 1\n")
+	}
+	require.NoError(t, c.Signal(syscall.SIGTERM))
+	require.Zero(t, c.exit(t))
+	status, _ = page(t, port, "/healthz")
+	require.Zero(t, status)
 }

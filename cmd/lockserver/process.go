@@ -140,16 +140,12 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	}
 	defer leave()
 	srv, shards, err := p.newServer(o)
-	for i, shard := range shards {
-		closeAdmin, failed := p.openAdmin(shard, i)
-		if failed != nil {
-			err = failed
-			break
-		}
-		defer closeAdmin()
-	}
 	if err == nil {
-		err = p.start(srv, signals)
+		var closeAdmin func()
+		if closeAdmin, err = p.openAdmin(shards); err == nil {
+			defer closeAdmin()
+			err = p.start(srv, signals)
+		}
 	}
 	if errors.Is(err, errStopped) {
 		return p.bye(0)

@@ -20,7 +20,7 @@ func TestMemberSeenFromOutside(t *testing.T) {
 	g := newGroup(t, 3, nil)
 	leader := g.leader()
 	get := func(m *member, path string) (status int, text string) {
-		port, err := admin.Open(m.srv, admin.Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
+		port, err := admin.Open([]admin.Source{m.srv}, admin.Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		defer port.Close()
 		answer, err := http.Get("http://" + port.Addr().String() + path)

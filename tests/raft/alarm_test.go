@@ -20,7 +20,7 @@ import (
 // page is what a page of a member's admin port says.
 func (m *member) page(path string) string {
 	t := m.group.t
-	port, err := admin.Open(m.srv, admin.Options{Addr: "127.0.0.1:0", AutoLogin: true, Log: slog.New(slog.DiscardHandler)})
+	port, err := admin.Open([]admin.Source{m.srv}, admin.Options{Addr: "127.0.0.1:0", AutoLogin: true, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	defer port.Close()
 	answer, err := http.Get("http://" + port.Addr().String() + path)
