@@ -59,7 +59,7 @@ func expressions(t *testing.T) []string {
 			if strings.Contains(target.Expr, roundTrips) {
 				continue
 			}
-			all = append(all, strings.NewReplacer("$instance", ".*", "$group", ".*", "$__rate_interval", "1m").Replace(target.Expr))
+			all = append(all, strings.NewReplacer("$instance", ".*", "$shard", ".*", "$group", ".*", "$__rate_interval", "1m").Replace(target.Expr))
 		}
 	}
 	require.NotEmpty(t, all)
