@@ -34,8 +34,8 @@ func openShards(t *testing.T) (p *Port, clients []*testkit.Client, keys []string
 	return openAll(t, sources), clients, keys
 }
 
-// TestMetricsOfShards: one scrape has the metrics of all shards, and each series has the label of its shard. A
-// server without shards has no label of a shard.
+// TestMetricsOfShards: one scrape has the metrics of all shards, and each series the label of its shard.
+// Without shards no series has that label.
 func TestMetricsOfShards(t *testing.T) {
 	p, clients, keys := openShards(t)
 	for i, c := range clients {
