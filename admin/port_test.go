@@ -15,8 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/admin/console"
-	"lockserver/admin/history"
 	"lockserver/commands"
 	"lockserver/server"
 	"lockserver/server/raft"
@@ -89,28 +87,6 @@ func TestProbesOfThePortNeedNoPlace(t *testing.T) {
 		status, _ := get(t, p, path)
 		require.Equal(t, want, status, path)
 	}
-}
-
-// TestThePastIsRemembered: the data of charts are recorded without a viewer, by the server's clock.
-func TestThePastIsRemembered(t *testing.T) {
-	now := time.Unix(1_750_000_000, 0)
-	clock := server.NewManualClock(now)
-	p, c := served(t, server.Options{Clock: clock})
-	c.Do("SELECT", "2")
-	c.Do("SECKILL.CREATE", "shoes", "STOCK", "10")
-	c.Do("SECKILL", "shoes", "ann", "1")
-	p.remember()
-	require.Equal(t, [][]float64{{float64(now.Unix())}, {9}, {1}, {0}, {0}}, p.past.Of(console.SaleSeries(2, "shoes")))
-	require.Len(t, p.past.Of(console.OpsSeries), 2)
-	memory := p.past.Of(console.MemorySeries)
-	require.Len(t, memory, 3)
-	require.Positive(t, memory[1][0])
-	require.Positive(t, memory[2][0])
-	c.Do("DEL", "seckill:stock:shoes")
-	clock.Advance(history.Kept)
-	c.Do("PING")
-	p.remember()
-	require.Nil(t, p.past.Of(console.SaleSeries(2, "shoes")))
 }
 
 // TestAPortThatIsTaken: the error names the directive.

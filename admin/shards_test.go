@@ -6,10 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/admin/console"
+	"lockserver/admin/history"
 	"lockserver/internal/keyslot"
 	"lockserver/internal/testkit"
 	"lockserver/server"
@@ -92,9 +94,16 @@ func TestThePastOfShards(t *testing.T) {
 	for i, c := range clients {
 		require.Equal(t, "+OK", c.Do("SECKILL.CREATE", "{"+keys[i]+"}", "STOCK", fmt.Sprint(i+1), "STREAM", "o{"+keys[i]+"}").String())
 	}
-	p.remember()
-	for i, key := range keys {
-		require.EqualValues(t, i+1, p.past.Of(console.SaleSeries(0, "{"+key+"}"))[1][0])
+	for i, c := range clients {
+		require.Positive(t, c.Do("LOCK", keys[i], "ann", "PX", "600000").Int)
 	}
-	require.Len(t, p.past.Of(console.OpsSeries)[1], 1)
+	past, machine := new(history.Book), time.Now()
+	s := sampler{shards: p.shards, past: past}
+	s.sample(machine)
+	s.sample(machine.Add(time.Second))
+	for i, key := range keys {
+		require.EqualValues(t, i+1, past.Of(console.SaleSeries(0, "{"+key+"}"))[1][0])
+	}
+	require.Len(t, past.Of(console.OpsSeries)[1], 1)
+	require.Equal(t, []float64{float64(len(keys))}, past.Of(console.HeldSeries)[1])
 }

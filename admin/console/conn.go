@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"lockserver/admin/history"
 	"lockserver/internal/call"
 	"lockserver/server/cluster"
 )
@@ -21,6 +22,20 @@ type Backend interface {
 	// NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that.
 	NowMS() int64
 }
+
+// viewer is a user that looks at a page, with the connection of the session. It is what a page may know.
+type viewer struct {
+	name    string
+	conn    *call.Conn
+	backend Backend
+	past    *history.Book
+}
+
+// may reports whether the viewer may run a command.
+func (who *viewer) may(command ...string) bool { return who.backend.Permits(who.name, command...) }
+
+// seconds is the time of the server's data, in seconds since 1970.
+func (who *viewer) seconds() float64 { return float64(who.backend.NowMS()) / 1000 }
 
 // replyTimeout is the largest time for an answer of the server.
 const replyTimeout = 10 * time.Second

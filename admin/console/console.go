@@ -51,13 +51,13 @@ func New(shards []Backend, past *history.Book, log *slog.Logger) *Console {
 	c := &Console{backend: shards[0], shards: shards, past: past, log: log, version: staticVersion(), mux: http.NewServeMux(),
 		sessions: sessions{now: time.Now, of: make(map[string]*session)}, attempts: attempts{now: time.Now}}
 	c.pages = template.Must(template.New("").Funcs(c.functions()).ParseFS(templates, "templates/*.html"))
-	c.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/locks", http.StatusSeeOther) })
+	c.mux.HandleFunc("GET /{$}", c.first)
 	c.mux.HandleFunc("GET /static/{version}/{file}", c.serveStatic)
 	c.mux.HandleFunc("GET /login", c.showLogin)
 	c.mux.HandleFunc("POST /login", c.takeLogin)
 	c.mux.HandleFunc("POST /logout", c.posted(c.takeLogout))
 	c.mux.HandleFunc("POST /lock/release", c.posted(c.takeRelease))
-	for _, v := range c.views() {
+	for _, v := range views() {
 		c.mux.HandleFunc("GET "+v.path, c.page(v))
 		c.mux.HandleFunc("GET "+v.path+"/live", c.stream(v))
 	}
@@ -68,17 +68,6 @@ func New(shards []Backend, past *history.Book, log *slog.Logger) *Console {
 func (c *Console) audit(event, user, address string, attrs ...any) {
 	if c.Audit != nil {
 		c.Audit.Info(event, append([]any{"user", user, "address", address}, attrs...)...)
-	}
-}
-
-// views are the pages.
-func (c *Console) views() []view {
-	return []view{
-		{path: "/locks", title: "Locks", template: "locks.html", needs: []string{"LOCK.LIST"}, eachDB: true, every: 500 * time.Millisecond, load: c.loadLocks},
-		{path: "/graph", title: "Wait graph", template: "graph.html", needs: []string{"LOCK.WAITERS"}, eachDB: true, every: 500 * time.Millisecond, load: c.loadGraph},
-		{path: "/lock", title: "Lock", template: "lock.html", needs: []string{"LOCK.LIST"}, every: 500 * time.Millisecond, load: c.loadLock},
-		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, eachDB: true, every: time.Second, load: c.loadSales, points: salePoints},
-		{path: "/server", title: "Server", template: "server.html", needs: []string{"INFO"}, every: time.Second, load: c.loadServer, points: serverPoints},
 	}
 }
 
@@ -97,6 +86,11 @@ func (c *Console) functions() template.FuncMap {
 		"millis":   func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 3, 64) },
 		"milli":    func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
 		"micro":    micro,
+		"tenths": func(part, whole float64) string {
+			return strconv.FormatFloat(100*part/max(part, whole, 1e-9), 'f', 1, 64)
+		},
+		"permille": func(part, whole float64) int { return int(1000 * part / max(part, whole, 1e-9)) },
+		"lasting":  lasting,
 		"add":      func(a, b int) int { return a + b },
 	}
 }
@@ -147,16 +141,15 @@ type frame struct {
 	Body        any
 }
 
-// link is an entry of the navigation.
-type link struct {
-	Path, Name string
-	Here       bool
+// viewer returns the user of a session.
+func (c *Console) viewer(s *session) *viewer {
+	return &viewer{name: s.user, conn: s.conn, backend: c.backend, past: c.past}
 }
 
 // navigation returns the pages that a user may see, for the database that is shown.
 func (c *Console) navigation(s *session, path string, db int) (links []link) {
-	for _, v := range c.views() {
-		if v.path != "/lock" && c.backend.Permits(s.user, v.needs...) {
+	for _, v := range views() {
+		if v.path != "/lock" && c.viewer(s).may(v.needs...) {
 			name := v.title
 			if v.path == "/graph" {
 				name = "Graph"
@@ -169,6 +162,17 @@ func (c *Console) navigation(s *session, path string, db int) (links []link) {
 		}
 	}
 	return links
+}
+
+// first leads to the first page that the user may see.
+func (c *Console) first(w http.ResponseWriter, r *http.Request) {
+	to := "/locks"
+	if s, err := c.current(w, r); err == nil && s != nil {
+		if links := c.navigation(s, "/", database(r)); len(links) > 0 {
+			to = links[0].Path
+		}
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
 // page serves a view as a whole page.
@@ -185,12 +189,12 @@ func (c *Console) page(v view) http.HandlerFunc {
 		}
 		f := frame{Title: v.title, Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Pages: c.navigation(s, v.path, database(r)),
 			Live: v.path + "/live?" + r.URL.RawQuery, NowMS: c.backend.NowMS()}
-		if !c.backend.Permits(s.user, v.needs...) {
+		if !c.viewer(s).may(v.needs...) {
 			f.Body = problem{"Not for " + s.user, "The ACL does not let this user run " + strings.Join(v.needs, " ") + "."}
 			c.render(w, http.StatusForbidden, "problem.html", f)
 			return
 		}
-		f.Body, err = v.load(s, r)
+		f.Body, err = v.load(c.viewer(s), r)
 		var refused call.Error
 		switch {
 		case errors.Is(err, call.ErrLost):
@@ -203,22 +207,6 @@ func (c *Console) page(v view) http.HandlerFunc {
 			c.render(w, http.StatusOK, v.template, f)
 		}
 	}
-}
-
-// problem is shown instead of a page that cannot be shown.
-type problem struct{ Title, Text string }
-
-// notLeading explains the error of a member of a raft group that does not lead; empty: it is another error.
-func notLeading(text string) problem {
-	word, rest, _ := strings.Cut(text, " ")
-	switch word {
-	case "MOVED":
-		_, leader, _ := strings.Cut(rest, " ")
-		return problem{"This member does not lead", "Only the leader shows locks and sales. It serves clients at " + leader + ": open the console of that server."}
-	case "CLUSTERDOWN", "MASTERDOWN":
-		return problem{"The group has no leader", "No member can show locks and sales now. The page of the server has the members of the group."}
-	}
-	return problem{}
 }
 
 func (c *Console) fail(w http.ResponseWriter, status int, title, text string) {

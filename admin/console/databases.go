@@ -37,12 +37,12 @@ func database(r *http.Request) int {
 }
 
 // databases asks the server for the databases with keys.
-func (c *Console) databases(s *session, path string, shown int) databaseNav {
+func databases(who *viewer, path string, shown int) databaseNav {
 	nav := databaseNav{Path: path, Shown: shown}
-	if !c.backend.Permits(s.user, "INFO", "keyspace") {
+	if !who.may("INFO", "keyspace") {
 		return nav
 	}
-	v, err := s.conn.Do("INFO", "keyspace")
+	v, err := who.conn.Do("INFO", "keyspace")
 	if err != nil {
 		return nav
 	}
@@ -83,12 +83,12 @@ func pairs(text string) map[string]string {
 }
 
 // readDatabases reads the databases with any keys, and their locks if the user may see these.
-func (p *serverPage) readDatabases(c *Console, s *session) {
+func (p *serverPage) readDatabases(who *viewer) {
 	p.Databases, p.NoLocks = keyspace(p.Info), "LOCK.STATS is not for this user"
-	if !c.backend.Permits(s.user, "LOCK.STATS") {
+	if !who.may("LOCK.STATS") {
 		return
 	}
-	v, err := s.conn.Do("LOCK.STATS")
+	v, err := who.conn.Do("LOCK.STATS")
 	if err != nil {
 		// The user has no right for a database, or another server leads.
 		p.NoLocks = cmp.Or(notLeading(err.Error()).Title, p.NoLocks)

@@ -29,6 +29,21 @@ func micro(us float64) string {
 	return strconv.FormatFloat(us, 'f', 1, 64)
 }
 
+// lasting writes a duration in milliseconds with about three digits.
+func lasting(ms float64) string {
+	switch {
+	case ms < 10:
+		return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
+	case ms < 1000:
+		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
+	case ms < 60_000:
+		return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
+	case ms < 3_600_000:
+		return strconv.FormatFloat(ms/60_000, 'f', 1, 64) + " min"
+	}
+	return strconv.FormatFloat(ms/3_600_000, 'f', 1, 64) + " h"
+}
+
 // bytesText writes a number of bytes.
 func bytesText(n int64) string {
 	size, unit := float64(n), 0

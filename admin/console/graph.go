@@ -59,9 +59,9 @@ type graphEdge struct {
 func (n *graphNode) MiddleY() int { return n.Y + nodeHeight/2 }
 
 // loadGraph loads the page with the graph.
-func (c *Console) loadGraph(s *session, r *http.Request) (any, error) {
+func loadGraph(who *viewer, r *http.Request) (any, error) {
 	p := &graphPage{DB: database(r)}
-	replies, err := s.conn.All([]string{"SELECT", strconv.Itoa(p.DB)}, []string{"LOCK.WAITERS", "COUNT", strconv.Itoa(mostDrawn + 1)})
+	replies, err := who.conn.All([]string{"SELECT", strconv.Itoa(p.DB)}, []string{"LOCK.WAITERS", "COUNT", strconv.Itoa(mostDrawn + 1)})
 	if err == nil {
 		err = call.Failure(replies...)
 	}
@@ -73,9 +73,9 @@ func (c *Console) loadGraph(s *session, r *http.Request) (any, error) {
 		p.More, waits = true, waits[:mostDrawn]
 	}
 	p.draw(waits)
-	p.Databases = c.databases(s, "/graph", p.DB)
-	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
-		p.Deadlock, err = readCycles(s.conn, 20)
+	p.Databases = databases(who, "/graph", p.DB)
+	if who.may("LOCK.DEADLOCKS") {
+		p.Deadlock, err = readCycles(who.conn, 20)
 	}
 	return p, err
 }

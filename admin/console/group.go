@@ -30,7 +30,7 @@ type groupMember struct {
 }
 
 // readGroup asks for the group, if the server is in one.
-func (p *serverPage) readGroup(c *Console, s *session) {
+func (p *serverPage) readGroup(who *viewer) {
 	if p.Info["raft_id"] == "" {
 		return
 	}
@@ -40,11 +40,11 @@ func (p *serverPage) readGroup(c *Console, s *session) {
 		g.Alarms = strings.Split(text, "; ")
 	}
 	p.Group = g
-	if !c.backend.Permits(s.user, "RAFT", "MEMBERS") {
-		g.NoMembers = "The ACL does not let " + s.user + " run RAFT MEMBERS."
+	if !who.may("RAFT", "MEMBERS") {
+		g.NoMembers = "The ACL does not let " + who.name + " run RAFT MEMBERS."
 		return
 	}
-	v, err := s.conn.Do("RAFT", "MEMBERS")
+	v, err := who.conn.Do("RAFT", "MEMBERS")
 	if err != nil {
 		g.NoMembers = err.Error()
 		return

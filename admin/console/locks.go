@@ -104,32 +104,32 @@ func (p *lockPage) PageLink(cursor string) string {
 
 // loadLocks loads the page of locks: the latest locks, and on the first page also the locks with the longest
 // queues. Locks with more waiters come first.
-func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
+func loadLocks(who *viewer, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	p := &lockPage{DB: database(r), Query: strings.TrimSpace(q.Get("q")), By: q.Get("by"), First: q.Get("cursor") == ""}
 	if p.By != "owner" {
 		p.By = "key"
 	}
-	keys, err := p.search(s.conn, q.Get("cursor"))
-	if err == nil && p.First && p.Query == "" && c.backend.Permits(s.user, "LOCK.WAITERS") {
-		keys, err = addContended(s.conn, p.DB, keys)
+	keys, err := p.search(who.conn, q.Get("cursor"))
+	if err == nil && p.First && p.Query == "" && who.may("LOCK.WAITERS") {
+		keys, err = addContended(who.conn, p.DB, keys)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if p.Locks, err = c.readLocks(s.conn, p.DB, keys, waitersARow); err != nil {
+	if p.Locks, err = readLocks(who, p.DB, keys, waitersARow); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(p.Locks, func(a, b lockView) int { return cmp.Compare(b.Waiting, a.Waiting) })
-	if c.backend.Permits(s.user, "LOCK.STATS") {
-		if v, err := s.conn.Do("LOCK.STATS"); err == nil {
+	if who.may("LOCK.STATS") {
+		if v, err := who.conn.Do("LOCK.STATS"); err == nil {
 			of := call.FieldsOf(call.FieldsOf(v)["databases"])
 			p.Held = call.FieldsOf(of[strconv.Itoa(p.DB)]).Int("held")
 		}
 	}
-	p.Databases = c.databases(s, "/locks", p.DB)
-	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
-		p.Deadlock, err = readCycles(s.conn, 5)
+	p.Databases = databases(who, "/locks", p.DB)
+	if who.may("LOCK.DEADLOCKS") {
+		p.Deadlock, err = readCycles(who.conn, 5)
 	}
 	return p, err
 }
@@ -210,23 +210,23 @@ func pattern(query string) string {
 }
 
 // readLocks reads locks. It leaves out locks that are gone, and locks that the user may not read.
-func (c *Console) readLocks(conn *call.Conn, db int, keys []string, waiters int) (locks []lockView, err error) {
+func readLocks(who *viewer, db int, keys []string, waiters int) (locks []lockView, err error) {
 	commands := [][]string{{"SELECT", strconv.Itoa(db)}}
 	for _, key := range keys {
 		commands = append(commands, []string{"LOCK.INFO", key, "COUNT", strconv.Itoa(waiters)})
 	}
-	replies, err := conn.All(commands...)
+	replies, err := who.conn.All(commands...)
 	if err != nil {
 		return nil, err
 	}
 	if err := call.Failure(replies[0]); err != nil {
 		return nil, err
 	}
-	nowMS := c.backend.NowMS()
+	nowMS := who.backend.NowMS()
 	for i, v := range replies[1:] {
 		if v.Kind == resp.Map {
 			l := newLockView(keys[i], db, call.FieldsOf(v), nowMS)
-			l.Shard = conn.ShardOf(l.Key)
+			l.Shard = who.conn.ShardOf(l.Key)
 			locks = append(locks, l)
 		}
 	}

@@ -102,7 +102,7 @@ func (w *world) logIn(user, password string) *httptest.ResponseRecorder {
 
 func TestEveryPageEmptyAndFull(t *testing.T) {
 	w := newWorld(t)
-	pages := []string{"/locks", "/locks?q=x", "/locks?cursor=1", "/graph", "/lock?key=a", "/sales", "/sales?q=x", "/server"}
+	pages := []string{"/overview", "/overview?class=x", "/locks", "/locks?q=x", "/locks?cursor=1", "/graph", "/lock?key=a", "/sales", "/sales?q=x", "/server"}
 	for _, path := range pages {
 		reply := w.get(path)
 		require.Equal(t, http.StatusOK, reply.Code, "%s: %s%s", path, reply.Body, w.log.String())
@@ -116,6 +116,7 @@ func TestEveryPageEmptyAndFull(t *testing.T) {
 	waits.Send("LOCK", "a", "bob", "WAIT", "0")
 	require.Eventually(t, func() bool { return len(w.client.Do("LOCK.WAITERS").Elems) == 1 }, 30*time.Second, time.Millisecond)
 	for path, want := range map[string][]string{
+		"/overview":             {`id="held">2<`, `id="waiting">1<`},
 		"/locks":                {">a</a>", "ann", "bob", "&lt;b&gt;", `eve\xff`},
 		"/locks?q=a":            {">a</a>"},
 		"/locks?q=ann&by=owner": {">a</a>"},
@@ -133,6 +134,58 @@ func TestEveryPageEmptyAndFull(t *testing.T) {
 		require.NotContains(t, reply.Body.String(), "style=", path)
 	}
 	require.Empty(t, w.log.String())
+}
+
+// TestOverview: locks by their share of the waiting with their holders, the classes, and the charts that the
+// user may see.
+func TestOverview(t *testing.T) {
+	w := newWorld(t)
+	require.Equal(t, "/overview", w.get("/").Header().Get("Location"))
+	require.Contains(t, w.get("/overview").Body.String(), "No owner has waited")
+	w.client.Do("CONFIG", "SET", "lock-class", "orders order:*")
+	for _, key := range []string{"order:1", `order:<b>"`, "unseen"} {
+		w.client.Do("LOCK", key, "ann", "PX", "600000")
+		require.True(t, testkit.Dial(t, w.srv.Dial).Do("LOCK", key, "bob", "WAIT", "1").IsNull())
+	}
+	for _, class := range []string{"orders", "other"} {
+		w.past.Add(history.Fine, ClassSeries(class), time.Unix(1_700_000_000, 0), 0, 1)
+	}
+	w.past.Add(history.Fine, LocksSeries, time.Unix(1_700_000_000, 0), 0, 0, 0, 0, 4321, 0)
+	w.past.Add(history.Fine, MemorySeries, time.Unix(1_700_000_000, 0), 7, 8)
+	page := w.get("/overview").Body.String()
+	for _, text := range []string{`id="held">3<`, ">order:1</a>", "order:&lt;b&gt;", ">unseen</a>", `<span class="owner">ann</span>`, `data-chart="locks" data-kind="waits"`,
+		`data-chart="memory"`, `href="/overview?class=orders"`} {
+		require.Contains(t, page, text)
+	}
+	require.NotContains(t, page, `<b>"`)
+	page = w.get("/overview?class=orders").Body.String()
+	require.Contains(t, page, `data-chart="class:orders" data-kind="classwaits"`)
+	pages := httptest.NewServer(w.console)
+	defer pages.Close()
+	w.remote, w.host = pages.Listener.Addr().String(), pages.Listener.Addr().String()
+	points := func(path string) string {
+		_, text, _ := strings.Cut(w.stream(pages.URL+path, "}\n\n", nil), "event: past\ndata: ")
+		return text
+	}
+	text := points("/overview/live?class=orders")
+	require.Contains(t, text, `"class:orders":[[1700000000],[0],[1]]`)
+	require.Contains(t, text, `"memory":[[1700000000],[7],[8]]`)
+	require.NotContains(t, text, "class:other")
+
+	w.client.Do("ACL", "SETUSER", "viewer", "on", ">secret", "~order:*", "+lock.stats", "+lock.hot")
+	w.logIn("viewer", "secret")
+	require.Equal(t, "/overview", w.get("/").Header().Get("Location"))
+	page = w.get("/overview").Body.String()
+	require.Contains(t, page, `<span class="key">order:1</span>`, "it leads to no page that the user may not see")
+	for _, text := range []string{"unseen", "ann", `data-chart="memory"`} {
+		require.NotContains(t, page, text)
+	}
+	require.NotContains(t, points("/overview/live"), "memory")
+	w.client.Do("ACL", "SETUSER", "less", "on", ">secret", "~*", "+lock.list", "+lock.info", "+select")
+	w.logIn("less", "secret")
+	require.Equal(t, http.StatusForbidden, w.get("/overview").Code)
+	require.Equal(t, http.StatusForbidden, w.get("/overview/live").Code)
+	require.Equal(t, "/locks", w.get("/").Header().Get("Location"))
 }
 
 // TestALatchIsShown: the pages have a latch while clients wait for it, and open it by force.
@@ -478,10 +531,10 @@ func TestAStreamBeginsWithThePast(t *testing.T) {
 	w.client.Do("SECKILL.CREATE", "shoes", "STOCK", "10")
 	begun := time.Unix(1_700_000_000, 0)
 	for _, db := range []int{0, 1} {
-		w.past.Add(SaleSeries(db, "shoes"), begun, 9, 1, 0, 1)
+		w.past.Add(history.Fine, SaleSeries(db, "shoes"), begun, 9, 1, 0, 1)
 	}
-	w.past.Add(SaleSeries(0, "shoes"), begun.Add(time.Second), 8, 2, 0, 2)
-	w.past.Add(OpsSeries, begun, 77)
+	w.past.Add(history.Fine, SaleSeries(0, "shoes"), begun.Add(time.Second), 8, 2, 0, 2)
+	w.past.Add(history.Fine, OpsSeries, begun, 77)
 	require.Equal(t, http.StatusOK, w.get("/sales").Code)
 	text := w.stream(server.URL+"/sales/live", "event: points", nil)
 	require.Contains(t, text, "event: past\ndata: "+`{"sale:0:shoes":[[1700000000,1700000001],[9,8],[1,2],[0,0],[1,2]]}`+"\n\n")

@@ -55,7 +55,7 @@ func (s *saleView) Series() string { return SaleSeries(s.DB, s.Voucher) }
 func SaleSeries(db int, voucher string) string { return "sale:" + strconv.Itoa(db) + ":" + voucher }
 
 // loadSales is the page of the sales of a database.
-func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
+func loadSales(who *viewer, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	cursor := q.Get("cursor")
 	p := &salePage{DB: database(r), Query: strings.TrimSpace(q.Get("q")), First: cursor == ""}
@@ -66,7 +66,7 @@ func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
 	if p.Query != "" {
 		list = []string{"SECKILL.LIST", cursor, "COUNT", "1000", "MATCH", pattern(p.Query)}
 	}
-	replies, err := s.conn.All([]string{"SELECT", strconv.Itoa(p.DB)}, list)
+	replies, err := who.conn.All([]string{"SELECT", strconv.Itoa(p.DB)}, list)
 	if err == nil {
 		err = call.Failure(replies...)
 	}
@@ -80,16 +80,16 @@ func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
 	for _, voucher := range replies[1].Elems[1].Elems {
 		commands = append(commands, []string{"SECKILL.INFO", voucher.Str})
 	}
-	infos, err := s.conn.All(commands...)
+	infos, err := who.conn.All(commands...)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range infos {
 		sale := newSaleView(p.DB, commands[i][1], v)
-		sale.Shard = s.conn.ShardOf(sale.Voucher)
+		sale.Shard = who.conn.ShardOf(sale.Voucher)
 		p.Sales = append(p.Sales, sale)
 	}
-	p.Databases = c.databases(s, "/sales", p.DB)
+	p.Databases = databases(who, "/sales", p.DB)
 	return p, nil
 }
 
@@ -110,8 +110,8 @@ func newSaleView(db int, voucher string, v resp.Value) saleView {
 
 // salePoints returns the values for the charts of sales at each second: the time, stock, sold, held and
 // confirmed.
-func salePoints(body any, now float64) map[string][]float64 {
-	points := make(map[string][]float64)
+func salePoints(who *viewer, body any) map[string][]float64 {
+	points, now := make(map[string][]float64), who.seconds()
 	for _, s := range body.(*salePage).Sales {
 		if s.Problem == "" {
 			points[s.Series()] = []float64{now, float64(s.Stock), float64(s.Sold), float64(s.Held), float64(s.Confirmed)}

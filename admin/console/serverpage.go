@@ -55,17 +55,17 @@ type slowView struct {
 }
 
 // loadServer is the page of the server.
-func (c *Console) loadServer(s *session, _ *http.Request) (any, error) {
-	v, err := s.conn.Do("INFO", "everything")
+func loadServer(who *viewer, _ *http.Request) (any, error) {
+	v, err := who.conn.Do("INFO", "everything")
 	if err != nil {
 		return nil, err
 	}
 	p := &serverPage{Info: parseInfo(v.Str)}
 	p.Commands = busiest(p.Info)
-	p.readGroup(c, s)
-	p.readDatabases(c, s)
-	p.readClients(c, s)
-	p.readSlow(c, s)
+	p.readGroup(who)
+	p.readDatabases(who)
+	p.readClients(who)
+	p.readSlow(who)
 	return p, nil
 }
 
@@ -102,17 +102,17 @@ func busiest(info map[string]string) (list []commandView) {
 }
 
 // readClients reads the list of clients.
-func (p *serverPage) readClients(c *Console, s *session) {
+func (p *serverPage) readClients(who *viewer) {
 	n := number(p.Info["connected_clients"])
 	switch {
-	case !c.backend.Permits(s.user, "CLIENT", "LIST"):
-		p.NoClients = "The ACL does not let " + s.user + " run CLIENT LIST."
+	case !who.may("CLIENT", "LIST"):
+		p.NoClients = "The ACL does not let " + who.name + " run CLIENT LIST."
 		return
 	case n > mostForTheList:
 		p.NoClients = "There are too many clients for a list. CLIENT LIST in redis-cli shows them."
 		return
 	}
-	v, err := s.conn.Do("CLIENT", "LIST")
+	v, err := who.conn.Do("CLIENT", "LIST")
 	if err != nil {
 		p.NoClients = err.Error()
 		return
@@ -134,12 +134,12 @@ func (p *serverPage) readClients(c *Console, s *session) {
 }
 
 // readSlow reads the slow log.
-func (p *serverPage) readSlow(c *Console, s *session) {
-	if !c.backend.Permits(s.user, "SLOWLOG", "GET", strconv.Itoa(slowShown)) {
-		p.NoSlow = "The ACL does not let " + s.user + " run SLOWLOG GET."
+func (p *serverPage) readSlow(who *viewer) {
+	if !who.may("SLOWLOG", "GET", strconv.Itoa(slowShown)) {
+		p.NoSlow = "The ACL does not let " + who.name + " run SLOWLOG GET."
 		return
 	}
-	v, err := s.conn.Do("SLOWLOG", "GET", strconv.Itoa(slowShown))
+	v, err := who.conn.Do("SLOWLOG", "GET", strconv.Itoa(slowShown))
 	if err != nil {
 		p.NoSlow = err.Error()
 		return
@@ -169,15 +169,9 @@ func line(words []resp.Value) string {
 	return b.String()
 }
 
-// The series of the charts of the server.
-const (
-	OpsSeries    = "ops"    // commands a second
-	MemorySeries = "memory" // bytes: of the data, and of the process
-)
-
 // serverPoints returns the values for the charts of the server at each second.
-func serverPoints(body any, now float64) map[string][]float64 {
-	info := body.(*serverPage).Info
+func serverPoints(who *viewer, body any) map[string][]float64 {
+	info, now := body.(*serverPage).Info, who.seconds()
 	value := func(name string) float64 { return float64(number(info[name])) }
 	return map[string][]float64{
 		OpsSeries:    {now, value("instantaneous_ops_per_sec")},

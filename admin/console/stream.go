@@ -8,23 +8,12 @@ import (
 	"time"
 )
 
-// view is a page: the function that loads it, and the template that shows it.
-type view struct {
-	path, title, template string
-	needs                 []string // the command that a user must be allowed to run to see the page
-	eachDB                bool     // the page shows one database
-	every                 time.Duration
-	load                  func(s *session, r *http.Request) (any, error)
-	// points returns the values for its charts each time; nil: it has no charts.
-	points func(body any, now float64) map[string][]float64
-}
-
 // stream sends the changing part of a page after each change, until the browser disconnects or the session
 // ends.
 func (c *Console) stream(v view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := c.sessions.find(r)
-		if s == nil || !c.backend.Permits(s.user, v.needs...) {
+		if s == nil || !c.viewer(s).may(v.needs...) {
 			http.Error(w, "log in first", http.StatusForbidden)
 			return
 		}
@@ -42,7 +31,7 @@ func (c *Console) stream(v view) http.HandlerFunc {
 		var last []byte
 		for beat := 0; c.sessions.alive(s); beat++ {
 			_ = out.SetWriteDeadline(time.Now().Add(replyTimeout))
-			body, err := v.load(s, r)
+			body, err := v.load(c.viewer(s), r)
 			if err != nil {
 				return // the browser connects again, and the page shows the problem
 			}
@@ -59,7 +48,7 @@ func (c *Console) stream(v view) http.HandlerFunc {
 				fmt.Fprint(w, ": still here\n\n")
 			}
 			if v.points != nil {
-				points := v.points(body, float64(c.backend.NowMS())/1000)
+				points := v.points(c.viewer(s), body)
 				if beat == 0 {
 					writeJSON(w, "past", c.pastOf(points))
 				}

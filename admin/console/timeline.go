@@ -65,8 +65,8 @@ type timelineTick struct {
 }
 
 // readTimeline reads the events of a lock; nil if the server stores no events.
-func (c *Console) readTimeline(conn *call.Conn, db int, key string) (*timeline, error) {
-	replies, err := conn.All([]string{"SELECT", strconv.Itoa(db)}, []string{"LOCK.HISTORY", "KEY", key, "COUNT", strconv.Itoa(eventsRead)})
+func readTimeline(who *viewer, db int, key string) (*timeline, error) {
+	replies, err := who.conn.All([]string{"SELECT", strconv.Itoa(db)}, []string{"LOCK.HISTORY", "KEY", key, "COUNT", strconv.Itoa(eventsRead)})
 	if err == nil {
 		err = call.Failure(replies...)
 	}
@@ -77,7 +77,7 @@ func (c *Console) readTimeline(conn *call.Conn, db int, key string) (*timeline, 
 	if h.Reason == "off" {
 		return nil, nil
 	}
-	return drawTimeline(&h, c.backend.NowMS()), nil
+	return drawTimeline(&h, who.backend.NowMS()), nil
 }
 
 // drawTimeline draws events up to now, in milliseconds since 1970.

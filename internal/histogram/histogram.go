@@ -80,3 +80,24 @@ func (h *Histogram) Each(visit func(boundUS, count int64)) {
 		visit(boundsUS[i], sum)
 	}
 }
+
+// Since returns what was counted after a former state of the same histogram. Its MaxUS is the bound of the
+// longest step with a duration. A former state with more durations is of the time before a reset, and counts
+// as empty.
+func (h *Histogram) Since(before *Histogram) (d Histogram) {
+	if before.Count > h.Count {
+		before = &Histogram{}
+	}
+	d.Count, d.SumUS = h.Count-before.Count, h.SumUS-before.SumUS
+	within := int64(0)
+	for i := range d.steps {
+		if d.steps[i] = max(0, h.steps[i]-before.steps[i]); d.steps[i] > 0 {
+			d.MaxUS = min(boundsUS[i], h.MaxUS)
+		}
+		within += d.steps[i]
+	}
+	if within < d.Count {
+		d.MaxUS = h.MaxUS
+	}
+	return d
+}

@@ -33,3 +33,30 @@ func TestHistogram(t *testing.T) {
 	require.EqualValues(t, 8, h.Count, "a copy is one of its own")
 	require.Zero(t, testing.AllocsPerRun(100, func() { h.Add(77) }))
 }
+
+// TestSince: what came since a former state has percentiles of its own.
+func TestSince(t *testing.T) {
+	var h Histogram
+	for range 1000 {
+		h.Add(200_000_000)
+	}
+	before := h
+	require.Zero(t, h.Since(&before).Count)
+	for range 99 {
+		h.Add(700)
+	}
+	h.Add(40_000)
+	d := h.Since(&before)
+	require.EqualValues(t, 100, d.Count)
+	require.EqualValues(t, 99*700+40_000, d.SumUS)
+	require.EqualValues(t, 1000, d.Percentile(50))
+	require.EqualValues(t, 50_000, d.Percentile(100))
+	h.Add(400_000_000)
+	d = h.Since(&before)
+	require.EqualValues(t, 400_000_000, d.Percentile(100))
+	reset := Histogram{}
+	reset.Add(60)
+	d = reset.Since(&h)
+	require.EqualValues(t, 1, d.Count)
+	require.EqualValues(t, 60, d.Percentile(99))
+}

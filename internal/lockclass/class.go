@@ -50,6 +50,22 @@ func (f *Figures) LostSum() (n int64) {
 	return n
 }
 
+// Merge adds the figures of another class.
+func (f *Figures) Merge(o *Figures) {
+	f.Grants += o.Grants
+	f.Refusals += o.Refusals
+	f.Timeouts += o.Timeouts
+	f.Deadlocks += o.Deadlocks
+	for reason, lost := range o.Lost {
+		f.Lost[reason] += lost
+	}
+	f.Waiting += o.Waiting
+	f.Waits.Merge(&o.Waits)
+	f.Holds.Merge(&o.Holds)
+	f.PermitGrants += o.PermitGrants
+	f.PermitWaiting += o.PermitWaiting
+}
+
 const cacheSize = 1 << 12 // a power of two
 
 // Table holds all classes. Use New.

@@ -65,7 +65,7 @@ func TestEveryPage(t *testing.T) {
 	for _, width := range []int64{1280, 360} {
 		for _, theme := range []string{"light", "dark"} {
 			b.size(width, theme)
-			for path, text := range map[string]string{"/locks": "No lock is held", "/locks?q=x": "No such lock", "/graph": "No waiters",
+			for path, text := range map[string]string{"/overview": "No owner has waited", "/locks": "No lock is held", "/locks?q=x": "No such lock", "/graph": "No waiters",
 				"/lock?key=x": "This lock is free", "/sales": "No sale", "/sales?q=x": "No such sale", "/server": "Where the time goes"} {
 				visit(path, text)
 			}
@@ -85,6 +85,8 @@ func TestEveryPage(t *testing.T) {
 	for _, width := range []int64{1280, 360} {
 		for _, theme := range []string{"light", "dark"} {
 			b.size(width, theme)
+			visit("/overview", "Where the waiting is")
+			b.is(`document.querySelectorAll('.chart canvas').length === 9`)
 			visit("/locks", "invoice:4711")
 			b.shows("Deadlock cycles that were refused lately")
 			visit("/graph", "Wait graph")
@@ -174,7 +176,7 @@ func TestLogin(t *testing.T) {
 	require.Len(t, b.messages(), 1, "the browser tells of the status 401")
 	b.run(chromedp.SendKeys(`#password`, "secret"+kb.Enter))
 	b.shows("door")
-	b.is(`document.querySelectorAll('nav a[data-key]').length === 1`)
+	b.is(`document.querySelectorAll('nav a[data-key]').length === 1`) // the list of locks
 	b.run(chromedp.Click(`#lock-door a`))
 	b.shows("Fencing token")
 	b.is(`!document.getElementById('force-name')`)
@@ -196,12 +198,15 @@ func TestKeyboard(t *testing.T) {
 	b.is(`document.activeElement.textContent === 'ledger:2026'`)
 	b.run(chromedp.KeyEvent(kb.Enter))
 	b.shows("Fencing token")
-	for key, text := range map[string]string{"2": "Wait graph", "3": "shoes", "4": "Where the time goes", "1": "mail:outbox"} {
+	for _, at := range [][2]string{{"3", "Wait graph"}, {"4", "shoes"}, {"5", "Where the time goes"}, {"2", "mail:outbox"}, {"1", "Where the waiting is"}} {
+		key, text := at[0], at[1]
 		b.is(`document.getElementById('pulse').textContent === 'live'`)
 		b.run(chromedp.KeyEvent(key))
 		b.shows(text)
 	}
-	b.is(`document.getElementById('pulse').textContent === 'live'`)
+	b.is(`document.querySelectorAll('.chart canvas').length === 9 && document.querySelector('[aria-pressed=true]').dataset.span === '3600'`)
+	b.run(chromedp.KeyEvent("r"))
+	b.is(`document.querySelector('[aria-pressed=true]').dataset.span === '300'`)
 	b.run(chromedp.KeyEvent("?"))
 	b.is(`document.getElementById('keys').open`)
 	b.run(chromedp.KeyEvent(kb.Escape))

@@ -54,6 +54,7 @@ func tenLocks(s *server) {
 	s.client("mail").send("LOCK", "invoice:4711", "eve", "WAIT", "5400000")
 	s.client("coordinator").send("LATCH.WAIT", "batch:7", "WAIT", "0")
 	s.awaits(3)
+	require.Equal(s.t, "$-1", c.do("LOCK", "invoice:4711", "hasty", "WAIT", "5")) // LOCK.HOT has waits that have ended
 }
 
 // awaits waits until n calls wait for locks.
@@ -86,6 +87,7 @@ func TestThreeStates(t *testing.T) {
 			b.picture(path, state)
 		}
 	}
+	each("/overview", "No owner has waited", `document.getElementById('held').textContent === '0'`)
 	each("/locks", "No lock is held", rows+` === 0`)
 	each("/graph", "No waiters")
 	each("/lock?key=invoice:4711", "This lock is free")
@@ -106,6 +108,7 @@ func TestThreeStates(t *testing.T) {
 
 	s.client("many").lockMany(manyLocks)
 	state = "million"
+	each("/overview", "invoice:4711", `document.getElementById('held').textContent === '1,000,011'`)
 	each("/locks", "1,000,011 holders of locks and permits", rows+` >= 50 && `+rows+` <= 70`, `!!document.querySelector('a[rel=next]')`)
 	each("/locks?q=order:0777777", "order:0777777", rows+` === 1`)
 	each("/locks?q=worker-77&by=owner", "worker-77", rows+` >= 10 && `+rows+` <= 70`)

@@ -40,32 +40,90 @@
     for (const e of document.querySelectorAll('[data-ago]')) put(e, Number(e.dataset.ago) > 0 ? span(t - Number(e.dataset.ago)) + ' ago' : 'never');
   }
 
-  // Charts of the last ten minutes: what the server remembers, and from then on a point each second.
-  const kept = 600; // seconds
+  // Charts: what the server remembers, and from then on a point each second. A kind says which columns of a series are drawn, with
+  // which names and colours, and the unit.
+  const kept = 3600; // seconds
   const series = new Map();
   const charts = new Map();
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const kinds = {
-    sale: [['stock', '--c1'], ['sold', '--c2'], ['held', '--c3'], ['confirmed', '--c4']],
-    ops: [['commands a second', '--c1']],
-    memory: [['data', '--c1'], ['resident', '--c3']],
+    sale: { lines: [['stock', '--c1'], ['sold', '--c2'], ['held', '--c3'], ['confirmed', '--c4']], keys: false },
+    ops: { lines: [['', '--c1']] },
+    memory: { lines: [['data', '--c1'], ['process', '--c3']], unit: 'bytes' },
+    cpu: { lines: [['of a core', '--c1']], unit: '%' },
+    held: { lines: [['', '--c1']] },
+    grants: { lines: [['granted', '--c1'], ['released', '--c2']] },
+    waits: { from: 3, lines: [['median', '--c1'], ['p99', '--c3'], ['oldest', '--bad']], unit: 'ms' },
+    classwaits: { from: 3, lines: [['median', '--c1'], ['p99', '--c3']], unit: 'ms' },
+    waiting: { from: 6, lines: [['', '--c3']] },
+    refused: { from: 7, lines: [['timeout', '--c3'], ['held', '--c2'], ['deadlock', '--bad']] },
+    lost: { from: 10, lines: [['expired', '--c3'], ['forced', '--bad'], ['deleted', '--c4'], ['overwritten', '--c2'], ['unconfirmed', '--c1']] },
   };
-  const short = (n) => n >= 1e9 ? +(n / 1e9).toFixed(1) + 'G' : n >= 1e6 ? +(n / 1e6).toFixed(1) + 'M' : n >= 1e3 ? +(n / 1e3).toFixed(1) + 'k' : String(+n.toFixed(1));
+  const short = (n) => n >= 1e9 ? +(n / 1e9).toFixed(1) + 'G' : n >= 1e6 ? +(n / 1e6).toFixed(1) + 'M' : n >= 1e4 ? +(n / 1e3).toFixed(1) + 'k' : String(+n.toFixed(n < 10 ? 1 : 0));
+  const units = {
+    bytes: (n) => n >= 1 << 30 ? +(n / (1 << 30)).toFixed(1) + ' GB' : n >= 1 << 20 ? +(n / (1 << 20)).toFixed(1) + ' MB' : Math.round(n / 1024) + ' KB',
+    ms: (n) => n >= 60e3 ? +(n / 60e3).toFixed(1) + ' min' : n >= 1000 ? +(n / 1000).toFixed(1) + ' s' : +n.toFixed(n < 10 ? 1 : 0) + ' ms',
+    '%': (n) => +n.toFixed(n < 10 ? 1 : 0) + ' %',
+  };
+  const byteSteps = Array.from({ length: 40 }, (v, i) => 2 ** i);
+  let seconds = 3600; // how much of the past is shown
+  let zoom = null; // two times, if a part was chosen with the mouse
+  try { seconds = Number(localStorage.getItem('span')) || seconds; } catch { /* storage is off */ }
+  const columns = (e) => {
+    const { from = 1, lines } = kinds[e.dataset.kind];
+    const data = series.get(e.dataset.chart);
+    return [data[0], ...lines.map((l, i) => data[from + i])];
+  };
+  // The values at a place of a chart, or the latest ones.
+  function writeKeys(e, u, at) {
+    const { lines, unit } = kinds[e.dataset.kind];
+    const last = u.data[0].length - 1;
+    lines.forEach((l, i) => {
+      const n = u.data[i + 1][at ?? last];
+      put(e.firstChild.children[i].lastChild, n === undefined || n === null ? '–' : (units[unit] || short)(n));
+    });
+    const when = e.firstChild.lastChild;
+    put(when, at === null || at === undefined ? '' : clock(u.data[0][at]));
+  }
+  const clock = (s) => { const d = new Date(s * 1000); return pad(d.getHours()) + ':' + pad(d.getMinutes()) + ':' + pad(d.getSeconds()); };
   function makeChart(e) {
-    const kind = e.dataset.kind;
+    const { lines, unit, keys = true } = kinds[e.dataset.kind];
     const axis = { stroke: style('--dim'), grid: { stroke: style('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui, sans-serif' };
+    const box = document.createElement('div');
+    box.className = 'keys';
+    for (const [label, color] of lines) {
+      const key = box.appendChild(document.createElement('span'));
+      key.className = 'k' + color.slice(1);
+      key.append(label ? label + ' ' : '', document.createElement('b'));
+    }
+    box.appendChild(document.createElement('time'));
+    box.hidden = !keys;
+    e.replaceChildren(box);
     return new uPlot({
-      width: e.clientWidth, height: e.clientHeight, legend: { show: false }, cursor: { show: false }, padding: [8, 22, 0, 0],
-      scales: { y: { range: (u, min, max) => [0, max > 0 ? max * 1.08 : 1] } },
+      width: e.clientWidth, height: e.clientHeight - box.offsetHeight, legend: { show: false }, padding: [8, 24, 0, 0],
+      cursor: { show: keys, y: false, drag: { x: true, y: false, setScale: false }, points: { size: 6 }, sync: { key: 'charts' } },
+      scales: {
+        x: { range: (u, min, max) => zoom || (e.dataset.kind === 'sale' ? [min, max] : [Math.max(max - seconds, Math.min(min, max - 60)), max]) },
+        y: { range: (u, min, max) => [0, max > 0 ? max * 1.08 : 1] },
+      },
+      hooks: {
+        setCursor: [(u) => keys && writeKeys(e, u, u.cursor.idx)],
+        setSelect: [(u) => {
+          if (u.select.width < 4) return;
+          zoom = [u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x')];
+          u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+          draw(false);
+        }],
+      },
       axes: [
-        { ...axis, grid: { show: false }, size: 22, space: 60, incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600], values: (u, list) => list.map((v) => { const d = new Date(v * 1000); return pad(d.getHours()) + ':' + pad(d.getMinutes()) + ':' + pad(d.getSeconds()); }) },
-        { ...axis, size: 44, values: (u, list) => list.map(short) },
+        { ...axis, grid: { show: false }, size: 22, space: 70, incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900], values: (u, list) => list.map(clock) },
+        { ...axis, size: 52, space: 26, ...(unit === 'bytes' ? { incrs: byteSteps } : {}), values: (u, list) => list.map(units[unit] || short) },
       ],
-      series: [{}, ...kinds[kind].map(([label, color], i) => ({
-        label, stroke: style(color), width: 2, points: { show: (u) => u.data[0].length < 2 }, // one makes no line
-        fill: kind === 'sale' || i ? undefined : style(color + '-soft'), paths: uPlot.paths.linear(),
+      series: [{}, ...lines.map(([label, color], i) => ({
+        label, stroke: style(color), width: 1.6, points: { show: (u) => u.data[0].length < 2 }, // one makes no line
+        fill: lines.length === 1 || e.dataset.kind === 'memory' && !i ? style(color + '-soft') : undefined, paths: uPlot.paths.linear(),
       }))],
-    }, series.get(e.dataset.chart), e);
+    }, columns(e), e);
   }
   function draw(anew) {
     for (const [e, chart] of charts) {
@@ -78,11 +136,22 @@
       if (!data || !e.clientWidth) continue;
       const chart = charts.get(e);
       if (!chart) charts.set(e, makeChart(e));
-      else chart.setData(data);
+      else chart.setData(columns(e));
+      if (!chart || chart.cursor.idx === null) writeKeys(e, charts.get(e), null);
       // How far back the line goes; nobody else can read it off a canvas.
       e.dataset.seconds = Math.round(data[0].at(-1) - data[0][0]);
     }
+    for (const b of document.querySelectorAll('[data-span]')) b.setAttribute('aria-pressed', !zoom && Number(b.dataset.span) === seconds);
   }
+  addEventListener('dblclick', (event) => { if (zoom && event.target.closest('.chart')) { zoom = null; draw(false); } });
+  addEventListener('click', (event) => {
+    const b = event.target.closest('[data-span]');
+    if (!b) return;
+    seconds = Number(b.dataset.span);
+    zoom = null;
+    try { localStorage.setItem('span', seconds); } catch { /* storage is off */ }
+    draw(false);
+  });
   addEventListener('past', (event) => {
     for (const [name, columns] of Object.entries(JSON.parse(event.detail.data))) series.set(name, columns);
   }, true);
@@ -96,7 +165,7 @@
     }
     draw(false);
   }, true);
-  addEventListener('resize', () => { for (const [e, chart] of charts) chart.setSize({ width: e.clientWidth, height: e.clientHeight }); });
+  addEventListener('resize', () => { for (const [e, chart] of charts) chart.setSize({ width: e.clientWidth, height: e.clientHeight - e.firstChild.offsetHeight }); });
 
   // Whether the page is live.
   const pulse = document.getElementById('pulse');
@@ -142,13 +211,14 @@
     const typing = event.target.closest && event.target.closest('input, select, textarea');
     if (typing && event.key === 'Escape') typing.blur();
     if (typing || event.ctrlKey || event.metaKey || event.altKey || help.open) return;
-    const page = document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`);
+    const page = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
     const search = document.querySelector('[data-search]');
     if (page) page.click();
     else if (event.key === '/' && search) search.focus();
     else if (event.key === 'j') step(1);
     else if (event.key === 'k') step(-1);
     else if (event.key === 't') switchTheme();
+    else if (event.key === 'r') { const all = [...document.querySelectorAll('[data-span]')]; (all[all.findIndex((b) => b.getAttribute('aria-pressed') === 'true') + 1] || all[0])?.click(); }
     else if (event.key === '?') help.showModal();
     else return;
     event.preventDefault();
@@ -156,5 +226,6 @@
 
   tick();
   watchForm();
+  draw(false);
   setInterval(tick, 200);
 })();

@@ -1,0 +1,44 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// takeRelease releases a lock by force. The typed name must be the name of the lock, and its holder must
+// still be the holder that the page shows.
+func (c *Console) takeRelease(w http.ResponseWriter, r *http.Request, s *session) {
+	key, db := r.URL.Query().Get("key"), database(r)
+	outcome := release(s, db, key, r.PostFormValue("lock"), r.PostFormValue("name"))
+	args := []any{"key", key, "db", db, "user", s.user, "addr", r.RemoteAddr}
+	c.audit("console-release", s.user, r.RemoteAddr, "key", key, "db", db, "refused", outcome)
+	if outcome == "" {
+		c.log.Warn("console: a lock was released by force", args...)
+		http.Redirect(w, r, lockLink(db, key)+"&released=1", http.StatusSeeOther)
+		return
+	}
+	c.log.Warn("console: a lock was not released by force", append(args, "why", outcome)...)
+	http.Redirect(w, r, lockLink(db, key)+"&problem="+outcome, http.StatusSeeOther)
+}
+
+// release releases a lock by force, and returns why it could not.
+func release(s *session, db int, key, token, typed string) (problem string) {
+	if typed != shown(key) {
+		return "name"
+	}
+	commands := [][]string{{"SELECT", strconv.Itoa(db)}, {"LOCK.FORCE", key}}
+	if number(token) > 0 { // a lock of a script of Redisson has no token
+		commands[1] = []string{"GUARD", key, token, "LOCK.FORCE", key}
+	}
+	replies, err := s.conn.All(commands...)
+	switch {
+	case err != nil || replies[0].IsError():
+		return "refused"
+	case replies[1].IsError() && strings.HasPrefix(replies[1].Str, "STALETOKEN"), replies[1].Int == 0 && !replies[1].IsError():
+		return "changed"
+	case replies[1].IsError():
+		return "refused"
+	}
+	return ""
+}
