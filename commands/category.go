@@ -37,6 +37,7 @@ const (
 	CatBloom // as in Redis 8
 	CatLimit
 	CatDelay
+	CatAsk // LOCK.ASK
 
 	// CatInstead, in Row.Cats, means that the other categories in Row.Cats replace the category of the group
 	// (SORT is generic, but not @keyspace).
@@ -46,7 +47,7 @@ const (
 var categoryNames = [...]string{
 	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo",
 	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction",
-	"scripting", "lock", "sale", "bloom", "limit", "delay",
+	"scripting", "lock", "sale", "bloom", "limit", "delay", "ask",
 }
 
 // Names lists the categories without their @, as ACL CAT prints them.

@@ -16,3 +16,8 @@ func ErrLockWaits(most int64) Error {
 func ErrShortPrefix(least int) Error {
 	return Error(fmt.Sprintf("ERR a prefix of owners must have at least %d bytes", least))
 }
+
+// ErrLongReason says that the text of a LOCK.ASK is longer than allowed.
+func ErrLongReason(most int) Error {
+	return Error(fmt.Sprintf("ERR a reason must have at most %d bytes", most))
+}

@@ -94,15 +94,36 @@ func (m *attachModel) hear(c *modelConn, v resp.Value) {
 func (m *attachModel) lose(key, reason string) {
 	l := m.locks[key]
 	delete(m.locks, key)
+	if reason != "" {
+		m.expect(l, "lock-lost", key, reason)
+	}
+}
+
+// expect expects a message about a lock, and returns the number of connections that are to get it.
+func (m *attachModel) expect(l *modelLock, word, key, text string) (heard int) {
 	for _, c := range m.conns {
 		switch yes, byPrefix := c.keeps(l.owner); {
-		case reason == "" || !yes:
+		case !yes:
+			continue
 		case byPrefix:
-			c.expected = append(c.expected, fmt.Sprintf(`>["lock-lost" %q %d %q %q]`, key, l.token, reason, l.owner))
+			c.expected = append(c.expected, fmt.Sprintf(`>[%q %q %d %q %q]`, word, key, l.token, text, l.owner))
 		default:
-			c.expected = append(c.expected, fmt.Sprintf(`>["lock-lost" %q %d %q]`, key, l.token, reason))
+			c.expected = append(c.expected, fmt.Sprintf(`>[%q %q %d %q]`, word, key, l.token, text))
 		}
+		heard++
 	}
+	return heard
+}
+
+// ask is a LOCK.ASK: each connection that keeps the holder hears it once, with the token of the moment.
+func (m *attachModel) ask(c *modelConn, key string) {
+	reason := strconv.Itoa(m.rand.IntN(100))
+	m.last = "LOCK.ASK " + key + " REASON " + reason
+	heard := 0
+	if l := m.locks[key]; l != nil {
+		heard = m.expect(l, "lock-asked", key, reason)
+	}
+	require.EqualValues(m.t, heard, m.do(c, "LOCK.ASK", key, "REASON", reason).Int, m.last)
 }
 
 // Brings the ends of leases up to date when a connection that keeps locks comes or goes.
@@ -146,24 +167,26 @@ func (m *attachModel) step() {
 			m.lose(key, map[string]string{"LOCK.FORCE": "forced"}[word]+map[bool]string{true: "deleted"}[word != "LOCK.FORCE"])
 		}
 		require.EqualValues(m.t, map[bool]int64{true: 1}[l != nil], m.do(c, word, key).Int, m.last)
-	case n < 43:
+	case n < 34:
+		m.ask(c, key)
+	case n < 45:
 		m.last = "LOCK.ATTACH " + owner
 		if !slices.Contains(c.owners, owner) {
 			c.owners = append(c.owners, owner)
 		}
 		require.EqualValues(m.t, m.held(owner), m.do(c, "LOCK.ATTACH", owner).Int, m.last)
-	case n < 48:
+	case n < 50:
 		m.last = "LOCK.DETACH " + owner
 		c.owners = slices.DeleteFunc(c.owners, func(o string) bool { return o == owner })
 		require.EqualValues(m.t, m.held(owner), m.do(c, "LOCK.DETACH", owner).Int, m.last)
-	case n < 54:
+	case n < 56:
 		prefix := owner[:8+m.rand.IntN(2)]
 		m.last = "LOCK.ATTACH PREFIX " + prefix
 		if !slices.Contains(c.prefixes, prefix) {
 			c.prefixes = append(c.prefixes, prefix)
 		}
 		require.EqualValues(m.t, m.held(prefix), m.do(c, "LOCK.ATTACH", "PREFIX", prefix).Int, m.last)
-	case n < 58:
+	case n < 60:
 		prefix := owner[:8+m.rand.IntN(2)]
 		m.last = "LOCK.DETACH PREFIX " + prefix
 		c.prefixes = slices.DeleteFunc(c.prefixes, func(p string) bool { return p == prefix })
@@ -171,7 +194,7 @@ func (m *attachModel) step() {
 		if v.Int != 0 || m.prefixed() {
 			require.EqualValues(m.t, m.held(prefix), v.Int, m.last)
 		}
-	case n < 66:
+	case n < 67:
 		m.last = "close"
 		m.check()
 		before := m.srv.connected()

@@ -244,6 +244,8 @@ func (ex *executor) infoLocks(t *info.Text) {
 	t.Line("lock_waiters_notify", ex.waits.QueuedWaits)
 	t.Line("lock_grants_to_confirm", ex.waits.Grants.Len())
 	t.Line("lock_unconfirmed_grants", ex.waits.Unconfirmed)
+	t.Line("lock_asks", ex.waits.Asks)
+	t.Line("lock_asks_heard", ex.waits.AsksHeard)
 	t.Line("lock_max_waiters", ex.config.LockMaxWaiters)
 	t.Line("lock_max_waits_per_client", ex.config.LockMaxWaitsPerClient)
 	t.Line("lock_limit_refusals", ex.waits.Limited)
@@ -319,6 +321,8 @@ type Figures struct {
 	// after such waits that are not confirmed yet. UnconfirmedGrants counts those that never were.
 	NotifyWaits, GrantsToConfirm int
 	UnconfirmedGrants            int64
+	// LockAsks counts the calls of LOCK.ASK for held locks, and LockAsksHeard those that reached a client.
+	LockAsks, LockAsksHeard int64
 	// LockMaxWaiters and LockMaxWaitsPerClient are the directives; 0: there is no limit.
 	LockMaxWaiters, LockMaxWaitsPerClient int64
 	// LockClasses are the figures of the classes of locks, the class "other" last. They are copies.
@@ -369,6 +373,7 @@ func (srv *instance) Figures() (f Figures) {
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
 			Watchdogs: ex.waits.Watchdog.Renewing(), OldestWaitUS: ex.waits.OldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.waits.Limited,
 			NotifyWaits: ex.waits.QueuedWaits, GrantsToConfirm: ex.waits.Grants.Len(), UnconfirmedGrants: ex.waits.Unconfirmed,
+			LockAsks: ex.waits.Asks, LockAsksHeard: ex.waits.AsksHeard,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: ex.delayFigures()}
 		f.LockHistoryBytes = ex.waits.Story.Ring.Bytes()
 		f.SpansDelivered, f.SpansDropped = ex.waits.SpanCounts()

@@ -15,11 +15,12 @@ const (
 	Deadlock                    // a wait ended because it closed a deadlock cycle
 	Confirmed                   // the owner confirmed a grant after a wait with NOTIFY
 	Unconfirmed                 // the owner did not confirm such a grant in time
+	Asked                       // LOCK.ASK asked the holder to let go
 	kinds
 )
 
 var kindNames = [kinds]string{Queued: "queued", Granted: "granted", Released: "released", Renewed: "renewed-by-hand", Expired: "expired",
-	Forced: "forced", Lost: "lost", Refused: "refused", Deadlock: "deadlock", Confirmed: "confirmed", Unconfirmed: "unconfirmed"}
+	Forced: "forced", Lost: "lost", Refused: "refused", Deadlock: "deadlock", Confirmed: "confirmed", Unconfirmed: "unconfirmed", Asked: "asked"}
 
 // String returns the name of the kind on the wire.
 func (k Kind) String() string { return kindNames[k] }

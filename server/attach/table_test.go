@@ -248,7 +248,7 @@ func TestLoss(t *testing.T) {
 		if word == "" {
 			continue
 		}
-		l := Loss{Owner: "ann", Key: "a b", Token: 7, Why: Reason(why)}
+		l := LossOf("ann", "a b", 7, Reason(why))
 		channel, payload := l.Message()
 		require.Equal(t, "__lock__:ann", string(channel))
 		require.Equal(t, "lock-lost a b 7 "+word, string(payload))
@@ -257,6 +257,16 @@ func TestLoss(t *testing.T) {
 	}
 	require.Equal(t, []string{"expired", "forced", "overwritten", "deleted"},
 		slices.DeleteFunc(slices.Clone(reasons[:]), func(word string) bool { return word == "" }))
+}
+
+func TestAsked(t *testing.T) {
+	n := AskedOf("ann", "a b", 7, "a deploy 8")
+	channel, payload := n.Message()
+	require.Equal(t, "__lock__:ann", string(channel))
+	require.Equal(t, "lock-asked a b 7 a deploy 8", string(payload))
+	require.Equal(t, ">4\r\n$10\r\nlock-asked\r\n$3\r\na b\r\n:7\r\n"+bulk("a deploy 8"), string(n.AppendPush(nil, false)))
+	n.Text = ""
+	require.Equal(t, ">5\r\n$10\r\nlock-asked\r\n$3\r\na b\r\n:7\r\n"+bulk("")+bulk("ann"), string(n.AppendPush(nil, true)))
 }
 
 func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }

@@ -224,24 +224,35 @@ func (ws *Waits) ResolveDoubts() {
 	}
 }
 
-// tellLoss sends a push to the sessions that are attached for the owner of a lock, if they may read the key,
-// and to the subscribers of the owner's channel.
+// tellLoss sends the notice of a lost lock.
 func (ws *Waits) tellLoss(l *attach.Lock[*Party], why attach.Reason) {
 	ws.Outcomes++
-	loss := attach.Loss{Owner: l.Owner.Name, Key: l.Key, Token: l.Token, Why: why}
-	to, byOwner := ws.Watchdog.Attached.All([]byte(loss.Owner))
+	n := attach.LossOf(l.Owner.Name, l.Key, l.Token, why)
+	attachHost{ws}.tell(l.DB, &n)
+}
+
+// attachHost is the server as LOCK.ATTACH and LOCK.DETACH see it.
+type attachHost struct{ waits *Waits }
+
+var _ attach.Attacher = attachHost{}
+
+// tell sends a notice as a push to the sessions that are attached for its owner, if they may read the key. It
+// publishes the notice to the subscribers of the owner's channel. It returns the number of pushes.
+func (h attachHost) tell(db int, n *attach.Notice) (heard int64) {
+	ws := h.waits
+	to, byOwner := ws.Watchdog.Attached.All([]byte(n.Owner))
 	if len(to) == 0 {
-		return
+		return 0
 	}
-	ws.push = loss.AppendPush(ws.push[:0], false)
+	ws.push = n.AppendPush(ws.push[:0], false)
 	end := len(ws.push)
-	ws.push = loss.AppendPush(ws.push, true)
+	ws.push = n.AppendPush(ws.push, true)
 	push, withOwner := ws.push[:end], ws.push[end:]
 	for i, s := range to {
-		if s.Out.Proto < 3 || !s.User.MayRead(l.DB, []byte(l.Key)) {
+		if s.Out.Proto < 3 || !s.User.MayRead(db, []byte(n.Key)) {
 			continue
 		}
-		if i < byOwner {
+		if heard++; i < byOwner {
 			s.Client.Deliver(push)
 		} else {
 			s.Client.Deliver(withOwner)
@@ -249,14 +260,10 @@ func (ws *Waits) tellLoss(l *attach.Lock[*Party], why attach.Reason) {
 	}
 	ws.sparePush()
 	if ws.Shard.AnyoneListens() {
-		ws.Shard.Publish(loss.Message())
+		ws.Shard.Publish(n.Message())
 	}
+	return heard
 }
-
-// attachHost is the server as LOCK.ATTACH and LOCK.DETACH see it.
-type attachHost struct{ waits *Waits }
-
-var _ attach.Attacher = attachHost{}
 
 // AttachHostOf is the host of the server that runs the command.
 func AttachHostOf(c *commands.Ctx) attach.Attacher { return attachHost{partyOf(c).Waits} }

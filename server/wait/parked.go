@@ -166,6 +166,8 @@ type waitFigures struct {
 	Most         int   // of them that one unit serves before it puts off waiters for locks
 	Limited      int64 // waits for locks, with -LOCKLIMIT
 	Unconfirmed  int64 // grants after waits with NOTIFY that were not confirmed in time
+	Asks         int64 // calls of LOCK.ASK for a lock that was held
+	AsksHeard    int64 // of these, the ones that reached a client
 	// words and text are the memory of keysOf, and keys that of an outcome. If each of 100,000 waits that end
 	// at once allocates some, the collector runs three times meanwhile.
 	words [][]byte

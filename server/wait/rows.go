@@ -8,5 +8,5 @@ import (
 
 // Rows are the commands that show waits and holders of locks and semaphores, and that change queues.
 func Rows() []commands.Row {
-	return slices.Concat(lockRows(), lockQueueRows(), lockHistoryRows(), semaphoreRows())
+	return slices.Concat(lockRows(), lockQueueRows(), lockAskRows(), lockHistoryRows(), semaphoreRows())
 }

@@ -414,12 +414,7 @@ func (ws *Waits) endHolder(db *store.DB, key []byte, h *commands.Holder, l *comm
 	e := lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: lockhistory.Deleted, Key: key, Owner: h.Owner, Token: h.Token}
 	k := keyOf{text: key}
 	class, loss := st.classOf(&k), lockclass.Deleted
-	switch {
-	case l.Limit > 0:
-		e.Mode, e.Permits = lockhistory.Semaphore, int32(h.Shared)
-	case h.Exclusive == 0:
-		e.Mode = lockhistory.Shared
-	}
+	e.Mode, e.Permits = heldAs(h, l)
 	if l.Shares > 0 {
 		record = 0
 	}
@@ -448,6 +443,17 @@ func (ws *Waits) endHolder(db *store.DB, key []byte, h *commands.Holder, l *comm
 		e.Kind, e.DB, e.Key, e.TookUS = lockhistory.Granted, end.To.ID(), end.NewKey, 0
 		ws.lossEvent(e)
 	}
+}
+
+// heldAs returns the mode in which a holder has a lock or a semaphore, and its permits; 0: it is a lock.
+func heldAs(h *commands.Holder, l *commands.LockState) (mode lockhistory.Mode, permits int32) {
+	switch {
+	case l.Limit > 0:
+		return lockhistory.Semaphore, int32(h.Shared)
+	case h.Exclusive == 0:
+		return lockhistory.Shared, 0
+	}
+	return lockhistory.Exclusive, 0
 }
 
 // lossEvent adds an event with the client of the running command, if one runs.

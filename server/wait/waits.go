@@ -125,7 +125,7 @@ func (ws *Waits) Demoted() {
 
 // ForgetCounts sets what is counted to zero.
 func (ws *Waits) ForgetCounts() {
-	ws.Unconfirmed, ws.Limited = 0, 0
+	ws.Unconfirmed, ws.Limited, ws.Asks, ws.AsksHeard = 0, 0, 0, 0
 	ws.Story.forget()
 }
 
