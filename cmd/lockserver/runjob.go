@@ -43,6 +43,7 @@ func jobOptions(args []string) (*runner.Options, error) {
 	f.DurationVar(&o.Grace, "grace", 0, "")
 	f.DurationVar(&o.Tick, "tick", 0, "")
 	f.DurationVar(&o.Keep, "keep", 0, "")
+	f.StringVar(&o.OnAsk, "on-ask", "", "")
 	if err := f.Parse(args); err != nil {
 		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
 			err = fmt.Errorf("unknown flag --%s; try: lockserver run --help", name)
@@ -79,6 +80,7 @@ If the lock is lost the command gets SIGTERM, and SIGKILL before another holder 
   --wait 30s         how long to wait for the lock; without it a busy lock is not waited for
   --lease 30s        how long the lock outlives a dead runner; it is renewed six times in it
   --grace 10s        from SIGTERM to SIGKILL if the lock is lost; a third of a shorter lease
+  --on-ask TERM      a signal for the command when a client asks for the lock (LOCK.ASK); without the flag, none
   --tick 1m          run once in a tick over all machines, by the server's clock; the ticks are multiples of it
   --keep 1h          how long the record of a tick stays
 

@@ -223,6 +223,40 @@ func TestRunPassesSignalsOn(t *testing.T) {
 	require.Empty(t, j.holder())
 }
 
+// TestRunPassesAnAskOn: the command gets the signal of --on-ask, for its own lock, and decides by itself.
+func TestRunPassesAnAskOn(t *testing.T) {
+	j := newJobs(t)
+	script := `trap "echo >> $dir/asked" USR1; trap "exit 9" USR2; echo > $dir/ready; while :; do sleep 0.05; done`
+	p := j.run(script, "--on-ask", "sigusr1")
+	j.await("ready")
+	heard := func() bool { return j.c.Do("LOCK.ASK", "job", "REASON", "a deploy").Int == 1 }
+	require.True(t, heard())
+	j.await("asked")
+	require.Contains(t, p.Stderr.String(), `lockserver run: the lock "job" is asked for: "a deploy"; the command gets a signal`)
+	require.False(t, isLost(p))
+	require.NoError(t, p.Signal(syscall.SIGUSR2))
+	require.Equal(t, 9, p.exit(t))
+
+	p = j.run(`sleep 1000 & echo $! > $dir/child; wait`, "--on-ask", "TERM", "--limit", "1")
+	child := j.pid("child")
+	require.True(t, heard())
+	require.Equal(t, 128+15, p.exit(t))
+	j.awaitDead(child)
+
+	p = j.run(`echo > $dir/deaf; until [ -e $dir/go ]; do sleep 0.05; done; exit 5`)
+	j.await("deaf")
+	require.True(t, heard(), "the runner is attached, and ignores it")
+	j.write("go")
+	require.Equal(t, 5, p.exit(t))
+
+	for _, wrong := range []string{"KILL", "STOP", "9", "TERMINATE"} {
+		p := j.run(`echo > $dir/never`, "--on-ask", wrong)
+		require.Equal(t, 64, p.exit(t))
+		require.Contains(t, p.Stderr.String(), "--on-ask "+wrong+" is not one of the signals")
+	}
+	require.NoFileExists(t, filepath.Join(j.dir, "never"))
+}
+
 // TestRunOfABusyLock: 75 at once, or the lock after a wait, unless a signal ends the wait.
 func TestRunOfABusyLock(t *testing.T) {
 	j := newJobs(t)

@@ -77,6 +77,8 @@ func (h *hold) wait() (status int, lost string) {
 			if l.token == h.token {
 				h.lose(l.reason, min(now()+int64(h.Grace), h.deadline))
 			}
+		case n := <-h.asks:
+			h.obey(n)
 		case confirmed := <-h.renewed:
 			h.renew(confirmed)
 		case <-h.alarm.C:
@@ -87,6 +89,15 @@ func (h *hold) wait() (status int, lost string) {
 	h.supervisor.end()
 	h.alarm.close()
 	return h.status, h.lost
+}
+
+// obey sends the command the signal of --on-ask: another client asks for the lock.
+func (h *hold) obey(n notice) {
+	if n.token != h.token || h.ended == nil || h.lost != "" {
+		return
+	}
+	h.say("the lock %q is asked for: %q; the command gets a signal", h.Key, n.reason)
+	h.command.pass(h.onAsk)
 }
 
 // over reports whether there is nothing left to wait for. When the lock is lost, the other processes of the

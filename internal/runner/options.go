@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"lockserver/internal/inspect"
@@ -46,7 +47,10 @@ type Options struct {
 	Grace   time.Duration // between SIGTERM and SIGKILL when the lock is lost; 0: 10 s, at most a third of the lease
 	Tick    time.Duration // 0: no ticks
 	Keep    time.Duration // life of the record of a tick; 0: an hour, at least two ticks
+	OnAsk   string        // signal for the command when the lock is asked for (LOCK.ASK), as TERM; empty: none
 	Command []string
+
+	onAsk os.Signal // nil: OnAsk is empty
 
 	Server inspect.Options // its Addr is not used
 	Addrs  []string        // servers to try, each host:port or the path of a unix socket
@@ -65,7 +69,13 @@ func (o *Options) Check() error {
 	if o.Tick > 0 && o.Keep == 0 {
 		o.Keep = max(defaultKeep, 2*o.Tick)
 	}
+	known := true
+	if o.OnAsk != "" {
+		o.onAsk, known = signalNamed(o.OnAsk)
+	}
 	switch {
+	case !known:
+		return fmt.Errorf("--on-ask %s is not one of the signals that are passed on, which docs/RUN.md lists", o.OnAsk)
 	case o.Key == "":
 		return errors.New("--key is missing: the name of the lock")
 	case len(o.Command) == 0:

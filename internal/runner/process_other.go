@@ -19,6 +19,9 @@ const (
 // endsPrograms returns the number of a signal, and whether the signal asks a program to end.
 func endsPrograms(os.Signal) (number int, ends bool) { return 2, true }
 
+// signalNamed finds no signal: this system cannot send one to the command.
+func signalNamed(string) (os.Signal, bool) { return nil, false }
+
 // process is the command. This system has no process groups, and cannot ask a program to end.
 type process struct {
 	cmd   *exec.Cmd

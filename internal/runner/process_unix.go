@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +25,12 @@ const (
 func endsPrograms(s os.Signal) (number int, ends bool) {
 	n, _ := s.(syscall.Signal)
 	return int(n), n != syscall.SIGUSR1 && n != syscall.SIGUSR2
+}
+
+// signalNamed returns the signal with a name, with or without SIG, if it is one of those that are passed on.
+func signalNamed(name string) (os.Signal, bool) {
+	number := unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
+	return number, slices.Contains(passedOn, os.Signal(number))
 }
 
 // process is the command, in its own process group.

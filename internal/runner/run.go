@@ -21,13 +21,14 @@ type run struct {
 	session *session
 	path    string // of the command's program
 	signals chan os.Signal
-	losses  chan loss // the latest losses reported by the server
-	asked   bool      // the lock may be held by this owner
-	token   int64     // 0: the lock is not held, as far as is known
+	losses  chan notice // the latest loss reported by the server
+	asks    chan notice // the latest LOCK.ASK
+	asked   bool        // the lock may be held by this owner
+	token   int64       // 0: the lock is not held, as far as is known
 }
 
-// loss says that the lock with a token is not held any more.
-type loss struct {
+// notice is a message of the server about the lock with a token: it is not held any more, or it is asked for.
+type notice struct {
 	token  int64
 	reason string
 }
@@ -48,9 +49,12 @@ func refuse(status int, format string, args ...any) error {
 // constants. [Options.Check] has accepted o. The command gets the standard input, output and error of this
 // process.
 func Run(o *Options) (status int) {
-	r := &run{Options: o, signals: make(chan os.Signal, 16), losses: make(chan loss, 1)}
+	r := &run{Options: o, signals: make(chan os.Signal, 16), losses: make(chan notice, 1), asks: make(chan notice, 1)}
 	r.claim = claim{o.Key, newOwner(), o.Limit, o.Lease}
 	r.session = &session{server: o.Server, addrs: o.Addrs, owner: r.claim.owner, lost: r.hearLoss}
+	if o.onAsk != nil {
+		r.session.asked = func(token int64, reason string) { replace(r.asks, notice{token, reason}) }
+	}
 	err := r.lookUp()
 	if err == nil {
 		r.listen()
@@ -95,14 +99,17 @@ func (r *run) listen() {
 }
 
 // hearLoss records a reported loss, from any goroutine.
-func (r *run) hearLoss(token int64, reason string) {
-	select { // a newer loss replaces the old one
-	case <-r.losses:
+func (r *run) hearLoss(token int64, reason string) { replace(r.losses, notice{token, reason}) }
+
+// replace puts a notice into a channel that holds one. A newer notice replaces the old one.
+func replace(in chan notice, n notice) {
+	select {
+	case <-in:
 	default:
 	}
 	select {
-	case r.losses <- loss{token, reason}:
-	default: // another loss came at the same moment
+	case in <- n:
+	default: // another notice came at the same moment
 	}
 }
 

@@ -23,6 +23,7 @@ type session struct {
 	addrs  []string
 	owner  string // owner of the lock; the server reports its loss on this connection; empty: no reports
 	lost   func(token int64, reason string)
+	asked  func(token int64, reason string) // a LOCK.ASK for the lock; nil: it is ignored
 
 	leader string // the address to try first; empty: the first of addrs
 	mu     sync.Mutex
@@ -191,14 +192,19 @@ func (s *session) greet(ctx context.Context, l *link) error {
 	return nil
 }
 
-// push handles a message that the server sends by itself: lock-lost key token reason.
+// push handles a message that the server sends by itself: lock-lost key token reason, or lock-asked with the
+// same words.
 func (s *session) push(v resp.Value) {
-	if len(v.Elems) < 4 || v.Elems[0].Str != "lock-lost" {
+	if len(v.Elems) < 4 || v.Elems[0].Str != "lock-lost" && (v.Elems[0].Str != "lock-asked" || s.asked == nil) {
 		return
 	}
 	token := v.Elems[2].Int
 	if v.Elems[2].Kind != resp.Integer {
 		token, _ = strconv.ParseInt(v.Elems[2].Str, 10, 64)
+	}
+	if v.Elems[0].Str == "lock-asked" {
+		s.asked(token, v.Elems[3].Str)
+		return
 	}
 	s.lost(token, fmt.Sprintf("the server says: %s", v.Elems[3].Str))
 }

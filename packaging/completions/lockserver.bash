@@ -16,7 +16,7 @@ _lockserver() {
 	why) options='--at --json --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	history) options='--lock --owner --since --until --count --follow --json --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	check-history) options='--skew --help' ;;
-	run) options='--key --limit --wait --lease --grace --tick --keep --addr --user --pass-file --password -n --tls --cacert --cert --cert-key --sni --insecure --help' ;;
+	run) options='--key --limit --wait --lease --grace --on-ask --tick --keep --addr --user --pass-file --password -n --tls --cacert --cert --cert-key --sni --insecure --help' ;;
 	status) options='--wait-ready --json --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	health) options='--live --ready --max-lag --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	*)

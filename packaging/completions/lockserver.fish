@@ -127,6 +127,7 @@ complete -c lockserver -n '__fish_seen_subcommand_from run' -l limit -x -d 'take
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l wait -x -d 'how long to wait for the lock'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l lease -x -d 'how long the lock outlives a dead runner'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l grace -x -d 'from SIGTERM to SIGKILL if the lock is lost'
+complete -c lockserver -n '__fish_seen_subcommand_from run' -l on-ask -x -d 'a signal for the command when a client asks for the lock (LOCK.ASK)'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l tick -x -d 'run once in a tick over all machines, by the server\'s clock'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l keep -x -d 'how long the record of a tick stays'
 complete -c lockserver -n '__fish_seen_subcommand_from run' -l addr -x -d '127.0.0.1:6379, or the path of a unix socket'
