@@ -17,8 +17,6 @@ export class Blocking {
 
   constructor(private readonly route: Route, readonly limit: number) {}
 
-  get isClosed(): boolean { return this.closed; }
-
   private async take(): Promise<Wire> {
     for (let it = this.free.pop(); it; it = this.free.pop()) {
       it.idle.stop();
@@ -57,10 +55,7 @@ export class Blocking {
     try {
       return await wire.call(words, wait === undefined ? undefined : wait + this.limit);
     } catch (error) {
-      if (isElsewhere(error)) {
-        this.route.movedTo(error);
-        wire.close(error as Error);
-      }
+      if (isElsewhere(error)) wire.close(error as Error);
       throw error;
     } finally {
       signal?.removeEventListener('abort', stop);
@@ -69,12 +64,17 @@ export class Blocking {
     }
   }
 
-  close(): void {
-    this.closed = true;
-    for (const wire of this.busy) wire.close(new ClosedError());
+  /** Ends the connections. Calls by them end with that error. */
+  drop(why: Error): void {
+    for (const wire of this.busy) wire.close(why);
     for (const { wire, idle } of this.free.splice(0)) {
       idle.stop();
-      wire.close(new ClosedError());
+      wire.close(why);
     }
+  }
+
+  close(): void {
+    this.closed = true;
+    this.drop(new ClosedError());
   }
 }

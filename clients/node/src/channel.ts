@@ -1,8 +1,8 @@
-// The connection for commands, which is made anew when it breaks.
+// The connection for commands to a shard, which is made anew when it breaks.
 
-import { now, rest, Timer } from './clock.js';
-import { abortedBy, BrokenError, ClosedError, isElsewhere, isReply, NoAnswerError, translated } from './errors.js';
-import { exactTexts, type Raw, type Reply, type Word } from './resp.js';
+import { Timer } from './clock.js';
+import { abortedBy, BrokenError, ClosedError, isElsewhere, NoAnswerError } from './errors.js';
+import type { Raw, Word } from './resp.js';
 import type { Route } from './route.js';
 import type { Endpoint, Wire } from './wire.js';
 
@@ -22,8 +22,14 @@ export class Channel {
   /**
    * @param limit of a call, in milliseconds, all attempts together
    * @param opening how long a connection may take to be one
+   * @param redirected whether an answer redirects one key, and not the connection
    */
-  constructor(private readonly route: Route, readonly limit: number, private readonly opening: () => number) {}
+  constructor(
+    private readonly route: Route,
+    readonly limit: number,
+    private readonly opening: () => number,
+    private readonly redirected: (error: unknown) => boolean,
+  ) {}
 
   private async connect(): Promise<Wire> {
     if (this.wire && !this.wire.error) return this.wire;
@@ -67,50 +73,13 @@ export class Channel {
         if (over) return;
         by = wire;
         wire.send(words, (error, reply) => {
-          if (isElsewhere(error)) {
-            this.route.movedTo(error);
-            wire.close(error!);
-          }
+          // Of what else was sent by the connection it is not known whether it was done.
+          if (isElsewhere(error) && !this.redirected(error)) wire.close(new BrokenError(error));
           if (error) reject(error);
           else resolve(reply);
         });
       }).catch((error: unknown) => reject(error as Error));
     });
-  }
-
-  /** raw() with bytes as exactText. */
-  async once(words: readonly Word[], limit?: number, signal?: AbortSignal): Promise<Reply> {
-    return exactTexts(await this.raw(words, limit, signal));
-  }
-
-  /**
-   * Sends a command that may be sent twice until the server has answered. Errors: ReplyError, or NoAnswerError when
-   * the limit (milliseconds) is over.
-   */
-  async again(words: readonly Word[], limit = this.limit): Promise<Reply> {
-    const end = now() + limit;
-    for (let attempt = 0; ; attempt++) {
-      let failed: unknown;
-      try {
-        return await this.once(words, Math.max(1, end - now()));
-      } catch (error) {
-        if (isReply(error)) throw error;
-        failed = error;
-      }
-      if (this.ended) throw new ClosedError();
-      const pause = PAUSES[Math.min(attempt, PAUSES.length - 1)]!;
-      if (now() + pause >= end) throw failed instanceof NoAnswerError ? failed : new NoAnswerError(failed);
-      await rest(pause);
-    }
-  }
-
-  /** again(), with errors as this package has them. */
-  async ask(words: readonly Word[], limit?: number): Promise<Reply> {
-    try {
-      return await this.again(words, limit);
-    } catch (error) {
-      throw translated(error);
-    }
   }
 
   /** Ends the present connection if it leads to another server than this one. */

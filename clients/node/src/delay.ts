@@ -32,7 +32,7 @@ export class Delayed {
   /** @internal */
   constructor(private readonly locks: Locks, readonly stream: string) {}
 
-  private again(words: Word[]): Promise<Reply> { return this.locks.keeper.channel.ask(words); }
+  private again(words: Word[]): Promise<Reply> { return this.locks.shards.ask(words); }
 
   /**
    * Has an entry be added when it is due, and resolves to its id. With an `id` that is pending already nothing changes:

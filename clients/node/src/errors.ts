@@ -122,6 +122,27 @@ export class HeldOtherwiseError extends LockserverError {
   }
 }
 
+/** The keys of one call are of several slots, which a cluster refuses. Keys with the same hash tag, as {order}:1, share a slot. */
+export class CrossSlotError extends LockserverError {
+  readonly keys: readonly string[];
+
+  constructor(keys: readonly string[], cause?: unknown) {
+    // What the server says of keys that follow from a name says more than that some keys differ.
+    const said = cause instanceof Error && !cause.message.startsWith('CROSSSLOT Keys in request') ? cause.message.slice('CROSSSLOT '.length) : undefined;
+    const which = keys.length === 0 ? 'the keys of the call' : keys.length === 1 ? `the keys of the command and ${quoted(keys)}` : `the keys ${quoted(keys)}`;
+    super('ERR_LOCK_CROSS_SLOT', said ?? `${which} are of different slots of the cluster: give them the same hash tag, which is the part in braces, `
+      + 'as {order}:1 and {order}:2', { cause });
+    this.keys = keys;
+  }
+}
+
+/** The server is one of several shards, and the client was told of this one alone. */
+export class ShardedError extends LockserverError {
+  constructor(cause?: unknown) {
+    super('ERR_LOCK_SHARDED', 'the server is one of several shards: name several of them, pass a client of the cluster, or say { cluster: true }', { cause });
+  }
+}
+
 /** The server lacks the native commands, as Redis does. */
 export class NotLockserverError extends LockserverError {
   constructor(cause?: unknown) {
@@ -192,6 +213,7 @@ export function isWrongType(error: unknown): boolean {
 export function translated(error: unknown): unknown {
   if (error instanceof BrokenError) return new NoAnswerError(error);
   if (!(error instanceof ReplyError)) return error;
+  if (error.word === 'CROSSSLOT') return new CrossSlotError([], error);
   if (error.word === 'DEADLOCK') return new DeadlockError(error.message.slice('DEADLOCK '.length));
   if (/^ERR unknown command/i.test(error.message)) return new NotLockserverError(error);
   return error;
@@ -199,6 +221,7 @@ export function translated(error: unknown): unknown {
 
 /** Returns an error with the keys of the call that it has ended. */
 export function about(error: unknown, keys: readonly string[]): unknown {
+  if (error instanceof CrossSlotError && error.keys.length === 0) return new CrossSlotError(keys, error.cause);
   if (error instanceof NoAnswerError) return new NoAnswerError(error.cause, keys);
   if (error instanceof DeadlineError) return new DeadlineError(error.cause, keys);
   if (error instanceof CancelledError) return new CancelledError(error.cause, keys);

@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { DeadlockError } from './errors.js';
 import type { Lock } from './lock.js';
 import { Task } from './task.js';
-import type { Keeper } from './keeper.js';
+import type { Shards } from './shards.js';
 import type { Wish } from './wish.js';
 
 interface Around {
@@ -21,9 +21,9 @@ export function inside<T>(lock: Lock, run: () => T): T {
 }
 
 /** The locks of a client that the running code is inside of, and still has, the innermost first. */
-function locksAround(keeper: Keeper): Lock[] {
+function locksAround(shards: Shards): Lock[] {
   const found: Lock[] = [];
-  for (let at = flow.getStore(); at; at = at.outer) if (at.lock.its.keeper === keeper && at.lock.isHeld) found.push(at.lock);
+  for (let at = flow.getStore(); at; at = at.outer) if (at.lock.its.keeper.shards === shards && at.lock.isHeld) found.push(at.lock);
   return found;
 }
 
@@ -32,9 +32,9 @@ function locksAround(keeper: Keeper): Lock[] {
  * other. A key that another branch of the same flow has, or asks for, is asked for by a new owner: the branches keep each other
  * out. Throws a DeadlockError if the call would wait for a lock around it, unless it may be taken again.
  */
-export function ownerOf(keeper: Keeper, wish: Wish, reentrant: boolean): Task {
-  const around = locksAround(keeper);
-  const apart = () => new Task(keeper.newOwner());
+export function ownerOf(shards: Shards, wish: Wish, reentrant: boolean): Task {
+  const around = locksAround(shards);
+  const apart = () => new Task(shards.newOwner());
   if (wish.kind !== 'semaphore') {
     for (const lock of around) {
       const key = lock.keys.find((it) => wish.keys.includes(it));

@@ -16,8 +16,33 @@ export class Hold {
   private over = false; // the task does not have it any more
   private expiry: Timer | undefined; // of a fixed lease
   deadline = Infinity; // the moment at which a fixed lease ends
+  redirections = 0; // since its server was last known
+  private doubt: { until: number; timer: Timer } | undefined; // of a hold that has gone to another shard
 
-  constructor(readonly keeper: Keeper, readonly task: Task, readonly wish: Wish, readonly tokens: readonly number[]) {}
+  constructor(private shard: Keeper, readonly task: Task, readonly wish: Wish, readonly tokens: readonly number[]) {}
+
+  /** What looks after it: that of its shard. */
+  get keeper(): Keeper { return this.shard; }
+
+  /** Goes to another shard, which has not said yet that it has the lock. Until `until` the lease is sure that the former one has seen. */
+  goTo(keeper: Keeper, until: number): void {
+    this.shard = keeper;
+    if (this.wish.lease > 0) return;
+    this.doubt?.timer.stop();
+    const end = Math.min(until, this.doubt?.until ?? Infinity);
+    this.doubt = { until: end, timer: new Timer(end - now(), () => this.lose(this.key, this.token, 'unreachable')) };
+  }
+
+  /** The server of its shard has said that it has the lock. */
+  confirmed(keeper: Keeper): void {
+    if (keeper !== this.shard) return;
+    this.redirections = 0;
+    this.doubt?.timer.stop();
+    this.doubt = undefined;
+  }
+
+  /** Whether it is released or lost, as far as is known. */
+  get isOver(): boolean { return this.over || this.lost !== undefined; }
 
   get key(): string { return this.wish.keys[0]!; }
   get token(): number { return this.tokens[0]!; }
@@ -32,7 +57,7 @@ export class Hold {
   /** How long it is held for certain, as far as the client knows without asking, in milliseconds. */
   get remaining(): number {
     if (this.lost || this.over) return 0;
-    return Math.max(0, this.wish.lease > 0 ? this.deadline - now() : this.keeper.sureUntil - now());
+    return Math.max(0, this.wish.lease > 0 ? this.deadline - now() : Math.min(this.keeper.sureUntil, this.doubt?.until ?? Infinity) - now());
   }
 
   /** What is known of its lease, in words. */
@@ -83,7 +108,7 @@ export class Hold {
   /** Releases on the server. Throws what became of the command; it is done later if the server has not answered. */
   async release(): Promise<void> {
     try {
-      const reply = await this.keeper.channel.again(this.releaseWords());
+      const reply = await this.keeper.shards.again(this.releaseWords());
       const gone = Array.isArray(reply) ? reply.includes(null) : reply === null;
       if (gone) {
         await this.keeper.sync(); // a loss was told before this reply
@@ -102,6 +127,7 @@ export class Hold {
   /** Takes the hold from its task. */
   end(): void {
     this.expiry?.stop();
+    this.doubt?.timer.stop();
     if (this.over) return;
     this.over = true;
     this.keeper.forget(this);

@@ -19,6 +19,6 @@ export type { Endpoint } from './wire.js';
 export type { Entry, EntryHandler, Worker, WorkerOptions } from './worker.js';
 export type { Raw, Reply, Word } from './resp.js';
 export {
-  CancelledError, ClosedError, DeadlineError, DeadlockError, FenceError, HeldOtherwiseError, LockLostError,
-  LockReleasedError, LockserverError, NoAnswerError, NotAcquiredError, NotLockserverError, ReplyError, type LossReason,
+  CancelledError, ClosedError, CrossSlotError, DeadlineError, DeadlockError, FenceError, HeldOtherwiseError, LockLostError,
+  LockReleasedError, LockserverError, NoAnswerError, NotAcquiredError, NotLockserverError, ReplyError, ShardedError, type LossReason,
 } from './errors.js';

@@ -1,14 +1,17 @@
-// The connection that is attached to the client's owners. The keeper makes it, makes it anew, asks for locks by it, and
-// hears of grants and losses.
+// The connection to a shard that is attached to the client's owners. The keeper makes it, makes it anew, asks for locks by it,
+// and hears of grants and losses.
 
 import { deferred, Gate, now, rest, Timer } from './clock.js';
+import { Blocking } from './blocking.js';
 import { Channel } from './channel.js';
-import { ClosedError, isReply, isWrongType, NoAnswerError, NotAcquiredError, NotLockserverError, ReplyError, translated, type LossReason } from './errors.js';
+import { BrokenError, ClosedError, isReply, isWrongType, NoAnswerError, NotAcquiredError, NotLockserverError, ReplyError, translated, type LossReason } from './errors.js';
 import type { Hold } from './hold.js';
 import { Log, type Logger } from './log.js';
 import type { Observer } from './observer.js';
-import type { Push, Reply, Word } from './resp.js';
+import type { Push, Word } from './resp.js';
 import { addressOf, type Route } from './route.js';
+import { pauseOf, type Shards } from './shards.js';
+import { keyOf } from './slots.js';
 import { tokensOf } from './wish.js';
 import { Waits } from './waits.js';
 import type { Wire } from './wire.js';
@@ -25,26 +28,30 @@ const LONGEST_PAUSE = 1000;
 interface Debt {
   commands: Word[][];
   paid: (() => void) | undefined;
+  redirections: number;
 }
+
+/** A token is that of one shard: two locks may have the same. */
+const nameOf = (key: string, token: number): string => `${token} ${key}`;
+const namesOf = (hold: Hold): string[] => hold.wish.keys.map((key, i) => nameOf(key, hold.tokens[i]!));
 
 export class Keeper {
   lease = DEFAULT_LEASE; // of a lock that the server renews
   wire: Wire | undefined;
   readonly waits: Waits = new Waits(this);
   readonly channel: Channel;
+  readonly blocking: Blocking;
   readonly ready = deferred<void>(); // of the first connection
   readonly log: Log;
   private readonly ended = new Gate();
   private closing = false;
-  private readonly holds = new Map<number, Hold>();
+  private readonly holds = new Map<string, Hold>(); // by token and key: two shards may give the same token
   private readonly byKey = new Map<string, Hold>(); // the last one of each key
-  private readonly strays = new Map<number, LossReason>(); // losses of locks that a call may be about to register
-  private calls = 0; // that may register a hold
+  private readonly strays = new Map<string, LossReason>(); // losses of locks that a call may be about to register
   private readonly timers = new Set<Timer>();
   private unpaid: Debt[] = [];
   private debts = 0; // unpaid and sent
   private free: Array<() => void> = []; // called when there are no debts
-  private made = 0;
   private answered = now(); // when the server has answered for the last time
   private patience: Timer | undefined;
   private lapsed = false; // the server has been silent for longer than leases are sure to last
@@ -52,16 +59,18 @@ export class Keeper {
   private failure: unknown; // why the last attempt to connect has failed
   private readonly running: Promise<void>;
 
-  constructor(private readonly route: Route, readonly name: string, readonly limit: number, private readonly observers: readonly Observer[], logger: Logger | false | undefined) {
-    this.log = new Log(logger, name);
-    this.channel = new Channel(route, limit, () => this.opening);
+  constructor(readonly shards: Shards, private readonly route: Route, logger: Logger | false | undefined) {
+    this.log = new Log(logger, shards.name);
+    this.channel = new Channel(route, shards.limit, () => this.opening, (error) => shards.redirects(error));
+    this.blocking = new Blocking(route, shards.limit);
     this.running = this.run();
   }
+
+  get limit(): number { return this.shards.limit; }
 
   /** How long a connection may take to be one. */
   private get opening(): number { return Math.min(5000, Math.max(500, this.lease / 6)); }
 
-  get isClosing(): boolean { return this.closing; }
   get held(): number { return this.holds.size; }
   get owed(): number { return this.debts; }
 
@@ -80,18 +89,7 @@ export class Keeper {
     return hold ? new NotAcquiredError(keys, hold.task.owner, hold.leaseInWords) : new NotAcquiredError(keys);
   }
 
-  /** Tells the observers. What they throw is theirs. */
-  observe<K extends keyof Observer>(event: K, ...args: Parameters<NonNullable<Observer[K]>>): void {
-    for (const observer of this.observers) {
-      try {
-        (observer[event] as ((...args: unknown[]) => void) | undefined)?.(...args);
-      } catch {
-        // a metric that fails ends no lock
-      }
-    }
-  }
-
-  newOwner(): string { return `${this.name}:${++this.made}`; }
+  observe<K extends keyof Observer>(event: K, ...args: Parameters<NonNullable<Observer[K]>>): void { this.shards.observe(event, ...args); }
 
   private async run(): Promise<void> {
     let pause = PAUSE;
@@ -112,6 +110,8 @@ export class Keeper {
         if (now() - began > LONGEST_PAUSE) continue;
       } catch (error) {
         this.failed(error);
+        if (this.ended.open) return;
+        await this.shards.trouble(error, this.ended);
       }
       await rest(pause, this.ended);
       pause = Math.min(2 * pause, LONGEST_PAUSE, this.lease / 10);
@@ -129,7 +129,7 @@ export class Keeper {
   }
 
   private async connect(): Promise<Wire> {
-    const prefix = `${this.name}:`;
+    const prefix = `${this.shards.name}:`;
     const wire = await this.route.connect(this.opening, async (w) => {
       await w.call(['LOCK.ATTACH', 'PREFIX', prefix], this.opening);
       await this.route.leads(w);
@@ -163,19 +163,63 @@ export class Keeper {
     const { unpaid } = this;
     this.unpaid = [];
     for (const debt of unpaid) this.send(debt);
-    const checks: Array<Promise<void>> = [];
-    for (const hold of new Set(this.holds.values())) {
-      hold.checkWords().forEach((words, i) => {
-        checks.push(wire.call(words, this.opening).then((reply) => {
-          if (reply === 0) hold.lose(hold.wish.keys[i]!, hold.tokens[i]!, 'stale');
-        }, (error: unknown) => {
-          if (!isReply(error)) throw error;
-          if (isWrongType(error)) hold.lose(hold.wish.keys[i]!, hold.tokens[i]!, 'stale');
-        }));
-      });
-    }
+    const checks = [...new Set(this.holds.values())].map((hold) => this.check(hold, wire));
     this.waits.askAll(wire); // behind the checks: very many replies may take longer than the checks have time
     await Promise.all(checks);
+  }
+
+  /** Asks whether the server has a hold still, and notes it if not. Rejects with the error of the connection. */
+  private async check(hold: Hold, wire: Wire): Promise<void> {
+    await Promise.all(hold.checkWords().map(async (words, i) => {
+      const [key, token] = [hold.wish.keys[i]!, hold.tokens[i]!];
+      try {
+        if (await wire.call(words, this.opening) === 0) hold.lose(key, token, 'stale');
+        else hold.confirmed(this);
+      } catch (error) {
+        if (this.shards.redirects(error)) {
+          if (i === 0) this.redirect(error, ++hold.redirections, () => this.shards.rehome(hold));
+        } else if (!isReply(error)) throw error;
+        else if (isWrongType(error)) hold.lose(key, token, 'stale');
+      }
+    }));
+  }
+
+  /** Calls back when the map has the shard that an answer names. */
+  redirect(error: ReplyError, redirections: number, call: () => void): void {
+    void this.shards.moved(error, this.wire?.endpoint).then(() => rest(pauseOf(redirections), this.ended)).then(call);
+  }
+
+  /** Gives away what is of another shard, by the map that has just come. */
+  sortOut(): void {
+    this.waits.sortOut();
+    for (const hold of new Set(this.holds.values())) if (this.shards.now(hold.key) !== this) this.shards.rehome(hold);
+    const { unpaid } = this;
+    this.unpaid = [];
+    for (const debt of unpaid) this.passOrSend(debt);
+  }
+
+  /** Takes a hold from another shard, which had its slot before. Until this server has said that it has it, the other one's lease counts. */
+  adopt(hold: Hold): void {
+    if (hold.isOver) return;
+    const { keeper } = hold;
+    if (keeper !== this) {
+      keeper.forget(hold);
+      hold.goTo(this, keeper.sureUntil);
+      this.register(hold);
+    }
+    const { wire } = this;
+    if (wire) this.check(hold, wire).catch((error: unknown) => this.leave(wire, error as Error)); // the next connection asks again
+  }
+
+  /** Ends the connections: the shard has no slots any more, and nothing is left here. */
+  retire(): void {
+    this.ended.fire();
+    this.patience?.stop();
+    const why = new BrokenError(new Error('the shard is gone'));
+    this.channel.drop(why);
+    this.blocking.drop(why);
+    this.wire?.close(why);
+    this.wire = undefined;
   }
 
   /** Asks the server for a sign of life now and then, until it gives none. */
@@ -227,8 +271,8 @@ export class Keeper {
   /** A connection is of no use any more: it leads to a server that does not lead, or is broken. */
   leave(wire: Wire, why: Error): void {
     if (this.wire === wire) this.wire = undefined;
-    this.route.movedTo(why);
-    this.channel.drop(why);
+    if (why instanceof ReplyError && why.word === 'MOVED') void this.shards.moved(why, wire.endpoint);
+    this.channel.drop(new BrokenError(why));
     wire.close(why);
   }
 
@@ -247,40 +291,40 @@ export class Keeper {
   }
 
   private wasLost(key: string, token: number, reason: LossReason): void {
-    const hold = this.holds.get(token);
+    const hold = this.holdOf(key, token);
     if (hold) {
       hold.lose(key, token, reason);
       return;
     }
-    if (this.calls === 0) return;
+    if (this.shards.calls === 0) return;
     if (this.strays.size >= MOST_STRAYS) this.strays.clear();
-    this.strays.set(token, reason);
+    this.strays.set(nameOf(key, token), reason);
   }
 
-  /** A call for a lock begins. */
-  callBegins(): void { this.calls++; }
+  /** No call for a lock is under way. */
+  forgetStrays(): void { this.strays.clear(); }
 
-  callEnds(): void {
-    if (--this.calls === 0) this.strays.clear();
-  }
-
-  holdOf(token: number): Hold | undefined { return this.holds.get(token); }
+  holdOf(key: string, token: number): Hold | undefined { return this.holds.get(nameOf(key, token)); }
 
   /** Registers a hold. Returns the reason if it is lost already. */
   keep(hold: Hold): LossReason | undefined {
     if (this.closing) return 'closed';
     if (this.lapsed && hold.wish.lease === 0) return 'unreachable';
-    for (const token of hold.tokens) {
-      const reason = this.strays.get(token);
+    for (const name of namesOf(hold)) {
+      const reason = this.strays.get(name);
       if (reason) return reason;
     }
-    for (const token of hold.tokens) this.holds.set(token, hold);
-    for (const key of hold.wish.keys) this.byKey.set(key, hold);
+    this.register(hold);
     return undefined;
   }
 
+  private register(hold: Hold): void {
+    for (const name of namesOf(hold)) this.holds.set(name, hold);
+    for (const key of hold.wish.keys) this.byKey.set(key, hold);
+  }
+
   forget(hold: Hold): void {
-    for (const token of hold.tokens) if (this.holds.get(token) === hold) this.holds.delete(token);
+    for (const name of namesOf(hold)) if (this.holds.get(name) === hold) this.holds.delete(name);
     for (const key of hold.wish.keys) if (this.byKey.get(key) === hold) this.byKey.delete(key);
   }
 
@@ -312,8 +356,23 @@ export class Keeper {
 
   /** Has commands done, now or as soon as there is a connection, until they were answered. */
   owe(commands: Word[][], paid?: () => void): void {
+    this.take({ commands, paid, redirections: 0 });
+  }
+
+  private take(debt: Debt): void {
     this.debts++;
-    this.send({ commands, paid });
+    this.send(debt);
+  }
+
+  /** Has a debt paid where its key is. */
+  private passOrSend(debt: Debt): void {
+    const shard = this.ended.open ? this : this.shards.now(keyOf(debt.commands[0]!))!;
+    if (shard === this) {
+      this.send(debt);
+      return;
+    }
+    shard.take(debt);
+    this.settle();
   }
 
   private send(debt: Debt): void {
@@ -329,6 +388,12 @@ export class Keeper {
     let left = debt.commands.length;
     let failed = false;
     const collect = (error: Error | undefined) => {
+      if (this.shards.redirects(error)) {
+        if (left > 0) this.redirect(error, ++debt.redirections, () => this.passOrSend(debt));
+        left = 0; // the others have the same key
+        return;
+      }
+      if (left === 0) return;
       if (!isReply(error)) {
         failed = true;
         this.leave(wire, error!);
@@ -343,16 +408,19 @@ export class Keeper {
   /** Sends what is owed when the attached connection has ended for good. */
   private async payLate(debt: Debt): Promise<void> {
     const end = now() + this.limit;
-    for (const words of debt.commands) {
-      await this.channel.again(words, Math.max(1, end - now())).catch((): Reply => null);
-    }
+    for (const words of debt.commands) await this.shards.again(words, Math.max(1, end - now())).catch(() => {});
     this.done(debt);
   }
 
   private done(debt: Debt): void {
+    this.settle();
+    debt.paid?.();
+  }
+
+  /** There is a debt less. */
+  private settle(): void {
     this.debts--;
     if (this.debts === 0) for (const call of this.free.splice(0)) call();
-    debt.paid?.();
   }
 
   private noDebts(): Promise<void> {
@@ -360,19 +428,24 @@ export class Keeper {
     return new Promise((resolve) => this.free.push(resolve));
   }
 
-  /**
-   * Releases what is held, as far as the server answers within the limit, and ends the connections. `calls` resolves
-   * when no call for a lock is under way.
-   */
-  async close(leave: () => Promise<unknown>): Promise<void> {
+  /** Begins to close: what is held is released. */
+  letGo(): void {
     this.closing = true; // from here on keep() refuses
     this.ready.reject(new ClosedError());
     for (const hold of new Set(this.holds.values())) {
       if (hold.markLost(hold.key, hold.token, 'closed')) hold.abandon();
       else this.owe([hold.releaseWords()]); // a release() is under way
     }
+  }
+
+  /**
+   * Ends the connections when what is owed is done, as far as the server answers within the limit. `left` resolves when no call
+   * for a lock is under way.
+   */
+  async close(left: Promise<unknown>): Promise<void> {
     const limit = rest(this.limit, this.ended);
-    await Promise.race([leave(), limit]);
+    this.blocking.close();
+    await Promise.race([left, limit]);
     await Promise.race([this.noDebts(), limit]);
     this.ended.fire();
     this.patience?.stop();

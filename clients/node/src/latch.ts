@@ -1,11 +1,11 @@
 // Latches: a count that goes down once.
 
 import { setMaxListeners } from 'node:events';
-import type { Blocking } from './blocking.js';
 import { lastWord, PAUSES } from './channel.js';
 import { now, rest, Timer } from './clock.js';
 import { about, abortedBy, ClosedError, isReply, NoAnswerError, translated } from './errors.js';
 import type { Locks } from './locks.js';
+import type { Shards } from './shards.js';
 import * as values from './values.js';
 
 export class Latch {
@@ -31,7 +31,7 @@ export class Latch {
   }
 
   private once(words: Array<string | number>) {
-    return this.locks.keeper.channel.once(words).catch((error: unknown) => { throw translated(error); });
+    return this.locks.shards.once(words).catch((error: unknown) => { throw translated(error); });
   }
 
   /**
@@ -75,7 +75,7 @@ export class Latch {
   }
 
   private async countWithin(limit?: number): Promise<number> {
-    return Number(await this.locks.keeper.channel.ask(['LATCH.GET', this.key], limit));
+    return Number(await this.locks.shards.ask(['LATCH.GET', this.key], limit));
   }
 }
 
@@ -86,7 +86,7 @@ type Waiter = (error: Error | undefined) => void;
 export class Watches {
   private readonly watches = new Map<string, { waiters: Set<Waiter>; stop: AbortController }>();
 
-  constructor(private readonly blocking: Blocking) {}
+  constructor(private readonly shards: Shards) {}
 
   join(key: string, waiter: Waiter): void {
     let watch = this.watches.get(key);
@@ -115,7 +115,7 @@ export class Watches {
     for (let attempt = 0; ; attempt++) {
       const began = now();
       try {
-        if (await this.blocking.call(['LATCH.WAIT', key, 'WAIT', 0], undefined, signal) === 1) return;
+        if (await this.shards.block(['LATCH.WAIT', key, 'WAIT', 0], key, undefined, signal) === 1) return;
       } catch (error) {
         if (signal.aborted || error instanceof ClosedError || isReply(error)) throw translated(error);
         if (now() - began > 1000) { // it was connected for a while
@@ -123,7 +123,7 @@ export class Watches {
           attempt = 0;
         }
         silent ??= now();
-        if (now() - silent > this.blocking.limit) throw error instanceof NoAnswerError ? error : new NoAnswerError(error);
+        if (now() - silent > this.shards.limit) throw error instanceof NoAnswerError ? error : new NoAnswerError(error);
       }
       await rest(PAUSES[Math.min(attempt, PAUSES.length - 1)]!);
     }

@@ -127,8 +127,9 @@ type Numbers = [number, number, number, number, number];
 
 /** Sends a command of limiters, and waits for the units if it is to wait. */
 async function ask(locks: Locks, keys: readonly string[], words: readonly Word[], wait: number, signal: AbortSignal | undefined): Promise<Numbers> {
-  const { channel } = locks.keeper;
-  let limit = channel.limit;
+  const { shards } = locks;
+  shards.together(keys);
+  let limit = shards.limit;
   if (wait > 0) {
     const end = now() + wait;
     const numbers = await locks.units(keys, words, wait - lastWord(wait), signal);
@@ -136,7 +137,7 @@ async function ask(locks: Locks, keys: readonly string[], words: readonly Word[]
     limit = Math.min(limit, Math.max(1, end - now()));
   }
   // At the end of a wait this says what the limiters have now, and takes the units if they have just come.
-  return numbersOf(words, await channel.once(words, limit, signal).catch((error: unknown) => { throw translated(error); }));
+  return numbersOf(words, await shards.once(words, limit, signal).catch((error: unknown) => { throw translated(error); }));
 }
 
 function numbersOf([command]: readonly Word[], reply: Reply): Numbers {

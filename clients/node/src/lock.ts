@@ -3,7 +3,7 @@
 import { asyncDispose } from './dispose.js';
 import { unwatch, watch, type Claim } from './claim.js';
 import { now } from './clock.js';
-import { isReply, isStale, isWrongType, LockLostError, LockReleasedError, translated } from './errors.js';
+import { about, isReply, isStale, isWrongType, LockLostError, LockReleasedError, translated } from './errors.js';
 import { raiseFence, raiseFenceSync, type Database, type FenceRow, type SqliteDatabase } from './fence.js';
 import type { Hold } from './hold.js';
 import { exactBytes, texts, type Raw, type Reply, type Word } from './resp.js';
@@ -94,9 +94,9 @@ export class Lock {
     if (this.keys.length > 1) throw new TypeError(`a lock of ${this.keys.length} keys cannot guard a command: acquire one within it`);
     this.throwIfEnded();
     try {
-      return await this.hold.keeper.channel.raw(['GUARD', this.keys[0]!, this.token, ...words]);
+      return await this.hold.keeper.shards.raw(['GUARD', this.keys[0]!, this.token, ...words]);
     } catch (error) {
-      if (!isStale(error)) throw translated(error);
+      if (!isStale(error)) throw about(translated(error), [this.keys[0]!]);
       this.hold.lose(this.keys[0]!, this.token, 'stale');
       throw this.ended!;
     }
@@ -118,7 +118,7 @@ export class Lock {
   private async renewAll(commands: Word[][]): Promise<void> {
     const { hold } = this;
     for (const [i, words] of commands.entries()) {
-      const reply = await hold.keeper.channel.again(words).catch((error: unknown) => {
+      const reply = await hold.keeper.shards.again(words).catch((error: unknown) => {
         if (isWrongType(error)) return 0;
         throw translated(error);
       });

@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { asyncDispose } from './dispose.js';
-import { Blocking } from './blocking.js';
 import { now, Timer } from './clock.js';
 import { callerOf, Claim } from './claim.js';
 import { campaign } from './campaign.js';
@@ -12,21 +11,22 @@ import { about, abortedBy, ClosedError, HeldOtherwiseError, isReply, LockLostErr
 import { inside, ownerOf } from './flow.js';
 import { Hold } from './hold.js';
 import { lockInfoOf, type LockInfo } from './info.js';
-import { Keeper } from './keeper.js';
+import type { Keeper } from './keeper.js';
 import { Latch, Watches } from './latch.js';
 import { Limiter, takeLimits, type LimitsTaken, type Rate, type TakeOptions } from './limiter.js';
 import { Lock } from './lock.js';
 import type { Logger } from './log.js';
 import type { Observer, Stats } from './observer.js';
 import type { Word } from './resp.js';
-import { Route } from './route.js';
 import { Sale } from './sale.js';
 import { Semaphore } from './semaphore.js';
+import { Shards } from './shards.js';
 import { targetOf, type Source } from './target.js';
 import { Task } from './task.js';
 import { currentTrace } from './trace.js';
 import * as values from './values.js';
 import type { Key } from './values.js';
+import type { Outcome } from './waits.js';
 import { undoWords, type Wish } from './wish.js';
 import { Worker, type EntryHandler, type WorkerOptions } from './worker.js';
 
@@ -53,6 +53,11 @@ export interface LocksOptions {
    * side in there are inside of it together. Without it such a call is refused with a DeadlockError at once.
    */
   reentrant?: boolean;
+  /**
+   * The server is a Redis Cluster: each key has its shard. That is so by itself for several URLs, and for a client of a cluster;
+   * here it is said for a single URL. The client has two connections for each shard that it has used.
+   */
+  cluster?: boolean;
 }
 
 /** How a lock is acquired. */
@@ -91,9 +96,8 @@ export class Locks {
   /** Begins the names of this client's owners. It is unlike that of any other client. */
   readonly name: string;
   /** @internal */
-  readonly keeper: Keeper;
+  readonly shards: Shards;
   private readonly reentrant: boolean;
-  private readonly blocking: Blocking;
   private readonly watches: Watches;
   private readonly calls = new Set<AbortController>();
   private idle: Array<() => void> = [];
@@ -104,8 +108,8 @@ export class Locks {
    * (which stays its own, and is never used), the options of createSentinel, or a URL.
    */
   constructor(source: Source, options: LocksOptions = {}) {
-    const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [], logger, reentrant = false } =
-      values.options(options, 'Locks', 'name', 'timeout', 'id', 'observers', 'logger', 'reentrant');
+    const { name = 'locks', id = randomBytes(10).toString('hex'), timeout = 5000, observers = [], logger, reentrant = false, cluster } =
+      values.options(options, 'Locks', 'name', 'timeout', 'id', 'observers', 'logger', 'reentrant', 'cluster');
     values.time(timeout, 'a timeout');
     for (const it of [values.name(name, 'a name'), values.name(id, 'an id')]) {
       if (!/^[!-~]+$/.test(it)) throw new TypeError(`the name ${JSON.stringify(it)} has blanks, or letters beyond ASCII, which a connection's name may not`);
@@ -113,12 +117,11 @@ export class Locks {
     if (!Array.isArray(observers)) throw new TypeError('observers are an array');
     if (logger !== undefined && logger !== false && typeof (logger as Logger | null)?.warn !== 'function') throw new TypeError('a logger has a method warn');
     if (typeof reentrant !== 'boolean') throw new TypeError('reentrant is true or false');
+    if (cluster !== undefined && typeof cluster !== 'boolean') throw new TypeError('cluster is true or false');
     this.reentrant = reentrant;
     this.name = `${name}:${id}`;
-    const route = new Route(targetOf(source), this.name);
-    this.keeper = new Keeper(route, this.name, timeout, observers, logger);
-    this.blocking = new Blocking(route, timeout);
-    this.watches = new Watches(this.blocking);
+    this.shards = new Shards(targetOf(source, cluster), this.name, timeout, observers, logger);
+    this.watches = new Watches(this.shards);
   }
 
   /** Returns a client that is connected. Errors: those of ready(). */
@@ -140,19 +143,17 @@ export class Locks {
   async ready(): Promise<void> {
     let timer: Timer | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = new Timer(this.keeper.limit, () => reject(this.keeper.silence()));
+      timer = new Timer(this.shards.limit, () => reject(this.shards.silence()));
     });
     try {
-      await Promise.race([this.keeper.ready.promise, late]);
+      await Promise.race([this.shards.ready.promise, late]);
     } finally {
       timer?.stop();
     }
   }
 
   /** Figures of this moment, for gauges. */
-  stats(): Stats {
-    return { held: this.keeper.held, waiting: this.keeper.waits.size, owed: this.keeper.owed, oldest: this.keeper.oldest, attached: this.keeper.wire !== undefined };
-  }
+  stats(): Stats { return this.shards.stats(); }
 
   /**
    * Acquires a lock, or rejects with why not: NotAcquiredError (another owner holds it, also at the end of `wait`),
@@ -212,12 +213,12 @@ export class Locks {
 
   /** Whether any owner holds a key, exclusively or shared, or permits of it. */
   async locked(key: Key): Promise<boolean> {
-    const found = lockInfoOf(await this.keeper.channel.ask(['LOCK.INFO', values.key(key), 'COUNT', 1]));
+    const found = lockInfoOf(await this.shards.ask(['LOCK.INFO', values.key(key), 'COUNT', 1]));
     return found !== undefined && found.holders.length > 0;
   }
 
   /** The holders and the waiters of a key; undefined: it is free. */
-  async info(key: Key): Promise<LockInfo | undefined> { return lockInfoOf(await this.keeper.channel.ask(['LOCK.INFO', values.key(key)])); }
+  async info(key: Key): Promise<LockInfo | undefined> { return lockInfoOf(await this.shards.ask(['LOCK.INFO', values.key(key)])); }
 
   /**
    * Releases a key for any owner, as operators do: the holder hears of the loss as "forced". false: it was free. It names the
@@ -225,7 +226,7 @@ export class Locks {
    */
   async forceUnlock(key: Key): Promise<boolean> {
     const holders = (await this.info(key))?.holders ?? [];
-    for (const { owner } of holders) await this.keeper.channel.ask(['LOCK.FORCE', values.key(key), 'OWNER', owner]);
+    for (const { owner } of holders) await this.shards.ask(['LOCK.FORCE', values.key(key), 'OWNER', owner]);
     return holders.length > 0;
   }
 
@@ -258,7 +259,7 @@ export class Locks {
    * Entries may come more than once, so what they do in SQL is done by `entry.once(db)`. The group is made if it is not there.
    */
   worker(stream: Key, group: string, handler: EntryHandler, options?: WorkerOptions): Worker {
-    return new Worker(this, this.blocking, values.key(stream, 'a stream'), group, handler, options);
+    return new Worker(this, values.key(stream, 'a stream'), group, handler, options);
   }
 
   /** A flash sale. */
@@ -283,9 +284,8 @@ export class Locks {
    * has not answered for by then ends with its lease.
    */
   close(): Promise<void> {
-    this.closed ??= this.keeper.close(async () => {
+    this.closed ??= this.shards.close(async () => {
       for (const call of [...this.calls]) call.abort(new ClosedError());
-      this.blocking.close();
       if (this.calls.size > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
     });
     return this.closed;
@@ -298,27 +298,27 @@ export class Locks {
     const { within, trace = currentTrace() } = options ?? {};
     const [wait, signal] = [values.wait(options?.wait), values.signal(options?.signal)];
     values.text(trace, 'a trace');
-    if (within !== undefined && !(within instanceof Lock && within.its.keeper === this.keeper)) throw new TypeError('within is a lock of the same client');
+    if (within !== undefined && !(within instanceof Lock && within.its.keeper.shards === this.shards)) throw new TypeError('within is a lock of the same client');
     const began = now();
     try {
       const lock = await this.call(signal, (limited) => {
         const full: Wish = { ...wish, tries: wait === 0, trace };
-        const task = within ? within.its.task : owner === undefined ? ownerOf(this.keeper, full, this.reentrant) : new Task(owner);
+        const task = within ? within.its.task : owner === undefined ? ownerOf(this.shards, full, this.reentrant) : new Task(owner);
         return this.takeFor(task, full, wait, signal, limited, place);
       });
-      for (const key of wish.keys) this.keeper.observe('acquired', key, now() - began);
+      for (const key of wish.keys) this.shards.observe('acquired', key, now() - began);
       return lock;
     } catch (failure) {
       const error = about(failure, wish.keys);
-      for (const key of wish.keys) this.keeper.observe('refused', key, now() - began, error as Error);
+      for (const key of wish.keys) this.shards.observe('refused', key, now() - began, error as Error);
       throw error;
     }
   }
 
   /** Runs a call that ends with `signal` and with close(). */
   private async call<T>(signal: AbortSignal | undefined, run: (limited: AbortController) => Promise<T>): Promise<T> {
-    if (this.keeper.isClosing) throw new ClosedError();
-    if (this.keeper.hopeless) throw this.keeper.hopeless;
+    if (this.shards.isClosing) throw new ClosedError();
+    if (this.shards.hopeless) throw this.shards.hopeless;
     if (signal?.aborted) throw abortedBy(signal);
     const limited = new AbortController();
     setMaxListeners(0, limited.signal);
@@ -328,36 +328,45 @@ export class Locks {
       signal.addEventListener('abort', ended, { once: true });
     }
     this.calls.add(limited);
-    this.keeper.callBegins();
+    this.shards.callBegins();
     try {
       return await run(limited);
     } finally {
       signal?.removeEventListener('abort', ended);
       this.calls.delete(limited);
-      this.keeper.callEnds();
+      this.shards.callEnds();
       if (this.calls.size === 0) for (const call of this.idle.splice(0)) call();
     }
   }
 
   /** @internal Waits for units of limiters, and resolves to the numbers of the reply; undefined: not within `wait`. */
   units(keys: readonly string[], rate: readonly Word[], wait: number, signal: AbortSignal | undefined): Promise<number[] | undefined> {
-    const task = new Task(this.keeper.newOwner());
+    const task = new Task(this.shards.newOwner());
     const wish: Wish = { kind: 'limiter', keys, shared: false, lease: 0, tries: false, rate };
     return this.call(signal, async (limited) => {
+      this.shards.together(keys);
       const end = wait === Infinity ? undefined : now() + wait;
-      const timer = end === undefined ? undefined : new Timer(wait, () => limited.abort(this.keeper.refusal(wish.keys)), true);
-      const { tokens, error, doubtful } = await this.keeper.waits.request(task, wish, end, limited.signal);
-      timer?.stop();
+      const timer = end === undefined ? undefined : new Timer(wait, () => limited.abort(new NotAcquiredError(keys)), true);
+      const { tokens, error, doubtful } = await this.request(task, wish, end, limited.signal).finally(() => timer?.stop());
       if (tokens) return tokens;
-      if (doubtful) this.keeper.owe(undoWords(wish, task.owner));
+      if (doubtful) this.shards.owe(undoWords(wish, task.owner));
       if (error instanceof NotAcquiredError) return undefined;
       throw error;
     }).catch((error: unknown) => { throw about(error, wish.keys); });
   }
 
+  /** Asks the shard of the keys, when it is known. */
+  private async request(task: Task, wish: Wish, end: number | undefined, limited: AbortSignal): Promise<Outcome> {
+    const key = wish.keys[0]!;
+    const keeper = this.shards.now(key) ?? await this.shards.at(key, this.shards.limit, limited);
+    this.shards.together(wish.keys);
+    if (keeper.hopeless) throw keeper.hopeless;
+    return keeper.waits.request(task, wish, end, limited);
+  }
+
   private async takeFor(task: Task, wish: Wish, wait: number | undefined, signal: AbortSignal | undefined, limited: AbortController, place: string): Promise<Lock> {
     const end = wait === undefined || wait === 0 ? undefined : now() + wait;
-    const timer = end === undefined ? undefined : new Timer(wait!, () => limited.abort(this.keeper.refusal(wish.keys)), true);
+    const timer = end === undefined ? undefined : new Timer(wait!, () => limited.abort(this.refusal(wish.keys)), true);
     try {
       await task.enter(wish.keys, limited.signal);
       const again = this.again(task, wish, signal, place);
@@ -369,20 +378,29 @@ export class Locks {
       timer?.stop();
       throw error;
     }
-    const outcome = await this.keeper.waits.request(task, wish, end, limited.signal);
-    timer?.stop();
+    let outcome: Outcome;
+    try {
+      outcome = await this.request(task, wish, end, limited.signal);
+    } catch (error) {
+      task.exit(wish.keys);
+      throw error;
+    } finally {
+      timer?.stop();
+    }
     if (outcome.tokens) {
       try {
-        return this.hold(task, wish, outcome.tokens, outcome.began, signal, place);
+        return this.hold(outcome.keeper, task, wish, outcome.tokens, outcome.began, signal, place);
       } finally {
         task.exit(wish.keys);
       }
     }
     // Until a doubtful one is released the owner does not ask again: that release would end the new lock.
-    if (outcome.doubtful) this.keeper.owe(undoWords(wish, task.owner), () => task.exit(wish.keys));
+    if (outcome.doubtful) this.shards.owe(undoWords(wish, task.owner), () => task.exit(wish.keys));
     else task.exit(wish.keys);
     throw outcome.error;
   }
+
+  private refusal(keys: readonly string[]): NotAcquiredError { return this.shards.now(keys[0]!)?.refusal(keys) ?? new NotAcquiredError(keys); }
 
   /** Returns a lock for what the owner holds already; undefined: it holds none of the keys. */
   private again(task: Task, wish: Wish, signal: AbortSignal | undefined, place: string): Lock | undefined {
@@ -397,11 +415,11 @@ export class Locks {
   }
 
   /** Notes what the server has given. */
-  private hold(task: Task, wish: Wish, tokens: number[], began: number, signal: AbortSignal | undefined, place: string): Lock {
-    const hold = new Hold(this.keeper, task, wish, tokens);
+  private hold(keeper: Keeper, task: Task, wish: Wish, tokens: number[], began: number, signal: AbortSignal | undefined, place: string): Lock {
+    const hold = new Hold(keeper, task, wish, tokens);
     const lock = new Lock(new Claim(hold, wish.keys, signal, place));
     for (const key of wish.keys) task.holds.set(key, hold);
-    const lost = this.keeper.keep(hold);
+    const lost = keeper.keep(hold);
     if (lost) {
       hold.lose(wish.keys[0]!, tokens[0]!, lost);
       throw lost === 'closed' ? new ClosedError() : hold.lost!;

@@ -1,9 +1,9 @@
 // node:test: a server in test mode for each test that asks for it.
 
 import { after } from 'node:test';
-import { closeLockserver, lockserver } from './testing.js';
+import { closeLockserver, lockserver, lockserverCluster } from './testing.js';
 
 after(closeLockserver);
 
-export { lockserver };
-export { TestServer } from './testing.js';
+export { lockserver, lockserverCluster };
+export { TestCluster, TestServer } from './testing.js';

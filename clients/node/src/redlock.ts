@@ -193,7 +193,7 @@ export class Redlock extends EventEmitter {
   /** Has a command for a lock of another process done. The owner's name is the lock's value, which no other lock has. */
   private async done(client: Client, lock: Lock, words: Word[]): Promise<void> {
     if (lock.held.size > 0) throw new NotAcquiredError(lock.resources); // this client was not in favour
-    const reply = await this.locksOf(client).keeper.channel.ask(words);
+    const reply = await this.locksOf(client).shards.ask(words);
     if (reply === 0 || (Array.isArray(reply) && reply.includes(null))) throw new NotAcquiredError(lock.resources);
   }
 

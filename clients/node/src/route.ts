@@ -1,19 +1,63 @@
-// The way to the server that leads: the server itself, a member of a raft group, or the master of Sentinels.
+// The way to the server that leads: the server itself, the leader of a shard or of a raft group, or the master of Sentinels.
 
-import { isElsewhere, NoAnswerError, ReplyError } from './errors.js';
-import type { Push } from './resp.js';
+import { isElsewhere, isReply, NoAnswerError, ReplyError } from './errors.js';
+import type { Push, Reply } from './resp.js';
+import { slotOf, type Range } from './slots.js';
 import type { Target } from './target.js';
 import { Wire, type Endpoint } from './wire.js';
 
 export const addressOf = ({ host, port, path }: Endpoint): string => path ?? `${host}:${port}`;
 
-export class Route {
-  /** Members of a group that are known, by address. */
-  private readonly known = new Map<string, Endpoint>();
+/** Returns the address that a MOVED names; undefined: the error is no such answer, or `target` is no cluster. */
+export function movedTo(error: unknown, target: Target, own = ''): Endpoint | undefined {
+  if (!(error instanceof ReplyError) || error.word !== 'MOVED' || target.kind !== 'cluster') return undefined;
+  const address = error.message.split(' ')[2] ?? '';
+  const colon = address.lastIndexOf(':');
+  const [host, port] = [address.slice(0, colon) || own, Number(address.slice(colon + 1))];
+  if (colon < 0 || !host || !(port > 0)) return undefined;
+  return target.translate?.(`${host}:${port}`) ?? { host, port };
+}
 
-  constructor(private readonly target: Target, private readonly name: string) {
-    for (const endpoint of target.endpoints) this.known.set(addressOf(endpoint), endpoint);
+/** What a client does with what its connections say about the shards. */
+export interface Learner {
+  /** Takes the reply of CLUSTER SLOTS by a new connection; undefined: the user may not ask, or the server is no cluster. */
+  learn(reply: Reply | undefined, wire: Wire): void;
+}
+
+export class Route {
+  /** Servers of the shard that are known, by address. */
+  private readonly known = new Map<string, Endpoint>();
+  private own: readonly Range[] = [];
+  /** The ids of the servers. */
+  ids: ReadonlySet<string> = new Set();
+  /** A key of the shard, which does not exist. */
+  private probe: string;
+
+  constructor(private readonly target: Target, private readonly name: string, private readonly learner: Learner, endpoints: readonly Endpoint[]) {
+    this.probe = name;
+    for (const endpoint of endpoints) this.known.set(addressOf(endpoint), endpoint);
   }
+
+  /** The servers that are known. */
+  get endpoints(): readonly Endpoint[] { return [...this.known.values()]; }
+
+  /** The slots of the shard, as far as the last reply of CLUSTER SLOTS says. */
+  get ranges(): readonly Range[] { return this.own; }
+
+  has(endpoint: Endpoint): boolean { return this.known.has(addressOf(endpoint)); }
+
+  /** Replaces what is known. Servers that are gone have had other addresses. */
+  become(endpoints: readonly Endpoint[], ranges: readonly Range[], ids: ReadonlySet<string>): void {
+    this.known.clear();
+    for (const endpoint of endpoints) this.note(endpoint);
+    this.own = ranges;
+    this.ids = ids;
+    this.probe = this.name;
+    const has = (slot: number) => ranges.some(([first, last]) => first <= slot && slot <= last);
+    for (let n = 0; ranges.length > 0 && !has(slotOf(this.probe)); n++) this.probe = `${this.name}:${n}`;
+  }
+
+  note(endpoint: Endpoint): void { this.known.set(addressOf(endpoint), endpoint); }
 
   /**
    * Opens a connection to the server that leads. `begin` is what is asked first: its error ends the connection. All
@@ -26,25 +70,10 @@ export class Route {
     try {
       return await this.firstOf(candidates, limit, begin, told);
     } catch (error) {
-      const elsewhere = this.movedTo(error);
+      const elsewhere = movedTo(error, this.target);
       if (!elsewhere || candidates.some((it) => addressOf(it) === addressOf(elsewhere))) throw error;
       return this.open(elsewhere, limit, begin, told);
     }
-  }
-
-  /** Notes the address that a MOVED names, and returns it. */
-  movedTo(error: unknown): Endpoint | undefined {
-    if (!(error instanceof ReplyError) || error.word !== 'MOVED' || this.target.kind !== 'cluster') return undefined;
-    const address = error.message.split(' ')[2] ?? '';
-    const colon = address.lastIndexOf(':');
-    if (colon <= 0) return undefined;
-    return this.note(address.slice(0, colon), Number(address.slice(colon + 1)));
-  }
-
-  private note(host: string, port: number): Endpoint {
-    const endpoint = this.target.translate?.(`${host}:${port}`) ?? { host, port };
-    this.known.set(addressOf(endpoint), endpoint);
-    return endpoint;
   }
 
   private async open(endpoint: Endpoint, limit: number, begin: (wire: Wire) => Promise<void>, told?: (wire: Wire, push: Push) => void): Promise<Wire> {
@@ -52,29 +81,18 @@ export class Route {
     const { username, password } = (await this.target.credentials?.()) ?? {};
     const wire = await Wire.open({ endpoint, tls, socket, database, username, password, name: this.name, told }, limit);
     try {
-      if (this.target.kind === 'cluster') this.learn(wire);
+      // The answer comes before that to begin: what is asked by this connection knows the shards.
+      if (this.target.kind === 'cluster') {
+        wire.call(['CLUSTER', 'SLOTS']).then((reply) => this.learner.learn(reply, wire), (error: unknown) => {
+          if (isReply(error)) this.learner.learn(undefined, wire);
+        });
+      }
       await begin(wire);
       return wire;
     } catch (error) {
       wire.close(error as Error);
       throw error;
     }
-  }
-
-  /** Takes the members of the group from one of them. */
-  private learn(wire: Wire): void {
-    wire.call(['CLUSTER', 'SLOTS']).then((reply) => {
-      if (!Array.isArray(reply) || reply.length === 0) return;
-      // Members that are gone have had other addresses: only those of the program stay.
-      this.known.clear();
-      for (const endpoint of [...this.target.endpoints, wire.endpoint]) this.known.set(addressOf(endpoint), endpoint);
-      for (const range of reply) {
-        for (const node of Array.isArray(range) ? range.slice(2) : []) {
-          if (!Array.isArray(node)) continue;
-          this.note(String(node[0] || wire.endpoint.host), Number(node[1]));
-        }
-      }
-    }, () => {});
   }
 
   /** Tries all of the candidates at the same time: one that is paused holds up no other. */
@@ -137,7 +155,7 @@ export class Route {
   /** Fails unless the server leads: begin of a connection for commands. */
   async leads(wire: Wire): Promise<void> {
     if (this.target.kind === 'cluster') {
-      await wire.call(['EXISTS', this.name]).catch((error: unknown) => {
+      await wire.call(['EXISTS', this.probe]).catch((error: unknown) => {
         if (isElsewhere(error) || !(error instanceof ReplyError)) throw error;
       });
     } else if (this.target.kind === 'sentinel') {

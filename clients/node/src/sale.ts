@@ -68,7 +68,7 @@ export class Sale {
   constructor(private readonly locks: Locks, readonly voucher: string) {}
 
   private async number(words: Word[]): Promise<number> {
-    const reply = await this.locks.keeper.channel.ask(words);
+    const reply = await this.locks.shards.ask(words);
     if (typeof reply !== 'number') throw new ReplyError(`ERR the reply of ${String(words[0])} is no number`);
     return reply;
   }
@@ -101,10 +101,10 @@ export class Sale {
       const { count, period, burst } = new Limiter(this.locks, this.voucher, rate).rate;
       words.push('RATE', count, period, 'BURST', burst);
     }
-    const { channel } = this.locks.keeper;
+    const { shards } = this.locks;
     try {
-      if (replace) await channel.once([...words, 'REPLACE']);
-      else await channel.again(words);
+      if (replace) await shards.once([...words, 'REPLACE']);
+      else await shards.again(words);
       return true;
     } catch (error) {
       if (!(error instanceof ReplyError && error.message.includes('exists already'))) throw translated(error);
@@ -116,7 +116,7 @@ export class Sale {
   /** The state of the sale; undefined: there is none. */
   async info(): Promise<SaleInfo | undefined> {
     try {
-      const fields = fieldsOf(await this.locks.keeper.channel.ask(['SECKILL.INFO', this.voucher]));
+      const fields = fieldsOf(await this.locks.shards.ask(['SECKILL.INFO', this.voucher]));
       const number = (name: string) => Number(fields[name] ?? 0);
       return {
         state: String(fields['state']), stock: number('stock'), total: number('total'), sold: number('sold'), held: number('held'),
@@ -153,7 +153,7 @@ export class Sale {
    */
   private async decide(command: string, user: string, order: string, state: string): Promise<boolean> {
     if (await this.number([command, this.voucher, ...idsOf(user, order)]) !== 0) return true;
-    const record = await this.locks.keeper.channel.ask(['HGET', `seckill:orders:${this.voucher}`, order]);
+    const record = await this.locks.shards.ask(['HGET', `seckill:orders:${this.voucher}`, order]);
     return typeof record === 'string' && record.startsWith(`${state} `); // "paid 2 ann": state, pieces, user
   }
 }

@@ -50,9 +50,9 @@ export class Semaphore {
   /** Changes the limit of the semaphore, if there is one: false. Its holders keep what they have. */
   async resize(limit: number): Promise<boolean> {
     const words = ['SEM.RESIZE', this.key, values.whole(limit, 'a limit')];
-    return await this.locks.keeper.channel.ask(words) === 1;
+    return await this.locks.shards.ask(words) === 1;
   }
 
   /** Its limit, permits, holders and waiters; undefined: no owner holds a permit. */
-  async info(): Promise<SemaphoreInfo | undefined> { return semaphoreInfoOf(await this.locks.keeper.channel.ask(['SEM.INFO', this.key])); }
+  async info(): Promise<SemaphoreInfo | undefined> { return semaphoreInfoOf(await this.locks.shards.ask(['SEM.INFO', this.key])); }
 }

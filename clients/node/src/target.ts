@@ -39,8 +39,8 @@ export interface NodeRedisClient {
   sendCommand(...args: never[]): unknown;
 }
 
-/** What says where the server is: a client of ioredis or node-redis, options of createSentinel, a URL, a target. */
-export type Source = IoredisClient | NodeRedisClient | NodeRedisSentinelOptions | string | Target;
+/** What says where the server is: a client of ioredis or node-redis, options of createSentinel, a URL, URLs of servers of a cluster, a target. */
+export type Source = IoredisClient | NodeRedisClient | NodeRedisSentinelOptions | string | readonly string[] | Target;
 
 /** The options of node-redis' createSentinel: its client does not say them. */
 export interface NodeRedisSentinelOptions {
@@ -52,9 +52,29 @@ export interface NodeRedisSentinelOptions {
 
 type Loose = Record<string, any>; // eslint-disable-line @typescript-eslint/no-explicit-any
 
-/** Returns the target that a source stands for. Throws a TypeError if it is none. */
-export function targetOf(source: Source): Target {
+/**
+ * Returns the target that a source stands for. Throws a TypeError if it is none. `cluster` says whether it is a cluster, where
+ * the source does not say so.
+ */
+export function targetOf(source: Source, cluster?: boolean): Target {
+  const target = found(source);
+  if (cluster === undefined || cluster === (target.kind === 'cluster')) return target;
+  if (!cluster) throw new TypeError('cluster is false, and the servers are those of a cluster');
+  if (target.kind === 'sentinel') throw new TypeError('cluster is true, and the servers are Sentinels');
+  return clusterOf([target]);
+}
+
+/** Returns a cluster with the servers of targets: the rest is that of the first one. */
+function clusterOf(targets: readonly Target[]): Target {
+  const [first] = targets;
+  if (!first) throw new RangeError('no server is named');
+  if (targets.some(({ database }) => database)) throw new RangeError('a cluster has the database 0 only');
+  return { ...first, kind: 'cluster', endpoints: targets.flatMap(({ endpoints }) => endpoints) };
+}
+
+function found(source: Source): Target {
   if (typeof source === 'string') return ofUrl(source);
+  if (Array.isArray(source)) return clusterOf((source as readonly string[]).map(ofUrl));
   const loose = source as Loose;
   if (loose === null || typeof loose !== 'object') throw new TypeError('a client of ioredis or node-redis, or a URL, is needed');
   if (Array.isArray(loose['endpoints']) && typeof loose['kind'] === 'string') return source as Target;

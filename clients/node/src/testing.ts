@@ -2,9 +2,12 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { ReplyError } from './errors.js';
 import { Locks, type LocksOptions } from './locks.js';
 import type { Reply, Word } from './resp.js';
+import { slotOf, type Range } from './slots.js';
 import * as values from './values.js';
+import type { Key } from './values.js';
 import { Wire } from './wire.js';
 
 export interface TestServerOptions {
@@ -48,6 +51,9 @@ export class TestServer {
     return new TestServer(host, port, control, end);
   }
 
+  /** @internal Connects to a server that runs, and which close() does not end. */
+  static open(address: string): Promise<TestServer> { return TestServer.at(address, async () => {}); }
+
   get url(): string { return `redis://${this.host}:${this.port}`; }
 
   /** Runs a command. */
@@ -82,24 +88,107 @@ export class TestServer {
    * Something goes wrong while `run` does: fault('DROPAFTER MATCH LOCK TIMES 1', run). A fault that never strikes has
    * shown nothing: that is an error.
    */
-  async fault<T>(words: string, run: () => Promise<T>): Promise<T> {
-    const id = await this.call('TEST.FAULT', 'ADD', ...words.split(' '));
-    try {
-      const result = await run();
-      const list = (await this.call('TEST.FAULT', 'LIST')) as Reply[][];
-      const fault = list.find((fields) => fields[fields.indexOf('id') + 1] === id);
-      if (!(Number(fault?.[fault.indexOf('struck') + 1]) > 0)) throw new Error(`the fault never struck: ${words}`);
-      return result;
-    } finally {
-      await this.call('TEST.FAULT', 'DEL', id as Word);
-    }
-  }
+  async fault<T>(words: string, run: () => Promise<T>): Promise<T> { return during([this], words, run); }
 
   /** Ends the server, and the clients of locks(). */
   async close(): Promise<void> {
     await Promise.all(this.opened.map((locks) => locks.close()));
     this.control.close(new Error('the server was closed'));
     await this.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> { await this.close(); }
+}
+
+/** Runs a function while something goes wrong at servers. It has to strike at one of them at least. */
+async function during<T>(servers: readonly TestServer[], words: string, run: () => Promise<T>): Promise<T> {
+  const ids = await Promise.all(servers.map((server) => server.call('TEST.FAULT', 'ADD', ...words.split(' '))));
+  try {
+    const result = await run();
+    const struck = await Promise.all(servers.map(async (server, i) => {
+      const list = (await server.call('TEST.FAULT', 'LIST')) as Reply[][];
+      const fault = list.find((fields) => fields[fields.indexOf('id') + 1] === ids[i]);
+      return Number(fault?.[fault.indexOf('struck') + 1]) > 0;
+    }));
+    if (!struck.includes(true)) throw new Error(`the fault never struck: ${words}`);
+    return result;
+  } finally {
+    await Promise.all(servers.map((server, i) => server.call('TEST.FAULT', 'DEL', ids[i] as Word)));
+  }
+}
+
+/** A Redis Cluster in test mode: several shards in one process. It ends with close(), or with this process. */
+export class TestCluster {
+  private readonly opened: Locks[] = [];
+
+  private constructor(readonly shards: readonly TestServer[], private readonly ranges: readonly Range[]) {}
+
+  /** Starts the program with so many shards. */
+  static async start(shards = 3, options: TestServerOptions = {}): Promise<TestCluster> {
+    values.whole(shards, 'a number of shards', 2, 64);
+    const first = await TestServer.start({ ...options, args: ['--shards', String(shards), ...(options.args ?? [])] });
+    const map = (await first.call('CLUSTER', 'SLOTS')) as Reply[][];
+    const ports = map.map((range) => Number((range[2] as Reply[])[1]));
+    const servers = await Promise.all(ports.map((port) => (port === first.port ? first : TestServer.open(`${first.host}:${port}`))));
+    return new TestCluster(servers, map.map(([from, to]) => [Number(from), Number(to)]));
+  }
+
+  /** What Locks.connect() takes. */
+  get urls(): string[] { return this.shards.map(({ url }) => url); }
+
+  /** A client that close() closes. */
+  async locks(options?: LocksOptions): Promise<Locks> {
+    const locks = await Locks.connect(this.urls, options);
+    this.opened.push(locks);
+    return locks;
+  }
+
+  /** The shard of a key: its faults and its time are its own. */
+  shardOf(key: Key): TestServer {
+    const slot = slotOf(values.key(key));
+    return this.shards[this.ranges.findIndex(([first, last]) => first <= slot && slot <= last)]!;
+  }
+
+  /**
+   * Runs a command at the shard of its keys. Without a key it is run at all shards: their arrays are joined, their numbers added,
+   * and of others it is the reply of the first shard.
+   */
+  async call(...words: Word[]): Promise<Reply> {
+    const asked = await this.all((shard) => shard.call(...words).then((reply) => ({ reply, error: undefined }), (error: unknown) => ({ reply: null, error })));
+    const answers = asked.filter(({ error }) => !(error instanceof ReplyError && error.word === 'MOVED'));
+    const failed = answers.find(({ error }) => error !== undefined);
+    if (failed) throw failed.error;
+    const replies = answers.map(({ reply }) => reply);
+    if (replies.length > 1 && replies.every(Array.isArray)) return replies.flat();
+    if (replies.every((it) => typeof it === 'number')) return replies.reduce((sum, n) => sum + n, 0);
+    return replies[0]!;
+  }
+
+  private all<T>(run: (shard: TestServer) => Promise<T>): Promise<T[]> { return Promise.all(this.shards.map(run)); }
+
+  /** The clocks of all shards stand still, at one moment. Resolves to it. */
+  async freeze(at?: number): Promise<number> {
+    const moment = await this.shards[0]!.freeze(at);
+    await this.all((shard) => shard.freeze(moment));
+    return moment;
+  }
+
+  /** The clocks of all shards go forwards. */
+  async advance(ms: number): Promise<number> { return (await this.all((shard) => shard.advance(ms)))[0]!; }
+
+  /** The clocks of all shards run again. */
+  async resume(): Promise<number> { return (await this.all((shard) => shard.resume()))[0]!; }
+
+  /** As when the shards had just started. */
+  async reset(): Promise<void> { await this.all((shard) => shard.reset()); }
+
+  /** TestServer.fault() at all shards: it has to strike at one of them at least. */
+  async fault<T>(words: string, run: () => Promise<T>): Promise<T> { return during(this.shards, words, run); }
+
+  /** Ends the shards, and the clients of locks(). */
+  async close(): Promise<void> {
+    await Promise.all(this.opened.map((locks) => locks.close()));
+    await Promise.all([...this.shards].reverse().map((shard) => shard.close()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> { await this.close(); }
@@ -131,10 +220,21 @@ let shared: Promise<TestServer> | undefined;
 export async function lockserver(t: TestContext, options?: TestServerOptions): Promise<TestServer> {
   shared ??= TestServer.start(options);
   const server = await (await shared).another();
+  endWith(t, () => server.close());
+  return server;
+}
+
+/** Starts a cluster for one test, which ends with it: lockserverCluster(t). */
+export async function lockserverCluster(t: TestContext, shards?: number, options?: TestServerOptions): Promise<TestCluster> {
+  const cluster = await TestCluster.start(shards, options);
+  endWith(t, () => cluster.close());
+  return cluster;
+}
+
+function endWith(t: TestContext, end: () => Promise<void>): void {
   const after = t.onTestFinished ?? t.after;
   if (!after) throw new TypeError('lockserver() needs the test of node:test, or the context of vitest');
-  after.call(t, () => server.close());
-  return server;
+  after.call(t, end);
 }
 
 /** Ends the process that lockserver() has started: for `after` of node:test or `afterAll` of vitest. */

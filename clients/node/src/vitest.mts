@@ -10,4 +10,4 @@ export const test: ReturnType<typeof base.extend<{ lockserver: TestServer }>> = 
   lockserver: async ({ onTestFinished }, use) => { await use(await lockserver({ onTestFinished })); },
 });
 
-export { lockserver, TestServer } from './testing.js';
+export { lockserver, lockserverCluster, TestCluster, TestServer } from './testing.js';

@@ -14,6 +14,8 @@ import type { Wire } from './wire.js';
 
 /** What came of a wait. */
 export interface Outcome {
+  /** Of the shard that has answered. */
+  keeper: Keeper;
   tokens?: number[];
   /** No later than the lease on the server. */
   began: number;
@@ -33,13 +35,16 @@ export class Wait {
   left = 0; // replies to come that confirm a grant
   placed = false; // the server has answered
   first: Timer | undefined; // until it has
+  redirections = 0; // since the server has answered otherwise
 
   constructor(
     readonly task: Task,
     readonly wish: Wish,
     readonly end: number | undefined, // of the caller's patience
     readonly number: number,
-    readonly done: (outcome: Outcome) => void,
+    readonly done: (outcome: Omit<Outcome, 'keeper'>) => void,
+    /** Those of the shard of its key, as far as is known. */
+    public home: Waits,
   ) {}
 
   get place(): string { return placeOf(this.task.owner, this.wish.keys[0]!); }
@@ -55,12 +60,13 @@ export class Wait {
   }
 }
 
+const byNumber = (a: Wait, b: Wait): number => a.number - b.number;
+
 /** Identifies a wait: an owner has one call for a key at a time. */
 export function placeOf(owner: string, key: string): string { return `${owner} ${key}`; }
 
 export class Waits {
   private readonly waits = new Map<string, Wait>();
-  private asked = 0;
 
   constructor(private readonly keeper: Keeper) {}
 
@@ -69,19 +75,46 @@ export class Waits {
   /** Asks for a lock until the server has given or refused it, or `limited` ends. */
   request(task: Task, wish: Wish, end: number | undefined, limited: AbortSignal): Promise<Outcome> {
     return new Promise((resolve) => {
-      const gone = () => this.withdraw(wait, limited.reason);
-      const wait = new Wait(task, wish, end, ++this.asked, (outcome) => {
+      const gone = () => wait.home.withdraw(wait, limited.reason);
+      const wait = new Wait(task, wish, end, this.keeper.shards.next(), (outcome) => {
         limited.removeEventListener('abort', gone);
         wait.first?.stop();
-        resolve(outcome);
-      });
+        resolve({ ...outcome, keeper: wait.home.keeper });
+      }, this);
       this.waits.set(wait.place, wait);
       limited.addEventListener('abort', gone, { once: true });
       wait.first = new Timer(this.keeper.limit, () => {
-        if (!wait.placed) this.withdraw(wait, this.keeper.silence());
+        if (!wait.placed) wait.home.withdraw(wait, wait.home.keeper.silence());
       }, true);
       if (limited.aborted) gone();
       else if (this.keeper.wire) this.ask(wait, this.keeper.wire);
+    });
+  }
+
+  /** Takes a wait, from another shard or anew, and asks for its lock. */
+  adopt(wait: Wait): void {
+    wait.home.leave(wait);
+    wait.home = this;
+    this.waits.set(wait.place, wait);
+    wait.state = 'asked';
+    wait.by = undefined;
+    if (this.keeper.wire) this.ask(wait, this.keeper.wire);
+  }
+
+  private leave(wait: Wait): void { if (this.waits.get(wait.place) === wait) this.waits.delete(wait.place); }
+
+  /** Gives away what is of another shard. */
+  sortOut(): void {
+    const { shards } = this.keeper;
+    for (const wait of [...this.waits.values()].sort(byNumber)) if (shards.now(wait.wish.keys[0]!) !== this.keeper) shards.place(wait);
+  }
+
+  /** Has a wait asked for where an answer redirects it. */
+  private redirect(wait: Wait, error: ReplyError): void {
+    wait.state = 'asked';
+    wait.by = undefined;
+    this.keeper.redirect(error, ++wait.redirections, () => {
+      if (wait.home === this && wait.by === undefined) this.keeper.shards.place(wait);
     });
   }
 
@@ -92,10 +125,10 @@ export class Waits {
     this.finish(wait, { error: unknown ? this.keeper.silence() : error, doubtful: true, began: wait.began });
   }
 
-  private finish(wait: Wait, outcome: Outcome): void {
+  private finish(wait: Wait, outcome: Omit<Outcome, 'keeper'>): void {
     if (wait.state === 'over') return;
     wait.state = 'over';
-    if (this.waits.get(wait.place) === wait) this.waits.delete(wait.place);
+    this.leave(wait);
     wait.done(outcome);
   }
 
@@ -108,17 +141,25 @@ export class Waits {
 
   /** Sends all requests by a new connection, in the order of the calls. */
   askAll(wire: Wire): void {
-    const waits = [...this.waits.values()].sort((a, b) => a.number - b.number);
+    const waits = [...this.waits.values()].sort(byNumber);
     for (const wait of waits) this.ask(wait, wire);
   }
 
   private replied(wait: Wait, wire: Wire, error: Error | undefined, reply: unknown): void {
+    if (this.keeper.shards.redirects(error)) {
+      if (wait.by === wire && wait.state === 'asked') this.redirect(wait, error);
+      return;
+    }
     if (error && !(error instanceof ReplyError)) this.mayComeLate(wait);
     if (!isReply(error)) { // the next connection asks again
-      this.keeper.leave(wire, error!);
+      void this.keeper.shards.misdirected(error!, wire).then((wrong) => {
+        if (wrong) this.finish(wait, { error: wrong, began: wait.began });
+        else this.keeper.leave(wire, error!);
+      });
       return;
     }
     if (wait.by !== wire || wait.state !== 'asked') return;
+    wait.redirections = 0;
     const { began } = wait;
     const tokens = tokensOf(reply);
     if (error) this.finish(wait, { error: translated(error), began });
@@ -136,7 +177,7 @@ export class Waits {
     if (this.keeper.wire !== wire) return; // the next connection asks again
     const wait = this.waits.get(placeOf(owner, keys[0]!));
     if (!wait) {
-      if (!this.keeper.holdOf(tokens[0]!)) { // a request that has arrived after its call has ended
+      if (!this.keeper.holdOf(keys[0]!, tokens[0]!)) { // a request that has arrived after its call has ended
         const kind = many ? 'all' as const : 'lock' as const;
         const wish: Wish = { kind, keys, shared: false, lease: 0, tries: false };
         const commands = [releaseWords(wish, owner, tokens)];
@@ -161,6 +202,10 @@ export class Waits {
   }
 
   private confirmed(wait: Wait, wire: Wire, i: number, error: Error | undefined, reply: unknown): void {
+    if (this.keeper.shards.redirects(error)) {
+      if (wait.by === wire && wait.state === 'granted') this.redirect(wait, error);
+      return;
+    }
     if (!isReply(error)) { // the next connection asks again, which says whether the lock is held
       this.keeper.leave(wire, error!);
       return;

@@ -1,9 +1,8 @@
 // A worker: it reads a stream for a consumer group, and calls a handler for each entry.
 
 import { randomUUID } from 'node:crypto';
-import type { Blocking } from './blocking.js';
 import { Gate, now, rest } from './clock.js';
-import { ClosedError, isReply, NoAnswerError, ReplyError, translated } from './errors.js';
+import { about, ClosedError, CrossSlotError, isReply, NoAnswerError, ReplyError, translated } from './errors.js';
 import { recordOnce, recordOnceSync, type Database, type SqliteDatabase } from './fence.js';
 import type { Locks } from './locks.js';
 import { exactBytes, type Reply, type Word } from './resp.js';
@@ -127,7 +126,6 @@ export class Worker {
   /** @internal */
   constructor(
     private readonly locks: Locks,
-    private readonly blocking: Blocking,
     readonly stream: string,
     readonly group: string,
     private readonly handler: EntryHandler,
@@ -147,7 +145,7 @@ export class Worker {
 
   /**
    * Works until stop(). It goes on when the server could not be reached meanwhile. Errors: ClosedError, NotLockserverError,
-   * ReplyError.
+   * ReplyError, and in a cluster CrossSlotError, if the dead letter stream has another slot than the stream.
    */
   run(): Promise<void> {
     this.running ??= this.work();
@@ -164,6 +162,11 @@ export class Worker {
     await this.untilAnswered(() => this.locks.ready());
     await this.untilAnswered(() => this.ask(['XGROUP', 'CREATE', this.stream, this.group, 0, 'MKSTREAM']).catch((error: unknown) => {
       if (!(error instanceof ReplyError && error.word === 'BUSYGROUP')) throw error;
+    }));
+    // In a cluster the dead letter stream needs the slot of its stream: that is said now, and not with the first dead letter.
+    await this.untilAnswered(() => this.ask(['EXISTS', this.stream, this.dead]).catch((error: unknown) => {
+      if (error instanceof CrossSlotError) throw about(error, [this.stream, this.dead]);
+      if (!isReply(error)) throw error; // the user may not ask
     }));
     const ended = new Gate();
     const alive = this.keepAlive(ended);
@@ -201,7 +204,7 @@ export class Worker {
     }
   }
 
-  private ask(words: readonly Word[]): Promise<Reply> { return this.locks.keeper.channel.ask(words); }
+  private ask(words: readonly Word[]): Promise<Reply> { return this.locks.shards.ask(words); }
 
   private script(text: string, args: readonly Word[], ...keys: Word[]): Promise<Reply> {
     return this.ask(['EVAL', text, 1 + keys.length, this.stream, ...keys, this.group, this.name, ...args]);
@@ -213,7 +216,7 @@ export class Worker {
       const left = await this.claim(count);
       if (left.length > 0) return left;
       const words: Word[] = ['XREADGROUP', 'GROUP', this.group, this.name, 'COUNT', count, 'BLOCK', BLOCK, 'STREAMS', this.stream, '>'];
-      const reply = await this.blocking.call(words, BLOCK, undefined);
+      const reply = await this.locks.shards.block(words, this.stream, BLOCK, undefined);
       const [first] = Array.isArray(reply) ? reply : [];
       return this.take(entriesOf(Array.isArray(first) ? first[1] : (reply as Reply[] | null)?.[1]));
     } catch (error) {
@@ -254,13 +257,13 @@ export class Worker {
         return;
       } catch (thrown) {
         error = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
-        this.locks.keeper.log.failed(this.stream, entry.id, entry.attempt, error);
+        this.locks.shards.log.failed(this.stream, entry.id, entry.attempt, error);
       }
     }
     if (entry.attempt >= this.attempts) {
       const words = [...entry.words, 'entry-id', entry.id, 'entry-error', Buffer.from(error), 'entry-attempts', entry.attempt];
       const done = await this.settle(entry.id, () => this.script(BURY, [entry.id, ...words], this.dead));
-      if (done === 1) this.locks.keeper.log.buried(this.stream, entry.id, this.dead, error);
+      if (done === 1) this.locks.shards.log.buried(this.stream, entry.id, this.dead, error);
     } else {
       const pause = Math.min(this.claimAfter, 1000 * 2 ** Math.min(entry.attempt - 1, 30));
       await this.settle(entry.id, () => this.script(AGAIN, [entry.id, this.claimAfter - pause, entry.attempt]));
@@ -279,7 +282,7 @@ export class Worker {
     try {
       return await call();
     } catch (error) {
-      this.locks.keeper.log.unsettled(this.stream, what, error);
+      this.locks.shards.log.unsettled(this.stream, what, error);
       return null;
     }
   }
