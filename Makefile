@@ -348,8 +348,8 @@ clients-node-build: $(NODE_CLIENT)/node_modules/.package-lock.json
 		[ -n "$$(find src package.json tsconfig.json -newer node_modules/.built)" ]; then \
 		rm -rf dist node_modules/.built && npm run -s build && npm run -s check && touch node_modules/.built; fi'
 
-clients-node-client: build fleet need-redis need-openssl clients-node-build ## the package for Node: its tests, those of redlock, 1,000 broken connections, groups (LONG=1: 5,000; POSTGRES=url MYSQL=url: the fence there, too)
-	cd $(NODE_CLIENT) && npm test && npm run -s test:vitest
+clients-node-client: build fleet need-redis need-openssl clients-node-build ## the package for Node: its tests, those of redlock, 1,000 broken connections, groups, and the scenarios over three shards (LONG=1: 5,000; POSTGRES=url MYSQL=url: the fence there, too)
+	cd $(NODE_CLIENT) && npm test && npm run -s test:shards && npm run -s test:vitest
 
 clients-node-sql: build need-mariadb clients-node-build $(PACKAGE_VENV)/ready ## its fence for SQL on SQLite, PostgreSQL and MariaDB, which it starts (Debian's postgresql, mariadb-server-core and mariadb-client-core)
 	$(SQL_DRIVERS)

@@ -36,8 +36,8 @@ const passing = (error) => error.code === 'ERR_LOCK_NO_ANSWER';
 test(`scenario: broken_connections, ${BREAKS} of them`, { timeout: 5 * PATIENCE }, async (t) => {
   const end = cleanup(t);
   const server = end(await Server.start('--lock-watchdog-timeout', 15_000));
-  const way = end(await Way.to(server.port));
-  const operator = end(await Operator.to(server.port));
+  const way = end(await Way.to(server));
+  const operator = end(await Operator.to(server));
   const programs = [end(await locksOf(way.url, { timeout: 60_000 })), end(await locksOf(way.url, { timeout: 60_000 }))];
   const keeper = end(await locksOf(way.url, { timeout: 60_000 }));
   const victim = end(await locksOf(way.url, { timeout: 60_000 }));
@@ -59,7 +59,7 @@ test(`scenario: broken_connections, ${BREAKS} of them`, { timeout: 5 * PATIENCE 
     const lock = below(4) === 0 ? await programs[i % 2].acquireAll([door], options) : await programs[i % 2].acquire(door, options);
     await doors.enter(door, lock, async () => {
       try {
-        assert.equal(await lock.guard('SET', `written:${door}`, lock.token), 'OK');
+        assert.equal(await lock.guard('SET', `written:{${door}}`, lock.token), 'OK');
       } catch (error) {
         if (!passing(error)) throw error; // it is sent once
       }
@@ -102,7 +102,7 @@ test(`scenario: broken_connections, ${BREAKS} of them`, { timeout: 5 * PATIENCE 
   assert.ok(doors.sections > 100 && losses.length > 1);
   assert.deepEqual([...programs[0].told, ...programs[1].told, ...keeper.told], [], 'a loss that is none');
   assert.deepEqual(victim.told.map((it) => [it.token, it.reason]), losses, 'each loss is told once');
-  assert.equal(await long.guard('EXISTS', 'none').catch((error) => (passing(error) ? 0 : error)), 0);
+  assert.equal(await long.guard('EXISTS', '{long}none').catch((error) => (passing(error) ? 0 : error)), 0);
   await long.release();
   await eventually(async () => (await operator.call('LOCK.LIST')).length === 0, 'no lock stays behind');
   assert.deepEqual(await operator.call('LOCK.WAITERS'), []);

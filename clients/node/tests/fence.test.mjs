@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FenceError, fence, fenceSync, LockLostError } from 'lockserver';
-import { lockserver } from 'lockserver/node-test';
 
-import { cleanup, rejection } from './harness.mjs';
+import { cleanup, lockserver, rejection } from './harness.mjs';
 
 const databases = {
   async SQLite(end) {

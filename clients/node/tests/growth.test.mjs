@@ -68,8 +68,8 @@ test('addresses of members that are gone are forgotten', async (t) => {
   t.after(() => server.close());
   const locks = new Locks({ kind: 'cluster', endpoints: [{ host: server.host, port: server.port }] }, { logger: false });
   await locks.ready();
-  const { route } = locks.keeper;
-  for (let port = 1; port <= 50; port++) route.movedTo(new ReplyError(`MOVED 1 127.0.0.1:${port}`));
+  const [route] = locks.shards.routes;
+  for (let port = 1; port <= 50; port++) await locks.shards.moved(new ReplyError(`MOVED 1 127.0.0.1:${port}`));
   for (const [, id] of (await server.call('CLIENT', 'LIST')).matchAll(/id=(\d+) [^\n]* name=locks:/g)) await server.call('CLIENT', 'KILL', 'ID', id);
   await eventually(() => route.known.size < 10, 'they are forgotten');
   await (await locks.acquire('k')).release();

@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { Locks } from 'lockserver';
+import { closeLockserver, lockserver as lonely, lockserverCluster } from 'lockserver/testing';
 
 /** How long anything may take on a busy machine, in milliseconds. */
 export const PATIENCE = 60_000;
@@ -22,7 +23,20 @@ export const ROOT = path.join(here, '..', '..', '..');
 export const PROGRAM = process.env.LOCKSERVER || path.join(ROOT, 'bin', 'lockserver');
 process.env.LOCKSERVER = PROGRAM; // for lockserver/testing
 
+/** With SHARDS=3 the servers of the tests are clusters of three shards, for the same tests. 1: they are plain. */
+export const SHARDS = Number(process.env.SHARDS ?? 1);
+
 export { sleep };
+
+/** A server in test mode for one test. */
+export async function lockserver(t) {
+  if (SHARDS === 1) return lonely(t);
+  const cluster = await lockserverCluster(t, SHARDS);
+  return Object.assign(cluster, { host: cluster.shards[0].host, ports: cluster.shards.map(({ port }) => port), url: cluster.urls });
+}
+
+// The process that the tests of a file share ends with them.
+if (/\.test\.mjs$/.test(process.argv[1] ?? '')) (await import('node:test')).after(closeLockserver);
 
 /** Waits until condition() is true and returns what it returned. */
 export async function eventually(condition, what, patience = PATIENCE) {
@@ -58,41 +72,67 @@ export function stop(program) {
   while (existsSync(tasks) && !readdirSync(tasks).every(stands)) Atomics.wait(nothing, 0, 0, 1);
 }
 
-/** A connection of an operator, which speaks RESP 2 and knows no more than what the tests need. */
+/** The port of a server, or those of its shards. */
+const portsOf = (server) => (typeof server === 'number' ? [server] : server.ports ?? [server.port]);
+
+/** A connection of an operator to each shard, which speaks RESP 2 and knows no more than what the tests need. */
 export class Operator {
-  static async to(port, host = '127.0.0.1') {
+  static async to(server, host = '127.0.0.1') {
     const { Redis } = await import('ioredis');
     const operator = new Operator();
-    operator.redis = new Redis({ port, host, protocol: 2, maxRetriesPerRequest: null, retryStrategy: () => 50 });
-    operator.redis.on('error', () => {});
+    operator.all = portsOf(server).map((port) => new Redis({ port, host, protocol: 2, maxRetriesPerRequest: null, retryStrategy: () => 50 }));
+    for (const redis of operator.all) redis.on('error', () => {});
+    operator.redis = operator.all[0];
     return operator;
   }
 
-  call(...words) { return this.redis.call(...words); }
+  /** Runs a command at the shard of its first key, or at all of them: their arrays are joined, and their numbers added. */
+  async call(...words) {
+    if (this.all.length === 1) return this.redis.call(...words);
+    const moved = (error) => Number(/^MOVED \d+ .*:(\d+)$/.exec(error.message)?.[1]);
+    const asked = await Promise.all(this.all.map((redis) => redis.call(...words).then((reply) => ({ reply }), (error) => ({ error }))));
+    const answers = asked.filter(({ error }) => !error || !moved(error));
+    const failed = answers.find(({ error }) => error);
+    if (failed) throw failed.error;
+    const replies = answers.map(({ reply }) => reply);
+    if (replies.length === 1) return replies[0];
+    if (replies.every(Array.isArray)) return replies.flat();
+    return replies.every((it) => typeof it === 'number') ? replies.reduce((sum, n) => sum + n, 0) : replies[0];
+  }
+
+  /** The connection to the shard of a key. */
+  async of(key) {
+    const served = await Promise.all(this.all.map((redis) => redis.exists(key).then(() => true, () => false)));
+    return this.all[served.indexOf(true)];
+  }
 
   /** The field of a reply that is a map. */
   static field(reply, name) { return reply[reply.indexOf(name) + 1]; }
 
+  /** A field of INFO; of several shards the sum. */
   async info(field) {
-    const text = await this.redis.info('all');
-    return new RegExp(`^${field}:(.*)\r$`, 'm').exec(text)?.[1];
+    const found = await Promise.all(this.all.map(async (redis) => new RegExp(`^${field}:(.*)\r$`, 'm').exec(await redis.info('all'))?.[1]));
+    return found.length === 1 ? found[0] : String(found.reduce((sum, n) => sum + Number(n), 0));
   }
 
-  close() { this.redis.disconnect(); }
+  close() { for (const redis of this.all) redis.disconnect(); }
 }
 
-/** A server process with a folder of its own, on a free port of 127.0.0.1. */
+/** A server process with a folder of its own, on a free port of 127.0.0.1, or on several in a row, one for each shard. */
 export class Server {
   host = '127.0.0.1';
 
   static async start(...directives) {
     const server = new Server();
     server.dir = mkdtempSync(path.join(tmpdir(), 'lockserver-node-'));
-    server.directives = directives;
-    server.port = 0;
+    server.directives = SHARDS > 1 ? ['--shards', SHARDS, ...directives] : directives;
+    server.port = SHARDS > 1 ? await freePort(SHARDS) : 0;
     await server.run();
     return server;
   }
+
+  /** The ports of the shards. */
+  get ports() { return Array.from({ length: this.certificates ? 1 : SHARDS }, (_, i) => this.port + i); }
 
   /** A server that speaks TLS only. */
   static async startSecure(authClients) {
@@ -115,7 +155,11 @@ export class Server {
     return { ca: read(`${authority}.crt`), servername: 'localhost', ...own };
   }
 
-  get url() { return `redis://${this.host}:${this.port}`; }
+  /** What Locks.connect() takes: of a cluster the addresses of the shards. */
+  get url() {
+    const urls = this.ports.map((port) => `redis://${this.host}:${port}`);
+    return urls.length > 1 ? urls : urls[0];
+  }
 
   async run() {
     const listen = this.certificates ? ['--port', 0, '--tls-port', this.port] : ['--port', this.port];
@@ -146,47 +190,55 @@ export class Server {
   }
 }
 
-async function freePort() {
+/** The first of so many free ports in a row. */
+async function freePort(count = 1) {
   for (;;) {
     const port = 12_000 + below(20_000);
-    const listener = net.createServer();
-    const free = await new Promise((resolve) => {
-      listener.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!free) continue;
-    listener.close();
-    await once(listener, 'close');
-    return port;
+    const listeners = Array.from({ length: count }, () => net.createServer());
+    const free = await Promise.all(listeners.map((listener, i) => new Promise((resolve) => {
+      listener.once('error', () => resolve(false)).listen(port + i, '127.0.0.1', () => resolve(true));
+    })));
+    await Promise.all(listeners.filter((_, i) => free[i]).map((listener) => new Promise((resolve) => { listener.close(resolve); })));
+    if (!free.includes(false)) return port;
   }
 }
 
-/** A way to a server that a test can break: a proxy. */
+/** A way to a server that a test can break: a proxy. To the shards of a cluster it has one for each. */
 export class Way {
   broken = 0;
-  down = false; // connections are refused
-  mute = false; // what is sent is lost in both directions, and connections stay
+  down = false; // connections are refused: true, or those to one shard, which is counted from 0
+  mute = false; // what is sent is lost in both directions, and connections stay: true, or to one shard
   links = new Set();
 
-  static async to(port) {
+  static async to(server) {
     const way = new Way();
-    way.target = port;
-    way.listener = net.createServer({ noDelay: true }, (client) => {
-      if (way.down) client.destroy();
-      else way.carry({ client, server: net.connect({ port: way.target, host: '127.0.0.1', noDelay: true }) });
-    });
-    way.listener.listen(0, '127.0.0.1');
-    await once(way.listener, 'listening');
-    way.port = way.listener.address().port;
+    way.ports = portsOf(server);
+    way.listeners = [];
+    for (const shard of way.ports.keys()) {
+      const listener = net.createServer({ noDelay: true }, (client) => {
+        if (way.down === true || way.down === shard) client.destroy();
+        else way.carry({ shard, client, server: net.connect({ port: way.ports[shard], host: '127.0.0.1', noDelay: true }) });
+      });
+      listener.listen(0, '127.0.0.1');
+      await once(listener, 'listening');
+      way.listeners.push(listener);
+    }
+    way.port = way.listeners[0].address().port;
     return way;
   }
 
-  get url() { return `redis://127.0.0.1:${this.port}`; }
+  /** What Locks.connect() takes. The addresses that a cluster tells are those of the proxies then. */
+  get url() {
+    if (this.listeners.length === 1) return `redis://127.0.0.1:${this.port}`;
+    const endpoints = this.listeners.map((it) => ({ host: '127.0.0.1', port: it.address().port }));
+    return { kind: 'cluster', endpoints, translate: (address) => endpoints[this.ports.indexOf(Number(address.split(':').pop()))] };
+  }
 
   carry(link) {
     this.links.add(link);
     for (const [from, to, moment] of [[link.client, link.server, 'asking'], [link.server, link.client, 'answered']]) {
       from.on('data', (piece) => {
-        if (this.mute) return;
+        if (this.mute === true || this.mute === link.shard) return;
         if (link.moment !== moment) {
           to.write(piece);
           return;
@@ -217,13 +269,14 @@ export class Way {
     if (moment === 'now') this.end(link, true);
   }
 
-  breakAll() { for (const link of [...this.links]) this.end(link, true); }
+  /** Breaks all connections, or those to one shard. */
+  breakAll(shard) { for (const link of [...this.links]) if (shard === undefined || shard === link.shard) this.end(link, true); }
 
   /** As if the cable was cut: no connection is refused at once, and none answers. */
-  cut() { this.mute = true; }
+  cut(shard = true) { this.mute = shard; }
 
   close() {
-    this.listener.close();
+    for (const listener of this.listeners) listener.close();
     this.breakAll();
   }
 }

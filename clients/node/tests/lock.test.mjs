@@ -6,9 +6,8 @@ import {
   CancelledError, ClosedError, DeadlineError, DeadlockError, HeldOtherwiseError, LockLostError, LockReleasedError, Locks,
   NoAnswerError, NotAcquiredError, NotLockserverError, ReplyError,
 } from 'lockserver';
-import { lockserver } from 'lockserver/node-test';
 
-import { cleanup, endOf, eventually, rejection, Way } from './harness.mjs';
+import { cleanup, endOf, eventually, lockserver, rejection, Way } from './harness.mjs';
 
 /** Resolves when so many calls wait in a queue of the server. */
 const waiting = (server, n) => eventually(async () => (await server.call('LOCK.WAITERS')).length === n, `${n} wait`);
@@ -21,16 +20,16 @@ test('scenario: released_or_lost', async (t) => {
   assert.deepEqual([...lock.tokens], [['order:42', lock.token]]);
   assert.match(lock.owner, /^billing:[0-9a-f]{20}:1$/);
   assert.equal(lock.signal.aborted, false);
-  assert.equal(await lock.guard('SET', 'n', 1), 'OK');
-  assert.deepEqual(await lock.guardRaw('GET', 'n'), Buffer.from('1'));
+  assert.equal(await lock.guard('SET', '{order:42}n', 1), 'OK');
+  assert.deepEqual(await lock.guardRaw('GET', '{order:42}n'), Buffer.from('1'));
   await lock.check();
   assert.equal(await locks.tryAcquire('order:42'), undefined);
   await lock.release();
   assert.ok(lock.signal.reason instanceof LockReleasedError);
-  for (const call of [() => lock.guard('SET', 'n', 2), () => lock.release(), () => lock.check()]) {
+  for (const call of [() => lock.guard('SET', '{order:42}n', 2), () => lock.release(), () => lock.check()]) {
     assert.ok(await rejection(call()) instanceof LockReleasedError);
   }
-  assert.equal(await server.call('GET', 'n'), '1');
+  assert.equal(await server.call('GET', '{order:42}n'), '1');
   const next = await locks.tryAcquire('order:42');
   assert.ok(next.token > lock.token);
   assert.notEqual(next.owner, lock.owner);
@@ -42,8 +41,8 @@ test('scenario: released_or_lost', async (t) => {
 test('using() releases whatever happens, and passes on results and errors', async (t) => {
   const server = await lockserver(t);
   const locks = await server.locks();
-  assert.equal(await locks.using('k', async (lock) => lock.guard('INCR', 'n')), 1);
-  assert.equal(await locks.using(['b', 'a'], { wait: 0 }, (lock) => lock.keys.join()), 'a,b');
+  assert.equal(await locks.using('k', async (lock) => lock.guard('INCR', '{k}n')), 1);
+  assert.equal(await locks.using(['{k}b', '{k}a'], { wait: 0 }, (lock) => lock.keys.join()), '{k}a,{k}b');
   const thrown = new Error('of the task');
   assert.equal(await rejection(locks.using('k', async () => { throw thrown; })), thrown);
   assert.deepEqual(await server.call('LOCK.LIST'), []);
@@ -106,12 +105,12 @@ describe('scenario: five_errors', () => {
   test('deadlock: one of two owners that wait for each other', async (t) => {
     const server = await lockserver(t);
     const locks = await server.locks();
-    const [a, b] = [await locks.acquire('a'), await locks.acquire('b')];
-    const second = locks.acquire('b', { within: a });
+    const [a, b] = [await locks.acquire('{d}a'), await locks.acquire('{d}b')];
+    const second = locks.acquire('{d}b', { within: a });
     await waiting(server, 1);
-    const error = await rejection(locks.acquire('a', { within: b }));
+    const error = await rejection(locks.acquire('{d}a', { within: b }));
     assert.ok(error instanceof DeadlockError);
-    assert.match(error.cycle, /-> a ->.*-> b ->/);
+    assert.match(error.cycle, /-> \{d\}a ->.*-> \{d\}b ->/);
     await b.release();
     await (await second).release();
     await a.release();
@@ -120,12 +119,12 @@ describe('scenario: five_errors', () => {
   test('no answer: the server does not take the request, within the timeout', async (t) => {
     const server = await lockserver(t);
     const end = cleanup(t);
-    const way = end(await Way.to(server.port));
+    const way = end(await Way.to(server));
     const locks = end(await Locks.connect(way.url, { timeout: 2000 }));
-    const held = await locks.acquire('held');
+    const held = await locks.acquire('{k}held');
     way.cut();
     for (const call of [() => locks.acquire('k'), () => locks.acquire('k', { wait: 0 }), () => locks.acquire('k', { wait: 50 }),
-      () => held.guard('EXISTS', 'none'), () => held.check(), () => held.release()]) {
+      () => held.guard('EXISTS', '{k}none'), () => held.check(), () => held.release()]) {
       const began = performance.now();
       const error = await rejection(call());
       assert.ok(error instanceof NoAnswerError, `${error}`);
@@ -148,7 +147,7 @@ test('a signal aborts the signal of the lock, which is held until it is released
   stop.abort(why);
   assert.equal(lock.signal.reason, why);
   assert.equal(lock.ended, undefined);
-  assert.equal(await lock.guard('EXISTS', 'none'), 0);
+  assert.equal(await lock.guard('EXISTS', '{k}none'), 0);
   await lock.release();
   const lost = await locks.acquire('k', { signal: new AbortController().signal });
   await server.call('DEL', 'k');
@@ -163,7 +162,7 @@ test('a fixed lease ends by itself, and can be renewed', async (t) => {
   assert.ok(lost instanceof LockLostError && lost.reason === 'expired');
   assert.equal(lock.ended, lost);
   assert.equal(await rejection(lock.release()), lost);
-  assert.equal(await rejection(lock.guard('EXISTS', 'none')), lost);
+  assert.equal(await rejection(lock.guard('EXISTS', '{k}none')), lost);
   const long = await locks.acquire('k', { lease: 60_000, wait: 1000 });
   assert.ok(long.remaining <= 60_000 && long.remaining > 30_000);
   await long.renew(120_000);
@@ -182,22 +181,22 @@ test('a fixed lease ends by itself, and can be renewed', async (t) => {
 test('several keys are acquired together or not at all', async (t) => {
   const server = await lockserver(t);
   const [one, two] = [await server.locks(), await server.locks()];
-  const pair = await one.acquireAll(['b', 'a', 'b']);
-  assert.deepEqual(pair.keys, ['a', 'b']);
-  assert.equal(pair.tokens.get('a'), pair.token);
-  assert.ok(await rejection(two.acquireAll(['b', 'c'], { wait: 0 })) instanceof NotAcquiredError);
-  assert.equal(await server.call('EXISTS', 'c'), 0);
-  const waits = two.acquireAll(['b', 'c'], { wait: 60_000 });
+  const pair = await one.acquireAll(['{p}b', '{p}a', '{p}b']);
+  assert.deepEqual(pair.keys, ['{p}a', '{p}b']);
+  assert.equal(pair.tokens.get('{p}a'), pair.token);
+  assert.ok(await rejection(two.acquireAll(['{p}b', '{p}c'], { wait: 0 })) instanceof NotAcquiredError);
+  assert.equal(await server.call('EXISTS', '{p}c'), 0);
+  const waits = two.acquireAll(['{p}b', '{p}c'], { wait: 60_000 });
   await waiting(server, 1);
   await pair.release();
   const other = await waits;
-  await assert.rejects(other.guard('EXISTS', 'none'), TypeError);
-  await two.using('b', { within: other }, async (lock) => assert.equal(await lock.guard('EXISTS', 'none'), 0));
-  await server.call('LOCK.FORCE', 'c');
+  await assert.rejects(other.guard('EXISTS', '{p}none'), TypeError);
+  await two.using('{p}b', { within: other }, async (lock) => assert.equal(await lock.guard('EXISTS', '{p}none'), 0));
+  await server.call('LOCK.FORCE', '{p}c');
   const lost = await endOf(other);
-  assert.deepEqual([lost.key, lost.reason], ['c', 'forced']);
+  assert.deepEqual([lost.key, lost.reason], ['{p}c', 'forced']);
   await eventually(async () => (await server.call('LOCK.LIST')).length === 0, 'the other key is released, too');
-  const fixed = await two.acquireAll(['a', 'b'], { lease: 60_000 });
+  const fixed = await two.acquireAll(['{p}a', '{p}b'], { lease: 60_000 });
   await fixed.renew(90_000);
   await fixed.release();
   await assert.rejects(two.acquireAll([]), RangeError);
@@ -224,7 +223,7 @@ test('one owner acquires again within its lock', async (t) => {
   assert.equal(inner.token, outer.token);
   assert.equal(inner.owner, outer.owner);
   await outer.release();
-  assert.equal(await inner.guard('EXISTS', 'none'), 0);
+  assert.equal(await inner.guard('EXISTS', '{k}none'), 0);
   assert.equal(outer.signal.aborted, true);
   assert.equal(inner.signal.aborted, false);
   assert.ok(await rejection(locks.acquireAll(['k', 'l'], { within: inner })) instanceof HeldOtherwiseError);
@@ -257,7 +256,7 @@ test('scenario: close_releases', async (t) => {
   assert.ok(await waits instanceof ClosedError);
   assert.ok(await rejection(one.acquire('k')) instanceof ClosedError);
   assert.equal(await rejection(lock.release()), lost);
-  assert.equal(await rejection(lock.guard('EXISTS', 'none')), lost);
+  assert.equal(await rejection(lock.guard('EXISTS', '{k}none')), lost);
   assert.deepEqual((await server.call('LOCK.LIST')).length, 1);
   assert.deepEqual(await server.call('LOCK.WAITERS'), []);
   await one.close();
@@ -267,7 +266,7 @@ test('scenario: close_releases', async (t) => {
 test('a client that starts before the server', async (t) => {
   const server = await lockserver(t);
   const end = cleanup(t);
-  const way = end(await Way.to(server.port));
+  const way = end(await Way.to(server));
   way.down = true;
   const locks = end(new Locks(way.url, { timeout: 30_000 }));
   const soon = locks.acquire('k');
@@ -313,7 +312,7 @@ test('scenario: lost_reply', async (t) => {
     await first.release();
     return waits;
   });
-  assert.equal(await second.guard('EXISTS', 'none'), 0);
+  assert.equal(await second.guard('EXISTS', '{k}none'), 0);
   await second.release();
   assert.deepEqual(await server.call('LOCK.LIST'), []);
 });
@@ -323,12 +322,12 @@ test('scenario: guard_once', async (t) => {
   const locks = await server.locks();
   const error = await server.fault('DROPAFTER MATCH GUARD TIMES 1', async () => {
     const third = await locks.acquire('k');
-    const failed = await rejection(third.guard('INCR', 'n'));
+    const failed = await rejection(third.guard('INCR', '{k}n'));
     await third.release();
     return failed;
   });
   assert.ok(error instanceof NoAnswerError);
-  assert.equal(await server.call('GET', 'n'), '1', 'GUARD is sent once');
+  assert.equal(await server.call('GET', '{k}n'), '1', 'GUARD is sent once');
 });
 
 test('scenario: unconfirmed', async (t) => {

@@ -4,9 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DeadlockError } from 'lockserver';
-import { lockserver } from 'lockserver/node-test';
 
-import { deferred, eventually, rejection } from './harness.mjs';
+import { deferred, eventually, lockserver, rejection } from './harness.mjs';
 
 const waiting = (server, n) => eventually(async () => (await server.call('LOCK.WAITERS')).length === n, `${n} wait`);
 

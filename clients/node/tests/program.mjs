@@ -3,7 +3,8 @@
 import readline from 'node:readline';
 import { Locks } from 'lockserver';
 
-const locks = await Locks.connect(process.argv[2]);
+const urls = process.argv.slice(2);
+const locks = await Locks.connect(urls.length > 1 ? urls : urls[0]);
 let lock;
 
 async function run([command, ...words]) {

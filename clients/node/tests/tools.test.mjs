@@ -5,11 +5,10 @@ import { test } from 'node:test';
 import {
   CancelledError, ClosedError, DeadlineError, LockLostError, NoAnswerError, NotAcquiredError, ReplyError,
 } from 'lockserver';
-import { lockserver } from 'lockserver/node-test';
 import { otelObserver } from 'lockserver/opentelemetry';
 import { promObserver } from 'lockserver/prom-client';
 
-import { endOf, eventually, PATIENCE, rejection, sleep } from './harness.mjs';
+import { endOf, eventually, lockserver, PATIENCE, rejection, SHARDS, sleep } from './harness.mjs';
 
 const waiting = (server, n) => eventually(async () => (await server.call('LOCK.WAITERS')).length === n, `${n} wait`);
 
@@ -21,7 +20,7 @@ test('scenario: semaphore', async (t) => {
   assert.ok(await rejection(pool.acquire({ wait: 0 })) instanceof NotAcquiredError);
   const waits = pool.acquire({ permits: 2, wait: 60_000 });
   await waiting(server, 1);
-  assert.equal(await two.guard('SET', 'n', 1), 'OK');
+  assert.equal(await two.guard('SET', '{pool}n', 1), 'OK');
   await two.release();
   const next = await waits;
   const error = await rejection(locks.semaphore('pool', 5).acquire());
@@ -133,8 +132,8 @@ test('scenario: several_limiters', async (t) => {
   const server = await lockserver(t);
   await server.freeze();
   const locks = await server.locks();
-  const second = locks.limiter('second', { count: 2, period: 1000 });
-  const day = locks.limiter('day', { count: 3, period: 180_000 });
+  const second = locks.limiter('{r}second', { count: 2, period: 1000 });
+  const day = locks.limiter('{r}day', { count: 3, period: 180_000 });
   const both = [second, day];
   assert.deepEqual(await locks.takeLimits(both, { cost: 2 }), { allowed: true, refusedBy: 0, remaining: 0, retryAfter: 0, resetAfter: 120_000 });
   await server.advance(1000);
@@ -158,7 +157,7 @@ test('scenario: several_limiters', async (t) => {
   const inVain = locks.takeLimits(both, { wait: 60_000 });
   await eventually(async () => await waiters() === 1, 'it waits');
   await server.advance(50_000);
-  await server.call('DEL', 'day');
+  await server.call('DEL', '{r}day');
   assert.equal((await inVain).allowed, true, 'a limiter that is deleted is full');
   await day.take({ cost: 2 });
   const before = (await day.take({ cost: 0 })).remaining;
@@ -206,8 +205,8 @@ test('scenario: delay_repeated', async (t) => {
 
 test('scenario: sale', async (t) => {
   const server = await lockserver(t);
-  await server.call('SECKILL.CREATE', 'shoe', 'STOCK', 4, 'LIMIT', 3, 'HOLD', 60_000);
-  const sale = (await server.locks()).sale('shoe');
+  await server.call('SECKILL.CREATE', '{shoe}', 'STOCK', 4, 'LIMIT', 3, 'HOLD', 60_000, 'STREAM', 'orders:{shoe}');
+  const sale = (await server.locks()).sale('{shoe}');
   assert.equal(await server.fault('DROPAFTER MATCH SECKILL TIMES 1', () => sale.buy('ann', 'o1', 3)), 'sold');
   assert.equal(await sale.buy('ann', 'o2'), 'bought already');
   assert.equal(await server.fault('DROPAFTER MATCH SECKILL.CANCEL TIMES 1', () => sale.cancel('ann', 'o1')), true);
@@ -219,7 +218,7 @@ test('scenario: sale', async (t) => {
   assert.equal(await server.fault('DROPAFTER MATCH SECKILL.CONFIRM TIMES 1', () => sale.confirm('ben', 'o3')), true);
   assert.equal(await sale.cancel('ben', 'o3'), false);
   await assert.rejects(sale.confirm('eve', 'o3'), /belongs to another user/);
-  await assert.rejects((await server.locks()).sale('none').buy('ann', 'o1'), /no such seckill/);
+  await assert.rejects((await server.locks()).sale('{none}').buy('ann', 'o1'), SHARDS > 1 ? /stream must share the slot/ : /no such seckill/);
 });
 
 test('scenario: leader', async (t) => {

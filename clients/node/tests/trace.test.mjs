@@ -5,11 +5,10 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { lockserver } from 'lockserver/node-test';
 import Redlock from 'lockserver/redlock';
 import { Redis } from 'ioredis';
 
-import { eventually, rejection } from './harness.mjs';
+import { eventually, lockserver, rejection } from './harness.mjs';
 
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 

@@ -58,5 +58,5 @@ export async function refused(locks: Locks): Promise<void> {
   // @ts-expect-error nothing is no user
   await locks.sale('shoe').buy(undefined);
   // @ts-expect-error it is internal
-  locks.keeper;
+  locks.shards;
 }

@@ -4,11 +4,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FenceError, fence, fenceSync, Locks, LockLostError } from 'lockserver';
-import { lockserver } from 'lockserver/node-test';
 import Redlock from 'lockserver/redlock';
 
 import { namesOf, published, watched, watchedCall } from './calls.mjs';
-import { cleanup, eventually } from './harness.mjs';
+import { cleanup, eventually, lockserver } from './harness.mjs';
 
 /** Half of a surrogate pair: in UTF-8 it would become the same character as any other. */
 const HALF = 'k\ud800';

@@ -17,8 +17,9 @@ const ask = (transaction, text, args) => new Promise((resolve) => {
   process.send({ of: transaction, call, text, args });
 });
 
-const locks = new Locks(process.argv[2], { name: 'worker' });
-await locks.worker('s', 'g', async (entry) => {
+const urls = process.argv.slice(2);
+const locks = new Locks(urls.length > 1 ? urls : urls[0], { name: 'worker' });
+await locks.worker('{s}', 'g', async (entry) => {
   const transaction = ++transactions;
   await ask(transaction, 'BEGIN');
   const db = { query: (text, args) => ask(transaction, text, args) };

@@ -6,10 +6,9 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { ClosedError, Locks } from 'lockserver';
-import { lockserver } from 'lockserver/node-test';
 import load from 'sql.js';
 
-import { cleanup, eventually, rejection } from './harness.mjs';
+import { cleanup, eventually, lockserver, rejection } from './harness.mjs';
 
 const TABLES = `
   CREATE TABLE lockserver_entries (stream VARCHAR(255) NOT NULL, worker VARCHAR(255) NOT NULL, entry VARCHAR(64) NOT NULL,
@@ -64,7 +63,7 @@ const apply = (sql, entry) => transaction(sql, async (db) => {
   if (await entry.once(db)) await db.query('UPDATE sums SET sum = sum + ?', [Number(entry.fields.n)]);
 });
 
-const pending = async (server) => (await server.call('XPENDING', 's', 'g'))[0];
+const pending = async (server) => (await server.call('XPENDING', '{s}', 'g'))[0];
 
 /** Waits for something, with steps of the server's clock, which stands still otherwise. */
 const passing = (server, condition, what) => eventually(async () => {
@@ -82,7 +81,7 @@ function over(server, promise) {
 /** Starts a worker, which ends with the test. */
 async function work(t, server, handler, options, locks) {
   locks ??= await server.locks({ name: 'worker', logger: false });
-  const worker = locks.worker('s', 'g', handler, options);
+  const worker = locks.worker('{s}', 'g', handler, options);
   const run = worker.run();
   run.catch(() => {});
   t.after(() => run.catch(() => {})); // the server's end closes the client, which ends it
@@ -103,21 +102,21 @@ test('scenario: worker', async (t) => {
     seen.set(`${entry.fields.n} ${entry.attempt}`, await time());
     if (entry.fields.n === 'bad' || (entry.fields.n === 'twice' && entry.attempt < 2)) throw new RangeError('no');
   }, { attempts: 3 }, locks);
-  const bad = await server.call('XADD', 's', '*', 'n', 'bad', 'b', Buffer.from([0xff]));
-  await server.call('XADD', 's', '*', 'n', 'good');
-  await server.call('XADD', 's', '*', 'n', 'twice');
-  await passing(server, async () => await server.call('XLEN', 's:dead') === 1 && await pending(server) === 0, 'all are done');
+  const bad = await server.call('XADD', '{s}', '*', 'n', 'bad', 'b', Buffer.from([0xff]));
+  await server.call('XADD', '{s}', '*', 'n', 'good');
+  await server.call('XADD', '{s}', '*', 'n', 'twice');
+  await passing(server, async () => await server.call('XLEN', '{s}:dead') === 1 && await pending(server) === 0, 'all are done');
   assert.deepEqual([...seen.keys()].sort(), ['bad 1', 'bad 2', 'bad 3', 'good 1', 'twice 1', 'twice 2']);
   assert.ok(seen.get('bad 2') - seen.get('bad 1') >= 1000, 'a pause');
   assert.ok(seen.get('bad 3') - seen.get('bad 2') >= 2000, 'a longer one');
-  const [[id, fields]] = await server.call('XRANGE', 's:dead', '-', '+');
+  const [[id, fields]] = await server.call('XRANGE', '{s}:dead', '-', '+');
   assert.deepEqual(fields.filter((_, i) => i !== 3), ['n', 'bad', 'b', 'entry-id', bad, 'entry-error', 'RangeError: no', 'entry-attempts', '3']);
-  assert.equal(await server.call('EVAL', "return redis.call('XRANGE', KEYS[1], '-', '+')[1][2][4] == '\\255'", 1, 's:dead'), 1, 'bytes stay as they are');
+  assert.equal(await server.call('EVAL', "return redis.call('XRANGE', KEYS[1], '-', '+')[1][2][4] == '\\255'", 1, '{s}:dead'), 1, 'bytes stay as they are');
   assert.notEqual(id, bad);
-  assert.ok(told.some((it) => it.includes(bad) && it.includes('attempt 2')) && told.some((it) => it.includes('"s:dead"')), told.join('\n'));
+  assert.ok(told.some((it) => it.includes(bad) && it.includes('attempt 2')) && told.some((it) => it.includes('"{s}:dead"')), told.join('\n'));
   const stopped = worker.stop();
   await over(server, stopped);
-  assert.deepEqual(await server.call('XINFO', 'CONSUMERS', 's', 'g'), [], 'a worker that has ended leaves the group');
+  assert.deepEqual(await server.call('XINFO', 'CONSUMERS', '{s}', 'g'), [], 'a worker that has ended leaves the group');
 });
 
 test('a worker that died, and one that was paused', async (t) => {
@@ -125,12 +124,12 @@ test('a worker that died, and one that was paused', async (t) => {
   await server.freeze();
   const sql = await Sql.open();
   const locks = await server.locks({ logger: false });
-  await server.call('XGROUP', 'CREATE', 's', 'g', 0, 'MKSTREAM');
-  await server.call('XADD', 's', '*', 'n', 7);
+  await server.call('XGROUP', 'CREATE', '{s}', 'g', 0, 'MKSTREAM');
+  await server.call('XADD', '{s}', '*', 'n', 7);
   // Another worker has the entry, and is paused in its handler.
   let go;
   let late;
-  const paused = locks.worker('s', 'g', async (entry) => {
+  const paused = locks.worker('{s}', 'g', async (entry) => {
     late = entry;
     await new Promise((resolve) => { go = resolve; });
   }, { claimAfter: 30_000, name: 'paused' });
@@ -142,7 +141,7 @@ test('a worker that died, and one that was paused', async (t) => {
     await apply(sql, entry);
     done.set(entry.fields.n, entry.attempt);
   }, { claimAfter: 30_000 });
-  await server.call('XADD', 's', '*', 'n', 5);
+  await server.call('XADD', '{s}', '*', 'n', 5);
   await eventually(() => done.size === 1, 'the new one is done');
   assert.deepEqual([...done], [['5', 1]]);
   await passing(server, () => done.size === 2, 'both are done');
@@ -166,11 +165,11 @@ test('an entry that takes long stays with its worker', async (t) => {
       await wait;
     }, { claimAfter: 600 });
   }
-  await server.call('XADD', 's', '*', 'n', 1);
+  await server.call('XADD', '{s}', '*', 'n', 1);
   await eventually(() => begun.length === 1, 'it has begun');
   for (let i = 0; i < 3; i++) {
     await server.advance(400);
-    await eventually(async () => (await server.call('XPENDING', 's', 'g', '-', '+', 1))[0][2] === 0, 'a sign of life');
+    await eventually(async () => (await server.call('XPENDING', '{s}', 'g', '-', '+', 1))[0][2] === 0, 'a sign of life');
   }
   assert.deepEqual(begun, [1]);
   go();
@@ -182,7 +181,7 @@ test('what is not begun is given back, and what runs may end', async (t) => {
   await server.freeze();
   let go;
   const { worker, run } = await work(t, server, () => new Promise((resolve) => { go = resolve; }));
-  await server.call('XADD', 's', '*', 'n', 1);
+  await server.call('XADD', '{s}', '*', 'n', 1);
   await eventually(() => go, 'it has begun');
   const stopped = worker.stop();
   assert.equal(await Promise.race([stopped.then(() => 'over'), new Promise((resolve) => setTimeout(resolve, 50, 'it waits'))]), 'it waits');
@@ -198,7 +197,7 @@ test('a worker ends with its client, and goes on after broken connections', asyn
   const { run } = await work(t, server, (entry) => { done.push(entry.fields.n); }, { claimAfter: 1000 }, locks);
   for (let i = 0; i < 5; i++) {
     await server.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await server.call('XADD', 's', '*', 'n', i);
+    await server.call('XADD', '{s}', '*', 'n', i);
     await eventually(() => done.includes(String(i)), `entry ${i} is done`);
   }
   await locks.close();
@@ -210,9 +209,9 @@ test('whichever worker is killed, each entry is applied once', async (t) => {
   const end = cleanup(t);
   const sql = await Sql.open();
   const entries = 120;
-  for (let i = 0; i < entries; i++) await server.call('XADD', 's', '*', 'n', i);
+  for (let i = 0; i < entries; i++) await server.call('XADD', '{s}', '*', 'n', i);
   const start = () => {
-    const child = fork(fileURLToPath(new URL('worker-program.mjs', import.meta.url)), [server.url]);
+    const child = fork(fileURLToPath(new URL('worker-program.mjs', import.meta.url)), [server.url].flat());
     end(child, async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGKILL');
@@ -246,7 +245,7 @@ test('whichever worker is killed, each entry is applied once', async (t) => {
   }
   await eventually(async () => applied() === entries && await pending(server) === 0, 'all are applied');
   assert.equal(sql.value('SELECT sum FROM sums'), (entries * (entries - 1)) / 2);
-  assert.equal(await server.call('XLEN', 's:dead'), 0);
+  assert.equal(await server.call('XLEN', '{s}:dead'), 0);
 });
 
 test('a worker refuses values that it cannot use', async (t) => {
@@ -254,9 +253,9 @@ test('a worker refuses values that it cannot use', async (t) => {
   const locks = end(new Locks('redis://127.0.0.1:1', { logger: false, timeout: 100 }));
   const handler = () => {};
   for (const [stream, group, use, options] of [
-    ['', 'g', handler], [undefined, 'g', handler], ['s', '', handler], ['s', 7, handler], ['s', 'g', undefined], ['s', 'g', function* () {}],
+    ['', 'g', handler], [undefined, 'g', handler], ['{s}', '', handler], ['{s}', 7, handler], ['{s}', 'g', undefined], ['{s}', 'g', function* () {}],
     ...[{ attempts: 0 }, { attempts: 1.5 }, { claimAfter: 'x' }, { claimAfter: 0.5 }, { parallel: true }, { parallel: NaN }, { dead: '' }, { name: '' }, { atempts: 1 }, null]
-      .map((it) => ['s', 'g', handler, it]),
+      .map((it) => ['{s}', 'g', handler, it]),
   ]) {
     assert.throws(() => locks.worker(stream, group, use, options), (error) => error instanceof TypeError || error instanceof RangeError, `${stream} ${group} ${JSON.stringify(options)}`);
   }
