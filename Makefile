@@ -724,7 +724,7 @@ vulnerabilities: ## look for known vulnerabilities in what the program is built 
 	$(GO) run $(GOVULNCHECK) ./...
 
 ##@ Continuous integration
-ci: ## what continuous integration runs for a change: what every change runs, what it touches, a share of the rest (BASE=commit)
+ci: ## what continuous integration runs for a change: what every change runs, and what it touches (BASE=commit)
 	bash .ci/run
 
 ci-full: ## every suite in its long form: before a release, and every night

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // BenchmarkScrape has a thousand sales, the only thing that makes a scrape longer.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 func bloomFixture(t *testing.T) *fixture { return newFixture(t, BloomRows, KeyRows, StringRows) }

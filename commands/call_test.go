@@ -3,8 +3,8 @@ package commands
 import (
 	"testing"
 
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
+	"lockserver/tests/tabletest"
 )
 
 // call runs one command of a table that needs neither data nor a server, and returns its reply.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
+	"lockserver/tests/tabletest"
 )
 
 // redisRow returns a row from the documentation of a Redis command: flags, grammar and the use of its keys.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
+	"lockserver/tests/tabletest"
 )
 
 func TestGoldenIsReadAsItIsWritten(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/commands/tabletest"
+	"lockserver/tests/tabletest"
 )
 
 // TestGoldenIsRedis: the golden file agrees with the installed Redis.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
+	"lockserver/tests/tabletest"
 )
 
 const goldenFile = "tabletest/testdata/redis-7.4.txt"

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store"
+	"lockserver/tests/testkit"
 )
 
 // modelField is a field of the model: a value, and a deadline or 0.

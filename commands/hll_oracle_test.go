@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestHyperLogLogBytesLikeRedis: the bytes of the values are those of Redis after every command. There are

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/hll"
+	"lockserver/tests/testkit"
 )
 
 func TestHyperLogLogScript(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestRandomCallsLikeRedis: random commands on few keys, with valid and invalid arguments, get the same

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestKeyScript: the replies in testdata/key.script are those of redis-server 7.4.1.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/gcra"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 func TestLimitManyTake(t *testing.T) {

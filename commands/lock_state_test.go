@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store"
 	"lockserver/store/hash"
+	"lockserver/tests/testkit"
 )
 
 // TestReadLock: the fast way to read a lock gives the same result as the general one, in hashes of all kinds.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // classicSale is what applications run on Redis: ARGV are voucher, user and order.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store"
 	"lockserver/store/stream"
+	"lockserver/tests/testkit"
 )
 
 // producerModel plays commands on streams with producers on a fixture, and on slices.

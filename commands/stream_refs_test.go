@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // readByTwo returns a fixture with a stream of 1-0 to n-0. The groups g and h have read up to 3-0, without

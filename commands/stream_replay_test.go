@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store"
 	"lockserver/store/stream"
+	"lockserver/tests/testkit"
 )
 
 // smallNodes makes nodes so small that a short test fills many of them.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/commands/tabletest"
-	"lockserver/internal/testkit"
+	"lockserver/tests/tabletest"
+	"lockserver/tests/testkit"
 )
 
 // TestResolveAgainstRedis: Resolve reports the same errors as Redis, for all its commands and any number of

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/commands/tabletest"
+	"lockserver/tests/tabletest"
 )
 
 func nothing(*Ctx) error { return nil }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/persistence/rdb"
 	"lockserver/store"
+	"lockserver/tests/testkit"
 )
 
 // Strings are read ahead. With any other entries between them, all keys arrive, in the order of the file.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // What keeps a command from running, by all ways to run it. A cell of this table is a state of the server (a

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestAttachModel compares random commands of owners with ONCE, of connections that attach, detach and break,

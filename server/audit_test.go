@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/server/audit"
+	"lockserver/tests/testkit"
 )
 
 // logText is a log that a test reads.

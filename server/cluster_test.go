@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // COMMAND tells clients of a cluster how to route each native command: by a key, by a name, or by a tip about

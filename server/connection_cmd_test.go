@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/tests/testkit"
 )
 
 // connectionScripts need no clock; they run on every transport.

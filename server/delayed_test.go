@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/tests/testkit"
 )
 
 // Delayed entries are added without access to their keys, each at its time, and wake the clients that wait

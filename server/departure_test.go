@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 	"lockserver/server/wait"
+	"lockserver/tests/testkit"
 )
 
 // departing is a server with a clock that stands still, and a session with many locks that the server renews.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestConnectWhileEnding: a client that connects while the server ends on request finds its connection

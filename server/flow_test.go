@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // unreadBy is the output that a client has not taken. Of an event loop's connection it is what was left

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // group is a group of three members; this one is a. The test says which one leads.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // Under appendfsync always nothing is sent that is not on disk: no reply to a write, no reply that shows it

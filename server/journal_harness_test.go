@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 
 	"github.com/stretchr/testify/require"
 

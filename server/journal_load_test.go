@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // everyKind writes something of each kind, in two databases.

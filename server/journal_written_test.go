@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // onEveryWrittenLog runs a test under the policies that do not wait for a sync, on each transport.

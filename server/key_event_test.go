@@ -9,7 +9,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/keyevent"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // eventsOf returns what a listener to __keyevent@*__:* has heard since the last call: "event key".

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // latchScripts are the edges of LATCH.SET, LATCH.DOWN, LATCH.WAIT and LATCH.GET.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/wait"
+	"lockserver/tests/testkit"
 )
 
 // limitNotifyScripts are what LIMIT.TAKE ... WAIT ms NOTIFY owner promises. A speaks version 3 of the

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/internal/testkit"
 	"lockserver/store"
 	"lockserver/store/list"
+	"lockserver/tests/testkit"
 )
 
 // Of many who wait for a list, one element makes one try: those behind it know that there is nothing left.

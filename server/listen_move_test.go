@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // reachable reports whether a server answers at a port of 127.0.0.1, and requires that a refusal is one.

@@ -13,8 +13,8 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/tests/testkit"
 )
 
 // cycleRun makes locks change hands in all ways, and after each unit looks for deadlock cycles by brute

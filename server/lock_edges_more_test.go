@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestEdgesNameTestsThatExist: what a row of lockEdges leaves to other tests is there.

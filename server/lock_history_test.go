@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 	"lockserver/server/wait"
+	"lockserver/tests/testkit"
 )
 
 const historyStartMS = 1_750_000_000_000

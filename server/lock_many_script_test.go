@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // lockManyScripts are the edges of MLOCK, MUNLOCK, LOCK.FORCE and of owners that wait for each other.

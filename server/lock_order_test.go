@@ -13,10 +13,10 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/internal/waiting"
 	"lockserver/server/transport"
 	"lockserver/server/wait"
+	"lockserver/tests/testkit"
 )
 
 // orderRun makes a queue for the lock k, and then lets its holders release one at a time. Each wait has a

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 	"lockserver/server/wait"
+	"lockserver/tests/testkit"
 )
 
 // TestReadersDoNotStarveWriters: 128 readers come again as soon as they have left, and there are 8 writers. A

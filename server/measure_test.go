@@ -12,7 +12,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // slowCommands are the commands of SLOWLOG GET, the latest first, a line each.

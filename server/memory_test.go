@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"lockserver/internal/config"
 	"lockserver/internal/rusage"
-	"lockserver/internal/testkit"
 	"lockserver/server/memory"
+	"lockserver/tests/testkit"
 )
 
 const oom = "OOM command not allowed when used memory > 'maxmemory'."

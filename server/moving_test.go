@@ -11,7 +11,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // slowTarget is a target of MIGRATE that answers when the test says so.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 	"lockserver/server/wait"
+	"lockserver/tests/testkit"
 )
 
 // manyWaits is a server with a clock that stands still, and a session that waits for many locks with NOTIFY.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestNotifyModel compares random waits with NOTIFY, of connections that attach and break, with a model. Each

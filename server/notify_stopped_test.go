@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestNotifyStoppedClient: a client stands still for a minute, and its connection lives. It neither reads nor

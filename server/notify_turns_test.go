@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/tests/testkit"
 )
 
 // countingConn counts what it is sent. While it is deaf, its client reads nothing.

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/tests/testkit"
 )
 
 // spoilRow is a command that spoils something of its own session's, or of what all share,

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // requireSilence requires that no reply comes.

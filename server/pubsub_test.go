@@ -13,8 +13,8 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server/pubsub"
+	"lockserver/tests/testkit"
 )
 
 // checkPubSub fails unless no client is subscribed and nothing is left behind.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 	"lockserver/server/wait"
+	"lockserver/tests/testkit"
 )
 
 // faraway is a client on another host: when it was heard of is the test's to say.

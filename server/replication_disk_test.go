@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/persistence/disk"
+	"lockserver/tests/testkit"
 )
 
 // errFull is the error of a full disk.

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"lockserver/commands"
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
+	"lockserver/tests/tabletest"
 )
 
 func TestRowsLikeRedis(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/store"
+	"lockserver/tests/testkit"
 )
 
 // saleStart is when the clocks of these tests begin, in milliseconds.

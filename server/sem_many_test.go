@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store"
 	"lockserver/store/hash"
+	"lockserver/tests/testkit"
 )
 
 // manyHolders is a server with a semaphore that many owners hold, each with another lease.

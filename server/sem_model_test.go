@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/transport"
+	"lockserver/tests/testkit"
 )
 
 // permitShape is what permitRun plays with.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/keyslot"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // shardsOf runs a cluster that ends with the test, and returns a connection to each shard.

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
 	"lockserver/server/standalone"
+	"lockserver/tests/tabletest"
 )
 
 // What a server says of modules is compared with Redis in

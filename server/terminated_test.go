@@ -9,7 +9,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // eventful is a configuration with all events of keys, in which a subscriber may be

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/testmode"
+	"lockserver/tests/testkit"
 )
 
 // strikes returns what TEST.CHAOS LIST shows.

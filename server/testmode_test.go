@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // inTestMode is a server in test mode over its event loops.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // cacher is a client that tracks in some mode, with what it has in its cache by the rules of the mode.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/server/tracking"
+	"lockserver/tests/testkit"
 )
 
 // check fails unless the tables agree with each other, and with the sessions.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/store"
+	"lockserver/tests/testkit"
 )
 
 // units is a journal that keeps the names of the effects of each unit.

@@ -25,7 +25,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 func TestOneByteAtATime(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestWait: there are no replicas, so no wait ever succeeds, except for zero replicas; and it can be cut

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/server/wait"
+	"lockserver/tests/testkit"
 )
 
 // renewedLock is a lock in renewalModel.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/watching"
 	"lockserver/store"
+	"lockserver/tests/testkit"
 )
 
 // TestWatchingModel compares the table with what each client should have heard of, over random watches,

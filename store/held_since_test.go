@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/due"
 	"lockserver/store/hash"
+	"lockserver/tests/testkit"
 )
 
 // earliestHold walks all slots to compute the expected result of HeldSince, and checks the bounds on the way.

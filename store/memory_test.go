@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/hash"
 	"lockserver/store/hll"
 	"lockserver/store/list"
@@ -17,6 +16,7 @@ import (
 	"lockserver/store/set"
 	"lockserver/store/stream"
 	"lockserver/store/zset"
+	"lockserver/tests/testkit"
 )
 
 // tightLimits returns limits with which containers change their form often.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/hash"
 	"lockserver/store/list"
 	"lockserver/store/set"
 	"lockserver/store/zset"
+	"lockserver/tests/testkit"
 )
 
 // requireTogether checks the memory of the keys of small containers. Each key is in the piece of its

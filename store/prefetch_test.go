@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/hash"
 	"lockserver/store/renewals"
+	"lockserver/tests/testkit"
 )
 
 // TestExpectIsOnlyAGuess: whatever is expected, and whenever keys are prefetched, the data is that of a map.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestDrainIsExactWhateverHappens drains snapshots of two databases, one after the other, on another

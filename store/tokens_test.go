@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/hash"
+	"lockserver/tests/testkit"
 )
 
 // tokensOf walks the whole database for the expected result of EachToken, and counts the companions.

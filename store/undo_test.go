@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/stream"
+	"lockserver/tests/testkit"
 )
 
 // undoWorld is a store with random changes.

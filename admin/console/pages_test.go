@@ -19,8 +19,8 @@ import (
 
 	"lockserver/admin/history"
 	"lockserver/internal/call"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // world is a server with a console, and a browser.

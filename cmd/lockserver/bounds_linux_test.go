@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // The bounds that docs/TESTING.md promises for test mode. The best of some tries counts, because the machine

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // notWalked are the directives that the tests leave out, and why. Those of scenes are not among them.

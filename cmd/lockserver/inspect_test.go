@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/call"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // inspected runs one of the commands that look into a server to its end.

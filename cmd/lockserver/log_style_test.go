@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestLogStyles: the same event in each format, one line each.

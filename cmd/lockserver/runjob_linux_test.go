@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/call"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // jobs is a directory in which commands leave files, and a server. The test moves the server's clock, so that

@@ -18,8 +18,8 @@ import (
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"lockserver/internal/testkit"
 	"lockserver/internal/tracecontext"
+	"lockserver/tests/testkit"
 )
 
 // spansWithin is how long something may take on a busy machine.

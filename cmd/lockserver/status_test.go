@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // memberThatSays is a member of a group that answers RAFT INFO and RAFT MEMBERS in this way. It returns the

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // The golden files hold the answers of Redis 7.4.1 to the cases below. With -oracle=/path/to/redis-server

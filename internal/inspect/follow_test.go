@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/checkhistory"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // lineSink passes the lines on, as they are.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	serverclock "lockserver/server/clock"
+	"lockserver/tests/testkit"
 )
 
 // world is a server with an inspecting connection and a client that makes the data.

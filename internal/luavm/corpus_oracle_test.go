@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/luavm"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 var update = flag.Bool("update", false, "write what the real Redis replies into the corpus")

@@ -13,7 +13,7 @@ import (
 	"lockserver/internal/lua"
 
 	"lockserver/internal/luavm"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // fuzzed is a state for many scripts. Its hook ends each script soon.

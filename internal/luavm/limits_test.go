@@ -11,7 +11,7 @@ import (
 	"lockserver/internal/lua"
 
 	"lockserver/internal/luavm"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 var errStop = errors.New("stopped")

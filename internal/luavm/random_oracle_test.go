@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/luavm"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // randomSeed is constant by default: with a new seed, a difference says nothing about the change under test.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // decoded is the result for a byte stream: its commands as printable text, the error, and the rest.

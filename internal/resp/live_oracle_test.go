@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestOracleProtocol compares the table with a Redis: it gives the same error, or answers the expected number

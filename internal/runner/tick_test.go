@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/lockservertest"
+	"lockserver/tests/testkit"
 )
 
 // schedule is a job that many machines start, each by its own clock.

@@ -46,7 +46,7 @@ func TestServersAreStartedByTestkit(t *testing.T) {
 	texts, starts := map[string]bool{}, map[string]bool{}
 	for _, s := range sources(t) {
 		ruled := s.test || strings.HasPrefix(s.path, "tests/fleet/")
-		if !ruled || s.pkg == module+"/internal/tidy" || s.pkg == module+"/internal/testkit" {
+		if !ruled || s.pkg == module+"/internal/tidy" || s.pkg == module+"/tests/testkit" {
 			continue
 		}
 		if waitsForReady(s.file) {
@@ -123,7 +123,7 @@ func lastName(e ast.Expr) string {
 func TestProgramsAreRemoved(t *testing.T) {
 	builds, main := map[string]bool{}, map[string]bool{}
 	for _, s := range sources(t) {
-		if !s.test || s.pkg == module+"/internal/tidy" || s.pkg == module+"/internal/testkit" {
+		if !s.test || s.pkg == module+"/internal/tidy" || s.pkg == module+"/tests/testkit" {
 			continue
 		}
 		if bytes.Contains(s.text, []byte("testkit.Lockserver(")) || bytes.Contains(s.text, []byte("testkit.StartLockserver(")) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/persistence/disk/lossy"
 	"lockserver/persistence/rdb"
+	"lockserver/tests/lossy"
 )
 
 // goldens are directories that Redis 7.0.15 wrote: after a rewrite, without a rewrite, and with a base that

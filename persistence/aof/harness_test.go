@@ -14,8 +14,8 @@ import (
 
 	"lockserver/internal/resp"
 	"lockserver/persistence/disk"
-	"lockserver/persistence/disk/lossy"
 	"lockserver/store"
+	"lockserver/tests/lossy"
 )
 
 // patience limits the waits of tests.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/persistence/disk/lossy"
+	"lockserver/tests/lossy"
 )
 
 const twoFiles = "file a.aof.1.base.rdb seq 1 type b\nfile a.aof.1.incr.aof seq 1 type i\n"

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/persistence/disk"
-	"lockserver/persistence/disk/lossy"
 	"lockserver/store"
+	"lockserver/tests/lossy"
 )
 
 func TestWhatIsAppendedIsLoaded(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/persistence/disk"
 	"lockserver/persistence/rdb"
 	"lockserver/store"
+	"lockserver/tests/testkit"
 )
 
 // writeForRedis writes a log into the directory that Redis uses by default. It has a base, an increment, the

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/persistence/disk/lossy"
+	"lockserver/tests/lossy"
 )
 
 func TestRewrite(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
 	"lockserver/store"
+	"lockserver/tests/tabletest"
 )
 
 // house is a server with users and without connections.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
+	"lockserver/tests/tabletest"
 )
 
 // host attaches to each owner that it is asked for; each of them holds one lock.

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
 	"lockserver/store"
+	"lockserver/tests/tabletest"
 )
 
 // testHost runs the commands of one client on a store of its own, without anything of a server.

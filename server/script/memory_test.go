@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestMemory: what is counted for machines, scripts and libraries is not far from what the heap grows by, and

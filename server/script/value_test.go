@@ -9,7 +9,7 @@ import (
 	"lockserver/internal/lua"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestNumbersForCommands: the wanted texts are those that a redis-server 7.4.1 echoes.

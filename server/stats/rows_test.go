@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
 	"lockserver/store"
+	"lockserver/tests/tabletest"
 )
 
 // asker runs the commands of this package, without anything of a server.

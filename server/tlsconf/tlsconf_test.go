@@ -16,7 +16,7 @@ import (
 	"github.com/youmark/pkcs8"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // good are directives that work, with an authority for clients.

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // fewDescriptors are all descriptors that this process may still open, except those that are given back.

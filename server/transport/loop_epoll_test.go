@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // byHand is a loop that a test turns.

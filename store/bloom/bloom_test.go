@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/cow"
+	"lockserver/tests/testkit"
 )
 
 // TestMurmur is the check of SMHasher, with a known value for MurmurHash64A: the hash of the hashes of 0, 0

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/cow"
 	"lockserver/store/listpack"
+	"lockserver/tests/testkit"
 )
 
 var limits = Limits{Entries: 128, Value: 64} // Redis' defaults

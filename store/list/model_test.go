@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/cow"
+	"lockserver/tests/testkit"
 )
 
 func newRand(t testing.TB) *rand.Rand {

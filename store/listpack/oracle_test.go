@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // Given the path of a Redis 7.4 server, TestGolden compares every state with that of the server and writes

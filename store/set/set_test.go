@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/cow"
+	"lockserver/tests/testkit"
 )
 
 var limits = Limits{IntsetEntries: 512, Entries: 128, Value: 64} // Redis' defaults

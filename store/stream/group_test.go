@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/cow"
+	"lockserver/tests/testkit"
 )
 
 // groupModel is a simple group: the consumer of each entry.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/cow"
 	"lockserver/store/listpack"
+	"lockserver/tests/testkit"
 
 	"github.com/stretchr/testify/require"
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/store/cow"
+	"lockserver/tests/testkit"
 )
 
 // Given the path of a Redis 7.0 server, TestGolden compares with it and writes its file again:

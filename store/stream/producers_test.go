@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/cow"
+	"lockserver/tests/testkit"
 )
 
 // modelProducers models Producers as a slice, oldest first.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/store/cow"
+	"lockserver/tests/testkit"
 )
 
 var limits = Limits{Entries: 128, Value: 64} // Redis' defaults

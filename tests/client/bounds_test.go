@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/client"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestGuardAfterUnlock: a guard of a lock that is not held writes nothing and says so.

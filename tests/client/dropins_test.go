@@ -14,7 +14,7 @@ import (
 	"lockserver/client/redislock"
 	"lockserver/client/redsync"
 	"lockserver/client/redsync/redis/goredis/v9"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // tests/clients/go runs the own tests of redsync and redislock on these packages, and has both forms beside

@@ -15,8 +15,8 @@ import (
 
 	"lockserver/client"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/lockservertest"
+	"lockserver/tests/testkit"
 )
 
 // elsewhere is a connection to a server that does not lead: it lives, and answers each command with these

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/client"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // TestInspection: a lock is held, waited for, released by force, shared. The calls say so, and the holder

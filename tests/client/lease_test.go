@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/client"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // In these tests time is that of a bubble of testing/synctest: the server's, too. It passes when every

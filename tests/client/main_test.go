@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 func TestMain(m *testing.M) {

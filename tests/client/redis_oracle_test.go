@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/client"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestPlainRedis: a real Redis is recognized at once, before a lock is asked for.

@@ -15,7 +15,7 @@ import (
 
 	"lockserver/client"
 	"lockserver/internal/call"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // available is how many permits of a semaphore can be had; -1: there is none.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/client"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestGoroutinesThatShareAContext: the context of a lock makes no two goroutines one owner. One of them is

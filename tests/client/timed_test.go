@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/client"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestLatch: all that wait for a latch go on when it opens, whatever opens it and whatever breaks meanwhile.

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/client"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // logged is a logger with what it was given, a line each.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/client"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // second is the error of a call with two results.

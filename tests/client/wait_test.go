@@ -18,7 +18,7 @@ import (
 
 	"lockserver/client"
 	"lockserver/internal/call"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // Calls that wait for locks share the client's own connection. Most tests are in a bubble (lease_test.go).

@@ -14,7 +14,7 @@ import (
 
 	"lockserver/client"
 	"lockserver/internal/call"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // attempt is a call of a handler.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // promise is a number that only rises. It records which values were sent, and which of them were

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/persistence/aof"
-	"lockserver/persistence/disk/lossy"
+	"lockserver/tests/lossy"
 )
 
 var (

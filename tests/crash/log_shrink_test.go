@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"lockserver/internal/shrink"
+	"lockserver/tests/shrink"
 )
 
 var shrinkTime = flag.Duration("shrink-time", 20*time.Second,

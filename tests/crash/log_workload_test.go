@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lockserver/persistence/aof"
-	"lockserver/persistence/disk/lossy"
+	"lockserver/tests/lossy"
 )
 
 // patience is the time after which something counts as hanging.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // check plays a command on both servers and returns the difference between the replies, or "".

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // aloneQuestions lists the commands for a cluster of one server with all slots; %s is its id.

@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/shrink"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/shrink"
+	"lockserver/tests/testkit"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // reloads lists commands that must have the same replies, with changes of the data in between.

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // await waits until a condition holds.

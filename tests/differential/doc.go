@@ -5,7 +5,7 @@
 // All of it is tests under the build tag oracle; make diff runs them. There are three kinds:
 //
 //   - generated_test.go makes valid and invalid commands from the command table, and compares the whole data
-//     after each sequence. A failure prints the commands that it needs (internal/shrink) and the line that
+//     after each sequence. A failure prints the commands that it needs (tests/shrink) and the line that
 //     replays it.
 //   - cases_*_test.go hold command lines written by hand, a file for each family, and raw_*_test.go holds
 //     bytes that are no valid commands; both are played on both servers.

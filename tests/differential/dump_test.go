@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // spareKey is the key in Redis at which one of our payloads is tried.

@@ -12,8 +12,8 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
-	"lockserver/internal/shrink"
-	"lockserver/internal/testkit"
+	"lockserver/tests/shrink"
+	"lockserver/tests/testkit"
 )
 
 const (

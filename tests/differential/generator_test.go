@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"lockserver/commands"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // generator generates commands from the rows of the command table.

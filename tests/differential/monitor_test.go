@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // momentAndPlace matches the parts of MONITOR's lines that differ between servers.

@@ -11,8 +11,8 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 var (

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // scriptsPerRun returns the number of random scripts in a test.

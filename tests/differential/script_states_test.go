@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestRandomScriptStates plays scripts and functions with various flags in their first lines, while memory is

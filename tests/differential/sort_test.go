@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // checkSort allows another order where the order is not defined. That is so for a set that is not sorted (a

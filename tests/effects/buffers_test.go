@@ -11,8 +11,8 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // TestStoredValuesStay: arguments are views into a read buffer, which the next read overwrites. Long

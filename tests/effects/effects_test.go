@@ -16,10 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/shrink"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/store"
+	"lockserver/tests/shrink"
+	"lockserver/tests/testkit"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random clients; 0: that of testkit.Seed")

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/shrink"
-	"lockserver/internal/testkit"
 	"lockserver/store"
+	"lockserver/tests/shrink"
+	"lockserver/tests/testkit"
 )
 
 // TestRedisReplaysTheSameData: a plain Redis accepts every effect and gets the same data.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/shrink"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/store"
+	"lockserver/tests/shrink"
+	"lockserver/tests/testkit"
 )
 
 // step is a command of a client, or an advance of the clock.

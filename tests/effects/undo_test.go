@@ -18,9 +18,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft"
+	"lockserver/tests/testkit"
 )
 
 // A log is the log of a group of two members in memory. The test decides what is committed.

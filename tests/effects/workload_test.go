@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // worker is one random client.

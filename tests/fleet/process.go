@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // patience is the longest time that a test waits for an event that comes by itself.

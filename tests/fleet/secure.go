@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // Secure holds what processes require of all clients: TLS with a certificate, and a user. The user "ann" may

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // answerWithin is how long the server may leave a harmless client without an answer. While a scenario that

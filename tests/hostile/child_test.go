@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // childVariable is an environment variable with options in JSON. It makes a process of this test a server.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/tests/grammar"
+	"lockserver/tests/testkit"
 )
 
 // markPrefix begins the text of ECHO commands between the other commands. They show replies of the wrong

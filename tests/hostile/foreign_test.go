@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // foreignKinds lists the native values into which the test writes by hand. made has the commands that create

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // startFollower starts two servers of a raft group. The first one forms the group alone, so it stays the

@@ -13,8 +13,8 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // These tests are about the replies of native commands on locks, semaphores, latches, sales and filters,

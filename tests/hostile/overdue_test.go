@@ -17,10 +17,10 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/plant"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft"
 	"lockserver/tests/grammar"
+	"lockserver/tests/testkit"
 )
 
 // In some states a server keeps keys that are past their deadlines, so no command may rely on removing them.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"net"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/tests/grammar"
+	"lockserver/tests/testkit"
 )
 
 // payloads returns arguments for RESTORE, BF.LOADCHUNK and FUNCTION RESTORE: one for each kind of value, made

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"lockserver/internal/testkit"
 	"lockserver/tests/grammar"
+	"lockserver/tests/testkit"
 )
 
 // finding is a fault that a scenario has shown.

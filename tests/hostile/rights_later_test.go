@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/store"
 	"lockserver/tests/grammar"
+	"lockserver/tests/testkit"
 )
 
 // A right also limits the writes that the server makes later. Some keys direct such writes: those of delayed

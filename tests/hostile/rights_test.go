@@ -14,9 +14,9 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/glob"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/tests/grammar"
+	"lockserver/tests/testkit"
 )
 
 // Keys that a user may not see must make no difference. Two servers hold the same keys, but only one of them

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/tests/grammar"
+	"lockserver/tests/testkit"
 )
 
 // scenario is a sequence of steps on one server.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"lockserver/internal/shrink"
+	"lockserver/tests/shrink"
 )
 
 // shrinking limits the time in which a failing scenario is shrunk.

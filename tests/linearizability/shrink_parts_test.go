@@ -7,7 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestPartsOfAProperHistoryAreProper: if the history of a correct lock is shrunk, the model still allows it.

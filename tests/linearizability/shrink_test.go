@@ -9,7 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockserver/internal/shrink"
+	"lockserver/tests/shrink"
 )
 
 // A refused history has hundreds of operations, and a few of them show what is wrong. It cannot be played

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/plant"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 var seedFlag = flag.Uint64("seed", 1, "the seed of the first world; 0: a random one")

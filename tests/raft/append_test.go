@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // appends are clients that append to lists, each in a transaction that reads the list before and behind it.

@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/tests/fleet"
+	"lockserver/tests/testkit"
 )
 
 // readBundle returns the files of a bundle. What is packed once more is unpacked.

@@ -14,9 +14,9 @@ import (
 	hraft "github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft"
+	"lockserver/tests/testkit"
 )
 
 // forge changes what a member that has ended has in its log, so that it has other data from then on.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/persistence/disk/lossy"
 	"lockserver/server"
 	"lockserver/server/raft/engine"
+	"lockserver/tests/lossy"
 )
 
 // TestAMemberWithAFailingDisk: the disk of a member returns EIO for a while, of one that follows and of the

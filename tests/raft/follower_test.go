@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // readsWithin makes followers answer reads from data that is not older. Clients see a cluster.

@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
+	"lockserver/tests/testkit"
 )
 
 // patience is how long something may take that happens by itself, on a busy machine.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft/engine"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // seenAs makes clients see a group in a form.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/raft"
+	"lockserver/tests/testkit"
 )
 
 // held is an engine that gives its machine no entry before the test lets it.

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft/engine"
+	"lockserver/tests/testkit"
 )
 
 // portOf starts a server that stands alone, and returns its port and a client.

@@ -15,11 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // cluster is a client of a group that goes where it is sent.

@@ -2,7 +2,7 @@
 
 package raft
 
-import "lockserver/internal/testkit"
+import "lockserver/tests/testkit"
 
 // wholeOr returns how much of a costly test is done: a part, unless the long form is asked for. make raft
 // does all of it.

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft/engine"
+	"lockserver/tests/testkit"
 )
 
 // fields is a reply of names and values.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/tests/fleet"
+	"lockserver/tests/testkit"
 )
 
 // processes prepares some, which form a group.

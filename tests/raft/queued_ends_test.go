@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // endingWaits is how many waits of a connection end. It is more than one slice ends.

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft/engine"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // pieceWaits is more than one unit grants.

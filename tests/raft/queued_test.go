@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/topology"
+	"lockserver/tests/testkit"
 )
 
 // TestQueuedWaitsWhenTheLeaderChanges: a leader that leads no more ends its waits with NOTIFY. It says so to

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/tests/fleet"
+	"lockserver/tests/testkit"
 )
 
 // ran runs the program to its end.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/persistence/disk/lossy"
+	"lockserver/tests/lossy"
 )
 
 // TestTimesOfAGroup: a member shows how long syncs of its log take. A leader shows how long entries take, and

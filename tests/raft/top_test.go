@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/inspect"
-	"lockserver/internal/testkit"
 	"lockserver/tests/fleet"
+	"lockserver/tests/testkit"
 )
 
 // TestTopFollowsTheLeader: what `lockserver top` shows goes on when the lead is handed on, when the leader

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/tests/fleet"
+	"lockserver/tests/testkit"
 )
 
 // TestOnlyAPeerThatSaidItsNameIsRefused: a connection that says nothing, or not enough, to the members'

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
+	"lockserver/tests/testkit"
 )
 
 // withUsers gives all members the same users in their configuration, and what more.

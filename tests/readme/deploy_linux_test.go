@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert/yaml"
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // TestGroupUnit: the page's addition to the package's unit has the form that systemd reads. If systemd is

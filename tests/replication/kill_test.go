@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/tests/fleet"
+	"lockserver/tests/testkit"
 )
 
 // killsPerRound is the number of kills before the two servers are compared.

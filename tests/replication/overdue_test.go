@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // overdueKinds lists the values that the tests of overdue keys and fields create under the name %. The

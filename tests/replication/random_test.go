@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/tests/grammar"
+	"lockserver/tests/testkit"
 )
 
 // crowd is a set of clients that send arbitrary commands, valid or not. Their replies are dropped.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // kinds are the kinds of servers of a test.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // silentReplica returns a connection that is a replica of a server, and never sends anything.

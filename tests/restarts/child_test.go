@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "seed of what is random; 0: that of testkit.Seed")

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // kind is the kind of an operation.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockserver/internal/shrink"
+	"lockserver/tests/shrink"
 )
 
 // A refused history has more than a hundred operations, and a few of them show what is wrong. It cannot be

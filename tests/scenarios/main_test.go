@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }

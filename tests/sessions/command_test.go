@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // command is a command of a client.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lockserver/internal/plant"
-	"lockserver/internal/shrink"
+	"lockserver/tests/shrink"
 )
 
 var (

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/keyslot"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // keyOf returns a key of a shard.

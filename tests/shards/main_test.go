@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }

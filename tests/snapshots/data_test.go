@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "replay the random data of this seed; 0: of a new one")

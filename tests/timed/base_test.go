@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 const (

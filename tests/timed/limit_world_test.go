@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // steps is the number of steps in a world.

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/rusage"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 var connections = flag.Int("connections", 300, "how many unauthenticated clients there are, as far as descriptors go")

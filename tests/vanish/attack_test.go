@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server/raft"
 	"lockserver/tests/membership"
+	"lockserver/tests/testkit"
 )
 
 // places is the number of hosts for the attacked servers.

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 const serverIP, clientIP = "10.91.0.1", "10.91.0.2"

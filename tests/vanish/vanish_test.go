@@ -17,8 +17,8 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 func TestMain(m *testing.M) {

@@ -14,8 +14,8 @@ import (
 	hraft "github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/server/raft"
+	"lockserver/tests/testkit"
 )
 
 // leafOf reads a certificate.

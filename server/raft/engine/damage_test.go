@@ -14,9 +14,9 @@ import (
 	hraft "github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/persistence/disk"
 	"lockserver/server/raft"
+	"lockserver/tests/testkit"
 )
 
 // disky is a member's directory that tests damage, with copies of all of its files.

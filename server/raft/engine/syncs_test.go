@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/persistence/disk"
-	"lockserver/persistence/disk/lossy"
+	"lockserver/tests/lossy"
 )
 
 // timedDisk is a disk with syncs that take what a test says, by a clock that nothing else moves.

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // startSecure is start for a server that speaks TLS only; authClients is what tls-auth-clients says.

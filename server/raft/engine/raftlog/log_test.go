@@ -14,9 +14,9 @@ import (
 	hraft "github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/testkit"
 	"lockserver/persistence/disk"
-	"lockserver/persistence/disk/lossy"
+	"lockserver/tests/lossy"
+	"lockserver/tests/testkit"
 )
 
 // smallSegment is the size of a segment here: some entries.

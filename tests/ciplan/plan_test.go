@@ -3,12 +3,12 @@ package main
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,7 +30,7 @@ func TestPlanOfAChange(t *testing.T) {
 		change change
 		want   []string
 	}{
-		{"docs alone", change{files: []string{"docs/LOCKS.md", "README.md"}, turns: []int{1}}, []string{"fmt", "test-docs"}},
+		{"docs alone", change{files: []string{"docs/LOCKS.md", "README.md"}}, []string{"fmt", "test-docs"}},
 		{"nothing but a file of the root", change{files: []string{"LICENSE"}}, always},
 		{"a page in testdata is code", change{files: []string{"internal/config/testdata/a.txt"}}, append(always, "diff")},
 		{"the console", change{files: []string{"admin/console/page.go"}}, append(always, "race", "metrics", "console")},
@@ -71,55 +71,25 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestFiveRunsCoverEverySuite: any five turns in a row run every suite of the fast tier.
-func TestFiveRunsCoverEverySuite(t *testing.T) {
-	for first := range 12 {
-		var ran []string
-		for turn := first; turn < first+shares; turn++ {
-			for _, j := range plan(table(), change{files: []string{"LICENSE"}, turns: []int{turn}}) {
-				require.False(t, j.left, "share %d is too long: %s", turn%shares, j.name)
-				ran = append(ran, j.name)
-			}
-		}
-		for _, s := range table() {
-			if s.fast != "" && !s.docs {
-				require.Contains(t, ran, s.name, "turns from %d on", first)
-			}
-		}
+// TestSessionBefore: without a base, the change begins at the newest commit that is three hours older than HEAD.
+func TestSessionBefore(t *testing.T) {
+	dir := t.TempDir()
+	run := func(date string, arg ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b"}, arg...)...)
+		cmd.Env = append(os.Environ(), "GIT_COMMITTER_DATE="+date, "GIT_AUTHOR_DATE="+date)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
 	}
-}
-
-func TestSharesAreBalanced(t *testing.T) {
-	suites := table()
-	share := deal(suites)
-	var total [shares]int
-	for _, s := range suites {
-		if i, ok := share[s.name]; ok {
-			total[i] += s.seconds
-		}
+	run("", "init", "-q")
+	for _, minute := range []string{"07:00", "08:59", "09:00", "09:01", "12:00"} {
+		run("2026-11-20T"+minute+":00Z", "commit", "-q", "--allow-empty", "-m", minute)
 	}
-	require.Less(t, slices.Max(total[:]), 2*slices.Min(total[:]), "%v", total)
-}
-
-// TestTurnsLeaveNothingOut: turns of changes follow each other without a gap. The changes are at random
-// distances, each with commits over up to three hours.
-func TestTurnsLeaveNothingOut(t *testing.T) {
-	h := history{{id: "first", at: 1_790_000_000}}
-	last := h.turnsSince("")
-	require.Equal(t, []int{1}, last)
-	for i := range 50 {
-		base := h[0].id
-		at := h[0].at + int64(session/time.Second) + int64(i*i*977%40_000)
-		for n := range 1 + i%4 {
-			h = append(history{{id: string(rune('A'+i)) + string(rune('0'+n)), at: at + int64(n)*3_000}}, h...)
-		}
-		turns := h.turnsSince(base)
-		require.NotEmpty(t, turns)
-		require.LessOrEqual(t, turns[0], last[len(last)-1]+1)
-		require.Greater(t, turns[len(turns)-1], last[len(last)-1])
-		last = turns
-	}
-	require.Equal(t, h[1+49%4].id, h.before(session))
+	base, err := sessionBefore(dir)
+	require.NoError(t, err)
+	subject, err := git("-C", dir, "log", "-1", "--format=%s", base)
+	require.NoError(t, err)
+	require.Equal(t, "09:00\n", subject)
 }
 
 // directories returns the directories of the tree that hold Go files, with a slash at the end.
@@ -149,7 +119,7 @@ func directories(t *testing.T) (all []string) {
 func TestEveryPackageHasASuite(t *testing.T) {
 	for _, dir := range directories(t) {
 		require.True(t, slices.ContainsFunc(table(), func(s suite) bool { return touches(s.paths, []string{dir + "x.go"}) }),
-			"no suite in internal/ciplan/table.go has %s among its paths", dir)
+			"no suite in tests/ciplan/table.go has %s among its paths", dir)
 	}
 	for _, s := range table() {
 		for _, p := range s.paths {
@@ -196,7 +166,7 @@ func TestEverySuiteIsInTheTable(t *testing.T) {
 	}
 	for target := range targets {
 		require.True(t, seen[target] || slices.Contains(notSuites, target),
-			"no suite in internal/ciplan/table.go runs make %s, and notSuites does not list it", target)
+			"no suite in tests/ciplan/table.go runs make %s, and notSuites does not list it", target)
 	}
 }
 

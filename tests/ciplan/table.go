@@ -16,7 +16,7 @@ type suite struct {
 	// alone says that no other suite runs at the same time: the suite measures time, or uses both processors
 	// itself.
 	alone bool
-	// seconds is about how long the fast form takes on two cores. It balances the shares of the rotation.
+	// seconds is about how long the fast form takes on two cores. The budget counts with it.
 	seconds int
 	// paths are directories (with a slash at the end) and files. A change of one of them calls for the
 	// suite.
@@ -45,8 +45,8 @@ func checks() []suite {
 		{name: "vet", fast: "make vet", always: true, alone: true, seconds: 60},
 		{name: "test", fast: "make test", always: true, alone: true, seconds: 250, paths: []string{
 			"admin/", "client/", "cmd/", "commands/", "internal/", "lockservertest/", "persistence/", "server/", "store/",
-			"tests/client/", "tests/effects/", "tests/embedded/", "tests/fairness/", "tests/grammar/", "tests/hostile/", "tests/interop/",
-			"tests/linearizability/",
+			"tests/ciplan/", "tests/client/", "tests/effects/", "tests/embedded/", "tests/fairness/", "tests/grammar/", "tests/hostile/", "tests/interop/",
+			"tests/linearizability/", "tests/lossy/", "tests/shrink/", "tests/tabletest/",
 			"tests/queued/", "tests/timed/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/"}},
 		{name: "test-clock", full: "make test-clock", alone: true, seconds: 600, paths: []string{
 			".ci/clock", "admin/", "client/", "cmd/", "commands/", "internal/", "persistence/", "server/", "store/"}},
@@ -55,7 +55,7 @@ func checks() []suite {
 			"go.mod"}},
 
 		{name: "race", fast: "make race", full: "make race race-all", alone: true, seconds: 360, paths: []string{
-			"admin/", "client/", "tests/client/", "internal/testkit/", "lockservertest/", "persistence/", "server/", "store/", "commands/"}},
+			"admin/", "client/", "tests/client/", "tests/testkit/", "lockservertest/", "persistence/", "server/", "store/", "commands/"}},
 		{name: "busy", fast: "make busy", alone: true, seconds: 100, paths: []string{
 			"server/", "commands/", "tests/linearizability/", "tests/fairness/", "tests/restarts/"}},
 		{name: "lock-path", fast: "make lock-path", alone: true, seconds: 60, paths: with("tests/lockpath/", "internal/waiting/", "internal/lockhistory/", "internal/lockclass/")},

@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// shares is the number of consecutive runs of the fast tier that together run every suite.
-const shares = 5
-
 // budget limits the fast tier, in seconds on two cores. A change that touches more suites than fit leaves the
 // last suites of the table to the full tier.
 const budget = 1800
@@ -31,7 +28,6 @@ func (s *suite) cost() int {
 // change is the input of a plan.
 type change struct {
 	files []string // files that differ from the base. nil means unknown: then every path counts as touched
-	turns []int    // the turns of the rotation that this run takes
 	full  bool
 }
 
@@ -44,7 +40,6 @@ func plan(suites []suite, c change) (jobs []job) {
 		}
 	}
 	docsOnly := c.files != nil && !slices.ContainsFunc(c.files, isCode)
-	share := deal(suites)
 	for _, s := range suites {
 		command, why := s.fast, ""
 		switch {
@@ -62,8 +57,6 @@ func plan(suites []suite, c change) (jobs []job) {
 		case s.fast == "":
 		case touches(s.paths, c.files):
 			why = "touched"
-		case hasTurn(share, s.name, c.turns):
-			why = "its turn"
 		}
 		if why == "" || command == "" {
 			continue
@@ -78,12 +71,6 @@ func plan(suites []suite, c change) (jobs []job) {
 		jobs = append(jobs, j)
 	}
 	return jobs
-}
-
-// hasTurn reports whether the suite's share belongs to one of the turns.
-func hasTurn(share map[string]int, name string, turns []int) bool {
-	of, rotated := share[name]
-	return rotated && slices.ContainsFunc(turns, func(turn int) bool { return turn%shares == of })
 }
 
 // isCode reports whether the file can change what a program does. Pages and pictures cannot.
@@ -109,19 +96,4 @@ func touches(paths, files []string) bool {
 		}
 	}
 	return false
-}
-
-// deal divides the suites that do not always run among the shares. The longest suite goes first, and each
-// suite goes to the share that is the shortest so far.
-func deal(suites []suite) map[string]int {
-	rotated := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return s.always || s.docs || s.fast == "" })
-	slices.SortStableFunc(rotated, func(a, b suite) int { return b.seconds - a.seconds })
-	var total [shares]int
-	share := make(map[string]int, len(rotated))
-	for _, s := range rotated {
-		least := slices.Index(total[:], slices.Min(total[:]))
-		share[s.name] = least
-		total[least] += s.seconds
-	}
-	return share
 }
