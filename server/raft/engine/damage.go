@@ -17,7 +17,6 @@ import (
 	hraft "github.com/hashicorp/raft"
 	"lockserver/persistence"
 	"lockserver/persistence/disk"
-	"lockserver/server/raft/engine/older"
 	"lockserver/server/raft/engine/raftlog"
 )
 
@@ -41,9 +40,24 @@ const (
 	timeFormat = "20060102T150405.000Z"
 )
 
-// setAside are the files and directories that are moved, those of an older version, too. What is left says
-// which member this is.
-var setAside = []string{committedFile, diskDir, older.ReachedFile, snapshotsDir, older.VotesFile, older.Dir}
+// setAside lists the files and directories that are moved. The rest says which member this is.
+var setAside = []string{committedFile, diskDir}
+
+// unreadable lists the names of the log's directory in builds before version 0.1.0. The second name is that of a
+// log with a conversion that did not end.
+var unreadable = [...]string{"wal", "wal.old"}
+
+// refuseUnreadable returns an error if a build before version 0.1.0 wrote the member's log.
+func refuseUnreadable(dir string) error {
+	for _, name := range unreadable {
+		in := filepath.Join(dir, name)
+		if _, err := os.Stat(in); err == nil {
+			return fmt.Errorf("%s is the log of a build before version 0.1.0, which this one does not read: move the directory %s away, "+
+				"one member after the other, and the leader gives the member everything", in, dir)
+		}
+	}
+	return nil
+}
 
 // snapshotsDir is where the library keeps snapshots in a directory.
 const snapshotsDir = "snapshots"
@@ -59,7 +73,7 @@ func (o *Options) logAt(dir string) (on disk.FS, in string) {
 // openVerified verifies the directory of a member, and opens its log. The error is a *Damage if the disk is
 // not to be trusted.
 func (o *Options) openVerified(dir string) (*raftlog.Log, error) {
-	if err := (&converting{dir, o.step}).run(); err != nil {
+	if err := refuseUnreadable(dir); err != nil {
 		return nil, err
 	}
 	on, in := o.logAt(dir)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -65,5 +66,19 @@ func TestSnapshotDamagedWhileRunning(t *testing.T) {
 			require.Contains(t, o.damaged.is(), c.says)
 			require.NoError(t, o.Release())
 		})
+	}
+}
+
+// TestUnreadableLogIsRefused: a member does not start on the log of a build before version 0.1.0, and leaves it where
+// it is. lockserver check says the same.
+func TestUnreadableLogIsRefused(t *testing.T) {
+	for _, name := range unreadable {
+		d := newDisky(t)
+		log := filepath.Join(d.dir, name)
+		require.NoError(t, os.Mkdir(log, 0o700))
+		_, err := keepSmall(d.dir, true)
+		require.ErrorContains(t, err, log+" is the log of a build before version 0.1.0")
+		require.DirExists(t, log)
+		require.ErrorContains(t, Check(d.dir, io.Discard), log+" is the log of a build before version 0.1.0")
 	}
 }

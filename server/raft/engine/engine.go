@@ -8,8 +8,7 @@
 //   - engine.go drives the library, await.go waits for its answers.
 //   - disk.go has its directory, and stable.go its log and its values on a full disk. Package raftlog keeps
 //     them.
-//   - damage.go verifies a directory and moves a damaged one aside; convert.go converts one of an older
-//     version, which package older reads.
+//   - damage.go verifies a directory and moves a damaged one aside.
 //   - storage.go has the place where the log goes on from a snapshot.
 //   - network.go has its connections, receive.go what comes on them, back.go the members that are back.
 //   - certificate.go decides which certificates are members'.
@@ -79,8 +78,6 @@ type Options struct {
 	MoveDamaged bool
 	// committed writes down now and then what is committed; nil: nothing does.
 	committed *committed
-	// step is called behind each step of a conversion; nil: nothing is.
-	step func() error
 	// segmentBytes is how large a file of the log gets; 0: as usual.
 	segmentBytes int64
 	// distrust writes down that the disk is damaged, for the next start; nil: nothing does.

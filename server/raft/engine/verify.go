@@ -22,7 +22,6 @@ import (
 	"lockserver/persistence/disk"
 	"lockserver/persistence/rdb"
 	"lockserver/server/raft"
-	"lockserver/server/raft/engine/older"
 	"lockserver/server/raft/engine/raftlog"
 )
 
@@ -42,7 +41,7 @@ func Check(dir string, w io.Writer) (err error) {
 	} else {
 		_ = lock.Close()
 	}
-	if err := c.snapshots(); err != nil {
+	if err := errors.Join(refuseUnreadable(dir), c.snapshots()); err != nil {
 		return err
 	}
 	if err := c.log(); err != nil {
@@ -57,7 +56,6 @@ type checking struct {
 	out    io.Writer
 	failed error // of writing to out
 	newest *hraft.SnapshotMeta
-	older  bool // an older version has written the log
 	chain  raft.Chain
 }
 
@@ -69,9 +67,6 @@ func (c *checking) printf(format string, words ...any) {
 // snapshots verifies all snapshots, and begins the chain of places at the newest.
 func (c *checking) snapshots() error {
 	in := filepath.Join(c.dir, diskDir, snapshotsDir)
-	if is, err := older.Exists(c.dir); err != nil || is {
-		c.older, in = is, filepath.Join(c.dir, snapshotsDir)
-	}
 	names, err := os.ReadDir(in)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil
@@ -237,11 +232,6 @@ func (c *checking) log() error {
 
 // read reads and verifies the log.
 func (c *checking) read(in string, s snapshotPlace, visit func(*hraft.Log) error) (*raftlog.Facts, error) {
-	if c.older {
-		c.printf("  an older version has written the log: a start converts it\n")
-		f, err := older.Scan(c.dir, s.index, s.term, visit)
-		return &f, err
-	}
 	if _, err := os.Stat(in); errors.Is(err, iofs.ErrNotExist) {
 		return &raftlog.Facts{New: true}, nil
 	}
