@@ -43,8 +43,8 @@ const (
 // setAside lists the files and directories that are moved. The rest says which member this is.
 var setAside = []string{committedFile, diskDir}
 
-// unreadable lists the names of the log's directory in builds before version 0.1.0. The second name is that of a
-// log with a conversion that did not end.
+// unreadable lists the names of the log's directory in builds before version 0.1.0. The second one is that of
+// a log with a conversion that did not end.
 var unreadable = [...]string{"wal", "wal.old"}
 
 // refuseUnreadable returns an error if a build before version 0.1.0 wrote the member's log.
