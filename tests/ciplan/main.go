@@ -55,8 +55,8 @@ func changeOf(base string) (c change, err error) {
 	return c, nil
 }
 
-// sessionBefore returns the newest commit of the checkout in dir that is at least a session older than HEAD, or
-// "".
+// sessionBefore returns the newest commit of the checkout in dir that is at least a session older than HEAD,
+// or "".
 func sessionBefore(dir string) (string, error) {
 	out, err := git("-C", dir, "log", "-1", "--format=%ct")
 	if err != nil {

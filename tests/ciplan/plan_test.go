@@ -71,7 +71,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestSessionBefore: without a base, the change begins at the newest commit that is three hours older than HEAD.
+// TestSessionBefore: without a base, the change begins at the newest commit that is three hours older than
+// HEAD.
 func TestSessionBefore(t *testing.T) {
 	dir := t.TempDir()
 	run := func(date string, arg ...string) {

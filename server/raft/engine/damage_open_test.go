@@ -69,8 +69,8 @@ func TestSnapshotDamagedWhileRunning(t *testing.T) {
 	}
 }
 
-// TestUnreadableLogIsRefused: a member does not start on the log of a build before version 0.1.0, and leaves it
-// where it is. lockserver check says the same.
+// TestUnreadableLogIsRefused: a member does not start on the log of a build before version 0.1.0. The log
+// stays where it is. lockserver check says the same.
 func TestUnreadableLogIsRefused(t *testing.T) {
 	for _, name := range unreadable {
 		d := newDisky(t)
