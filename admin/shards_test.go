@@ -13,8 +13,8 @@ import (
 	"lockserver/admin/console"
 	"lockserver/admin/history"
 	"lockserver/internal/keyslot"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // openShards opens a port for a cluster of three shards, and returns a client and a key of each.

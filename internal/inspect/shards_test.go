@@ -12,8 +12,8 @@ import (
 
 	"lockserver/internal/checkhistory"
 	"lockserver/internal/keyslot"
-	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // shardsCount is the number of shards in these tests.
