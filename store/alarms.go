@@ -110,7 +110,7 @@ func (s *Store) DueSet(kind Alarm, steps *int) (db *DB, key []byte, ok bool) {
 			break
 		}
 		db, key = alarm.Of.space.db, []byte(alarm.Of.key)
-		r := db.Peek(key)
+		_, r := db.lookUp(key)
 		if !r.OK() || r.Kind() != ZSet { // expired, or overwritten
 			alarm.Of.space.dropAlarm(kind, alarm)
 		} else {

@@ -1,10 +1,9 @@
 package store
 
 import (
-	"math/bits"
-
 	"lockserver/store/dict"
 	"lockserver/store/due"
+	"lockserver/store/renewals"
 )
 
 // DB is one numbered database.
@@ -23,29 +22,6 @@ func (db *DB) ID() int { return db.id }
 
 // Store returns the store that the database belongs to.
 func (db *DB) Store() *Store { return db.store }
-
-// Len returns the number of keys. As with DBSIZE, overdue keys that are not yet removed count.
-func (db *DB) Len() int { return db.space.keys.Len() }
-
-// Timed returns the number of keys that have a deadline.
-func (db *DB) Timed() int { return db.space.timed }
-
-// MeanTTL returns the mean time in milliseconds until the keys with a deadline expire; 0 if no key has a
-// deadline.
-func (db *DB) MeanTTL() int64 {
-	sp := db.space
-	if sp.timed == 0 {
-		return 0
-	}
-	mean, _ := bits.Div64(sp.deadlineSum[1], sp.deadlineSum[0], uint64(sp.timed))
-	return max(0, int64(mean)-db.store.nowMS)
-}
-
-// Blooms returns the number of keys that hold Bloom filters.
-func (db *DB) Blooms() int { return db.space.blooms }
-
-// TimedHashes returns the number of hashes that have a field with a deadline.
-func (db *DB) TimedHashes() int { return db.space.timedHashes }
 
 // find returns the slot of a live key, or -1. An overdue key, and overdue fields of a
 // hash, are removed on the way.
@@ -337,7 +313,7 @@ func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 func (sp *space) own(slot int, key []byte) *value {
 	v := sp.keys.Mut(slot)
 	was := *v
-	if v.own(sp.store, key); v.ptr != was.ptr {
+	if v.own(&sp.store.containers, key); v.ptr != was.ptr {
 		sp.beforeOwned(slot, was)
 		if name := v.name(); name != nil {
 			sp.keys.Rekey(slot, name)
@@ -389,4 +365,138 @@ func (db *DB) missed(key []byte) {
 	if db.store.witness != nil {
 		db.store.witness.KeyMissed(db, key)
 	}
+}
+
+// entry returns the key of a slot, and its value.
+func (sp *space) entry(slot int) (key string, r Ref) {
+	key, v, atMS := sp.keys.Sided(slot)
+	return key, Ref{v, atMS}
+}
+
+// refAt is entry without the key.
+func (sp *space) refAt(slot int) Ref {
+	_, r := sp.entry(slot)
+	return r
+}
+
+// charge adds bytes to the used memory of the space.
+func (sp *space) charge(bytes int) {
+	sp.used += bytes
+	sp.store.used += bytes
+	if u := sp.store.undo; bytes < 0 && u != nil {
+		u.periods[1].freed -= bytes
+	}
+}
+
+// freeing is called for a value that is about to be removed. If lazy is set and the value is large, it counts
+// the value.
+func (s *Store) freeing(lazy bool, v *value) {
+	if lazy && v.large() {
+		s.stats.Freed++
+	}
+}
+
+// freeingKey is freeing for the value of a key, if there is one.
+func (db *DB) freeingKey(lazy bool, key []byte) {
+	if !lazy {
+		return
+	}
+	keys := db.space.keys
+	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
+		_, v := keys.At(slot)
+		db.store.freeing(true, v)
+	}
+}
+
+// stopRenewals is StopAllRenewals for one space.
+func (sp *space) stopRenewals() {
+	sp.charge(-renewals.Bytes * sp.renewals.Len())
+	sp.renewals.Clear()
+}
+
+// doubtRenewal records a write to a hash that may have a renewal.
+func (sp *space) doubtRenewal(slot int) {
+	if sp.renewals.Len() > 0 {
+		sp.renewals.Doubt(slot)
+	}
+}
+
+// Len returns the number of keys. As with DBSIZE, overdue keys that are not yet removed count.
+func (db *DB) Len() int { return db.space.keys.Len() }
+
+// Timed returns the number of keys that have a deadline.
+func (db *DB) Timed() int { return db.space.timed }
+
+// Overhead returns the part of Used that is neither names nor values: the tables of the keys, and of their
+// deadlines.
+func (db *DB) Overhead() (keys, deadlines int) {
+	return keyBytes * db.Len(), deadlineBytes * db.Timed()
+}
+
+// Blooms returns the number of keys that hold Bloom filters.
+func (db *DB) Blooms() int { return db.space.blooms }
+
+// TimedHashes returns the number of hashes that have a field with a deadline.
+func (db *DB) TimedHashes() int { return db.space.timedHashes }
+
+// Look looks a key up for a command that reads it without using its value, such as EXISTS, TYPE, TTL and
+// OBJECT. It counts as a hit or a miss, but the time of last access stays.
+func (db *DB) Look(key []byte) Ref {
+	r := db.Peek(key)
+	if r.OK() {
+		db.store.stats.Hits++
+	} else {
+		db.missed(key)
+	}
+	return r
+}
+
+// LookQuietly is Look without a call of the witness, for OBJECT.
+func (db *DB) LookQuietly(key []byte) Ref {
+	r := db.Peek(key)
+	if r.OK() {
+		db.store.stats.Hits++
+	} else {
+		db.store.stats.Misses++
+	}
+	return r
+}
+
+// Find looks a key up for a command that uses its value: it updates the time of last access.
+func (db *DB) Find(key []byte) Ref {
+	slot, r := db.lookUp(key)
+	if slot < 0 {
+		db.missed(key)
+		return r
+	}
+	db.store.stats.Hits++
+	db.store.touch(r.v)
+	return r
+}
+
+// FindToWrite looks a key up for a command that writes. It counts as a use, even if the command then fails,
+// but neither as a hit nor as a miss.
+func (db *DB) FindToWrite(key []byte) Ref {
+	r := db.Peek(key)
+	if r.v == nil {
+		db.vacateToWrite(key)
+		return r
+	}
+	db.store.touch(r.v)
+	return r
+}
+
+// Touch is Find that counts as a use even under CLIENT NO-TOUCH.
+func (db *DB) Touch(key []byte) Ref {
+	r := db.Look(key)
+	if r.v != nil {
+		db.store.use(r.v)
+	}
+	return r
+}
+
+// Peek looks a key up and changes nothing, but removes an overdue key. TTL, TYPE and OBJECT use it.
+func (db *DB) Peek(key []byte) Ref {
+	_, r := db.lookUp(key)
+	return r
 }

@@ -51,75 +51,6 @@ type recorder struct {
 	lent    *recorder // the buffers that were taken last, until they are given back
 }
 
-// Record decides whether effects are kept. Off, a mutator pays for one nil check.
-func (s *Store) Record(on bool) {
-	switch {
-	case !on:
-		s.effects = nil
-	case s.effects == nil:
-		s.effects = &recorder{}
-	}
-}
-
-// TakeEffects returns what has been recorded since the last call; the caller owns it, or gives it back.
-func (s *Store) TakeEffects() []Effect {
-	r := s.effects
-	if r == nil || len(r.effects) == 0 {
-		return nil
-	}
-	taken := r.effects
-	if r.lent == nil {
-		r.lent = new(recorder)
-	}
-	*r.lent = recorder{effects: taken, bytes: r.bytes, list: r.list}
-	r.effects, r.bytes, r.list = nil, nil, nil
-	return taken
-}
-
-// mostSpareEffects is the size of the largest argument buffer that is kept.
-const mostSpareEffects = 64 << 10
-
-// GiveBackEffects says that what TakeEffects returned last is not used any more.
-func (s *Store) GiveBackEffects() {
-	r := s.effects
-	if r == nil || r.lent == nil || len(r.effects) > 0 {
-		return
-	}
-	buffers := *r.lent
-	*r.lent = recorder{}
-	if cap(buffers.bytes) > mostSpareEffects || cap(buffers.list) > maxMerged || cap(buffers.effects) > maxMerged {
-		return
-	}
-	clear(buffers.effects)
-	clear(buffers.list)
-	r.effects, r.bytes, r.list = buffers.effects[:0], buffers.bytes[:0], buffers.list[:0]
-}
-
-// RecordFunctions records a change of the function libraries, which are stored outside the databases, as one
-// of the FUNCTION commands of the list. It counts as a change of the data. undo takes it back.
-func (s *Store) RecordFunctions(undo func(), args ...[]byte) {
-	s.dirty++
-	s.undoBy(undo)
-	s.record(s.DB(0), "FUNCTION", args...)
-}
-
-// record records one effect; the arguments are copied.
-func (s *Store) record(db *DB, name string, args ...[]byte) {
-	if s.effects == nil {
-		return
-	}
-	s.effects.add(db.id, name, false, args...)
-}
-
-// recordMember records an effect. It joins the previous one if that has the same name and key: HSET, SADD,
-// ...
-func (s *Store) recordMember(db *DB, name string, args ...[]byte) {
-	if s.effects == nil {
-		return
-	}
-	s.effects.add(db.id, name, true, args...)
-}
-
 func (r *recorder) add(db int, name string, merge bool, args ...[]byte) {
 	if last := len(r.effects) - 1; merge && last >= 0 {
 		e := &r.effects[last]
@@ -152,3 +83,15 @@ func (r *recorder) ownName(name string) []byte {
 }
 
 func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
+
+func hasHead(args [][]byte, head []string) bool {
+	if len(args) < len(head)+2 {
+		return false
+	}
+	for i, word := range head {
+		if string(args[i]) != word {
+			return false
+		}
+	}
+	return true
+}

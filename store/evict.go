@@ -3,101 +3,17 @@ package store
 import (
 	"math"
 	"slices"
-	"sync/atomic"
+
+	"lockserver/store/due"
 )
 
-// Chance is a source of random numbers, which the caller provides.
-type Chance interface {
-	// IntN returns a number in [0, n).
-	IntN(n int) int
-	Uint64() uint64
-}
-
-// Policy decides which keys are evicted when memory is full.
-type Policy uint8
-
-// The policies, as maxmemory-policy names them. VolatileLRU and the policies after it evict only keys with a
-// deadline.
 const (
-	NoEviction Policy = iota
-	AllKeysLRU
-	AllKeysLFU
-	AllKeysRandom
-	VolatileLRU
-	VolatileLFU
-	VolatileRandom
-	VolatileTTL
-)
-
-func (p Policy) lru() bool      { return p == AllKeysLRU || p == VolatileLRU }
-func (p Policy) lfu() bool      { return p == AllKeysLFU || p == VolatileLFU }
-func (p Policy) random() bool   { return p == AllKeysRandom || p == VolatileRandom }
-func (p Policy) volatile() bool { return p >= VolatileLRU }
-
-// Memory is the limit for the memory of the data, together with the bytes of SetBeside.
-type Memory struct {
-	MaxBytes int // 0: no bound
-	Policy   Policy
-	// Samples is the number of keys that are compared for each evicted key, 1 to MaxSamples.
-	Samples int
-	// LogFactor and DecayMinutes are lfu-log-factor and lfu-decay-time.
-	LogFactor, DecayMinutes int
-}
-
-const (
-	// MaxSamples bounds the work for one evicted key.
-	MaxSamples = 64
 	// poolSize is the number of best candidates that are kept, as in Redis.
 	poolSize = 16
 	// searchSlots is the number of adjacent keys that a call of Evict looks at, if samples found no evictable
 	// key.
 	searchSlots = 2048
 )
-
-// eviction is the state of eviction.
-type eviction struct {
-	Memory
-	policy Policy // of Memory
-	lfu    bool   // policy is one of the LFU policies: the hot path reads this field
-	beside int    // bytes that are used, but not by the data
-	chance Chance
-	pool   []candidate // by score: the last is evicted first
-	turn   int         // the next database, for random policies
-	cursor int         // where search continues
-	looks  int         // how many keys search may still look at in this call
-}
-
-// candidate is a key that may be evicted. It is only a name: Evict checks whether the key still exists and
-// may be evicted when its turn comes.
-type candidate struct {
-	score uint64 // the highest score is evicted first
-	space *space
-	key   string
-}
-
-// SetMemory sets the limit and the policy. chance chooses the keys to compare, and the uses that count.
-func (s *Store) SetMemory(m Memory, chance Chance) {
-	m.Samples = min(max(m.Samples, 1), MaxSamples)
-	if m.Policy != s.eviction.policy {
-		s.eviction.pool = nil
-	}
-	s.eviction.Memory, s.eviction.policy, s.eviction.lfu, s.eviction.chance = m, m.Policy, m.Policy.lfu(), chance
-}
-
-// Memory returns what SetMemory set.
-func (s *Store) Memory() Memory { return s.eviction.Memory }
-
-// SetBeside sets the number of bytes of the limit that are used by memory other than the data.
-func (s *Store) SetBeside(bytes int) { s.eviction.beside = bytes }
-
-// Full reports whether the used memory is above its limit.
-func (s *Store) Full() bool {
-	e := &s.eviction
-	return e.MaxBytes > 0 && s.used+e.beside > e.MaxBytes
-}
-
-// LFU reports whether values store the frequency of their use instead of the time of their last use.
-func (s *Store) LFU() bool { return s.eviction.lfu }
 
 // Evict removes keys by the policy until the used memory is within its limit, at most budget of them. It
 // returns the number of removed keys. If Full still holds after fewer keys, no other key may be evicted, or
@@ -330,130 +246,57 @@ func (s *Store) search() (*space, string) {
 	return nil, ""
 }
 
-// The use of values.
-
-// The access field of a value depends on the eviction policy, as in Redis. Under the LFU policies its low 24
-// bits hold a time in minutes (16 bits) and, above it, the frequency of use on a logarithmic scale (8 bits).
-// Under the other policies it holds the time of the last use in seconds. A change of policy leaves the field
-// alone. So until a value is used again, its field is read in the wrong format, as in Redis.
-//
-// Using a value does not change its data. The field is therefore written in place, in a page that a snapshot
-// may be reading at the same time, and all access to it is atomic there.
-
-const (
-	// firstCount is the count of a new value. It is not 0, so that a new value is not evicted at once.
-	firstCount = 5
-	maxCount   = 255
-)
-
-// born returns the access field of a new value.
-func (s *Store) born() uint32 {
-	if s.eviction.lfu {
-		return s.minutes()<<8 | firstCount
+// anyTimed returns the slot of a random key with a deadline; -1 if no key has a deadline. If few keys have a
+// deadline, keys after many keys without a deadline are a little more likely.
+func (sp *space) anyTimed(chance Chance) int {
+	if sp.timed == 0 {
+		return -1
 	}
-	return uint32(s.nowMS / 1000)
-}
-
-// touch records a use of the value, unless uses do not count now (SetNoTouch).
-func (s *Store) touch(v *value) {
-	if !s.noTouch {
-		s.use(v)
-	}
-}
-
-// use records a use of the value.
-func (s *Store) use(v *value) {
-	if s.eviction.lfu {
-		s.touchLFU(v)
-		return
-	}
-	// Written only when it differs: a read of a hot key then does not dirty its cache line.
-	if now := uint32(s.nowMS / 1000); v.access != now {
-		atomic.StoreUint32(&v.access, now)
-	}
-}
-
-func (s *Store) touchLFU(v *value) {
-	count := s.count(v)
-	if e := &s.eviction; count < maxCount {
-		base := float64(max(0, int(count)-firstCount))
-		if random := float64(e.chance.Uint64()>>11) / (1 << 53); random*(base*float64(e.LogFactor)+1) < 1 {
-			count++
+	const tries = 8
+	for range tries {
+		slot := chance.IntN(sp.keys.Len())
+		if sp.keys.Side(slot) != 0 {
+			return slot
 		}
 	}
-	if now := s.minutes()<<8 | count; v.access != now {
-		atomic.StoreUint32(&v.access, now)
+	from := chance.IntN(sp.keys.Len()) >> boundBits
+	for {
+		group := sp.bounds.From(from)
+		if group < 0 {
+			from = 0 // and continue from the first slot
+			continue
+		}
+		if slots, n := sp.timedIn(group); n > 0 {
+			return slots[chance.IntN(n)]
+		}
+		from = group + 1
 	}
 }
 
-// minutes returns the time in minutes, as many bits of it as the access field holds.
-func (s *Store) minutes() uint32 { return uint32(s.nowMS/60_000) & 0xffff }
-
-// count returns the present frequency of use of a value: the stored count minus the decay since the last use.
-func (s *Store) count(v *value) uint32 {
-	return decayed(v.access, s.minutes(), s.eviction.DecayMinutes)
-}
-
-// decayed returns the count of an access field after its decay until now. The count falls by one in each
-// decayMinutes.
-func decayed(access, minutes uint32, decayMinutes int) uint32 {
-	count := access & maxCount
-	if decayMinutes <= 0 {
-		return count
+// eachTimed visits the slots of all keys that have a deadline.
+func (sp *space) eachTimed(visit func(slot int)) {
+	if sp.timed == 0 {
+		return
 	}
-	passed := (minutes - access>>8) & 0xffff
-	return count - min(count, passed/uint32(decayMinutes))
-}
-
-// accessOf returns the access field of a value that was last used idleS seconds ago, or that has the
-// frequency freq; -1 if not known. The policy decides which of the two is used.
-func (s *Store) accessOf(idleS int64, freq int) uint32 {
-	switch {
-	case s.eviction.lfu && freq >= 0:
-		return s.minutes()<<8 | uint32(freq)
-	case !s.eviction.lfu && idleS >= 0:
-		return uint32(max(0, s.nowMS/1000-idleS))
-	}
-	return s.born()
-}
-
-// LoadUse is called after a Load function. It sets the use of the key's value: the last use was idleS seconds
-// ago, the frequency is freq, 0 to 255. -1 means not known.
-func (db *DB) LoadUse(key []byte, idleS int64, freq int) {
-	keys := db.space.keys
-	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
-		keys.Mut(slot).access = db.store.accessOf(idleS, freq)
+	for group := sp.bounds.From(0); group >= 0; group = sp.bounds.From(group + 1) {
+		slots, n := sp.timedIn(group)
+		for _, slot := range slots[:n] {
+			visit(slot)
+		}
 	}
 }
 
-// uses describes how a snapshot reads access fields: by the policy and the time of the cut.
-type uses struct {
-	lru, lfu     bool
-	nowS         uint32
-	minutes      uint32
-	decayMinutes int
-}
-
-func (s *Store) uses() uses {
-	return uses{s.eviction.policy.lru(), s.eviction.lfu, uint32(s.nowMS / 1000), s.minutes(), s.eviction.DecayMinutes}
-}
-
-// Use returns when and how often a value was used before the cut. idleS is the number of seconds since the
-// last use under an LRU policy; freq is 0 to 255 under an LFU policy. A value that the policy does not keep
-// is -1. Uses after the cut count as well.
-func (n *Snapshot) Use(r Ref) (idleS int64, freq int) {
-	u := &n.uses
-	switch {
-	case u.lfu:
-		return -1, int(decayed(atomic.LoadUint32(&r.v.access), u.minutes, u.decayMinutes))
-	case u.lru:
-		return int64(max(0, int32(u.nowS-atomic.LoadUint32(&r.v.access)))), -1
+// timedIn returns the slots of a group that have a deadline. If no slot of the group has a deadline, it sets
+// the group's bound so that the group is not found again.
+func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {
+	for slot := group << boundBits; slot < min((group+1)<<boundBits, sp.keys.Len()); slot++ {
+		if sp.keys.Side(slot) != 0 {
+			slots[n] = slot
+			n++
+		}
 	}
-	return -1, -1
+	if n == 0 {
+		sp.bounds.Raise(group, due.Never) // they have all gone
+	}
+	return slots, n
 }
-
-// IdleS returns how many seconds ago the value was last used; for policies that are not LFU.
-func (s *Store) IdleS(r Ref) int64 { return int64(uint32(s.nowMS/1000) - r.v.access) }
-
-// Freq returns how often the value is used, 0..255 on a logarithmic scale; for LFU policies.
-func (s *Store) Freq(r Ref) int64 { return int64(s.count(r.v)) }

@@ -155,83 +155,6 @@ func (sp *space) dropDeadline(atMS int64) {
 	}
 }
 
-// anyTimed returns the slot of a random key with a deadline; -1 if no key has a deadline. If few keys have a
-// deadline, keys after many keys without a deadline are a little more likely.
-func (sp *space) anyTimed(chance Chance) int {
-	if sp.timed == 0 {
-		return -1
-	}
-	const tries = 8
-	for range tries {
-		slot := chance.IntN(sp.keys.Len())
-		if sp.keys.Side(slot) != 0 {
-			return slot
-		}
-	}
-	from := chance.IntN(sp.keys.Len()) >> boundBits
-	for {
-		group := sp.bounds.From(from)
-		if group < 0 {
-			from = 0 // and continue from the first slot
-			continue
-		}
-		if slots, n := sp.timedIn(group); n > 0 {
-			return slots[chance.IntN(n)]
-		}
-		from = group + 1
-	}
-}
-
-// eachTimed visits the slots of all keys that have a deadline.
-func (sp *space) eachTimed(visit func(slot int)) {
-	if sp.timed == 0 {
-		return
-	}
-	for group := sp.bounds.From(0); group >= 0; group = sp.bounds.From(group + 1) {
-		slots, n := sp.timedIn(group)
-		for _, slot := range slots[:n] {
-			visit(slot)
-		}
-	}
-}
-
-// TimedFrom visits keys of a database that have a deadline, or fields with a deadline, in several calls. The
-// first call has the cursor 0. A call visits at most so many keys, and looks at up to 16 times as many. It
-// returns the cursor for the next call; -1 at the end. Keys must not be added or removed before the last
-// call. visit may change the deadlines of the key that it is called for, and nothing else.
-func (db *DB) TimedFrom(cursor, most int, visit func(key string, r Ref)) (next int) {
-	const looksPerVisit = 16
-	sp := db.space
-	end := min(sp.keys.Len(), cursor+most*looksPerVisit)
-	for slot := cursor; slot < end && most > 0; slot++ {
-		key, r := sp.entry(slot)
-		if cursor = slot + 1; r.atMS != 0 || r.v.tag() == Hash && r.v.hash().Timed() > 0 {
-			sp.recent = slot // visit looks the key up
-			visit(key, r)
-			most--
-		}
-	}
-	if cursor >= sp.keys.Len() {
-		return -1
-	}
-	return cursor
-}
-
-// timedIn returns the slots of a group that have a deadline. If no slot of the group has a deadline, it sets
-// the group's bound so that the group is not found again.
-func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {
-	for slot := group << boundBits; slot < min((group+1)<<boundBits, sp.keys.Len()); slot++ {
-		if sp.keys.Side(slot) != 0 {
-			slots[n] = slot
-			n++
-		}
-	}
-	if n == 0 {
-		sp.bounds.Raise(group, due.Never) // they have all gone
-	}
-	return slots, n
-}
-
 // keyMoved is called when the deadline of a key has changed or was removed. The key may then expire after its
 // fields.
 func (sp *space) keyMoved(slot int) {
@@ -251,4 +174,23 @@ func (sp *space) quiet(slot int) bool {
 func (s *Store) fieldsDue() bool {
 	atMS, ok := s.fields.NextMS()
 	return ok && s.Past(atMS) && !s.follows
+}
+
+// live reports whether neither a key nor all of its fields are overdue.
+func (db *DB) live(r Ref) bool {
+	if db.store.overdue(r.atMS) {
+		return false
+	}
+	return r.v.tag() != Hash || !db.store.fieldsDue() || !r.v.hash().AllOverdue(db.store.pastMS())
+}
+
+// MeanTTL returns the mean time in milliseconds until the keys with a deadline expire; 0 if no key has a
+// deadline.
+func (db *DB) MeanTTL() int64 {
+	sp := db.space
+	if sp.timed == 0 {
+		return 0
+	}
+	mean, _ := bits.Div64(sp.deadlineSum[1], sp.deadlineSum[0], uint64(sp.timed))
+	return max(0, int64(mean)-db.store.nowMS)
 }

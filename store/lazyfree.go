@@ -12,43 +12,6 @@ type Lazy struct {
 // lazyEffort is the largest number of parts of a value that Redis frees at once (LAZYFREE_THRESHOLD).
 const lazyEffort = 64
 
-// SetLazy sets which removals count as freed in the background.
-func (s *Store) SetLazy(l Lazy) { s.lazy = l }
-
-// Lazy returns what SetLazy set.
-func (s *Store) Lazy() Lazy { return s.lazy }
-
-// CountFreed counts n objects as freed in the background. Each key of a removed database is one object.
-func (s *Store) CountFreed(n int) { s.stats.Freed += int64(n) }
-
-// CountFreedTable counts the n entries of a table outside the data as freed in the background, with more
-// objects for the table itself. It does so if that is more than Redis frees at once.
-func (s *Store) CountFreedTable(n, more int) {
-	if n > lazyEffort {
-		s.CountFreed(n + more)
-	}
-}
-
-// freeing is called for a value that is about to be removed. If lazy is set and the value is large, it counts
-// the value.
-func (s *Store) freeing(lazy bool, v *value) {
-	if lazy && v.large() {
-		s.stats.Freed++
-	}
-}
-
-// freeingKey is freeing for the value of a key, if there is one.
-func (db *DB) freeingKey(lazy bool, key []byte) {
-	if !lazy {
-		return
-	}
-	keys := db.space.keys
-	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
-		_, v := keys.At(slot)
-		db.store.freeing(true, v)
-	}
-}
-
 // large reports whether Redis would take more than lazyEffort for freeing the value. A table has one step for
 // each element, a list for each node, a stream for the parts of its index and groups. Any other value is one
 // step. The time of the count is bounded.

@@ -2,14 +2,6 @@ package store
 
 import "lockserver/store/hash"
 
-// LiveRef is a Ref for readers of locks, semaphores and their holders: its hash has no overdue field. Mostly
-// its hash is the stored hash, because a look-up removes overdue fields. If they may not be removed
-// (SetFollows), or no look-up has removed them yet, it is a copy without them. If no field is left, the key
-// does not exist for the reader.
-//
-// Commands that change a lock read the stored hash.
-type LiveRef struct{ Ref }
-
 // PeekLive is Peek for readers of locks.
 func (db *DB) PeekLive(key []byte) LiveRef {
 	r := db.Peek(key)

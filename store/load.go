@@ -131,3 +131,12 @@ func (s *Store) NewBloom(p bloom.Parts) (*bloom.Filter, error) { return bloom.Fr
 
 // Limits returns the sizes up to which containers stay compact.
 func (s *Store) Limits() Limits { return s.limits }
+
+// LoadUse is called after a Load function. It sets the use of the key's value: the last use was idleS seconds
+// ago, the frequency is freq, 0 to 255. -1 means not known.
+func (db *DB) LoadUse(key []byte, idleS int64, freq int) {
+	keys := db.space.keys
+	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
+		keys.Mut(slot).access = db.store.accessOf(idleS, freq)
+	}
+}

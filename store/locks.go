@@ -68,3 +68,63 @@ func (e *HashEdit) insertNew() *space {
 func OneOwner(h *hash.Hash) (owner []byte, holds, token int64, ok bool) {
 	return h.TwoInts(tokenField)
 }
+
+// SetLockRecord keeps eight bytes with the key's deadline, which it must have. They are lost with the
+// deadline, by RENAME and with the process. Only LockRecord reads them.
+func (e *HashEdit) SetLockRecord(record uint64) { e.db.space.setLockRecord(e.slot, record) }
+
+// seeField does what SeeField does, for a field that was written.
+func (e *HashEdit) seeField(field, val []byte) {
+	if token, ok := tokenIn(field, val); ok {
+		e.seeToken(token)
+	}
+}
+
+func (e *HashEdit) seeToken(token int64) {
+	e.db.store.seeToken(token)
+	e.db.space.held(e.slot, token/1000)
+}
+
+// addToken is markToken for a field that has just been added.
+func (e *HashEdit) addToken(field []byte) {
+	if len(field) > 0 && field[0] == '$' && (string(field) == TokenField || string(field) == ShareField) {
+		e.db.space.tokens.Add(e.slot)
+	}
+}
+
+// MakeSemaphore makes the key, which must not exist, a semaphore with one owner. text is the value of the
+// owner's field, with that token. The key and the field expire at atMS, milliseconds since 1970.
+func (e *HashEdit) MakeSemaphore(owner, text []byte, token, limit, atMS int64) {
+	s := e.db.store
+	if lim := s.limits.Hash; lim.Entries < 3 || max(len(owner), len(text), len(LimitField)) > lim.Value || s.Past(atMS) { // it is a table, or gone
+		e.Update(owner, text)
+		e.Update(shareField, semaphoreMode)
+		e.SetInt(limitField, limit)
+		e.Expire(atMS)
+		e.HoldUntil(owner, atMS)
+		return
+	}
+	e.w.Hash = hash.NewTimed(s.hashes, owner, text, atMS, afterHolder, limit, &s.spareTimes)
+	sp := e.insertNew()
+	sp.tokens.Add(e.slot)
+	e.seeToken(token)
+	sp.firstDeadline(e.slot, atMS)
+	sp.timedHashes++
+	e.w.SetQuiet(true) // the field expires with the key
+	if s.effects != nil {
+		s.recordMember(e.db, "HSET", e.key, owner, text, shareField, semaphoreMode, limitField, appendInt(nil, limit))
+		s.record(e.db, "PEXPIREAT", e.key, appendInt(nil, atMS))
+		e.recordDeadline(owner, atMS)
+	}
+	s.dirty += 4 // and one more: each field and each deadline is a change
+	e.fieldChanged(owner)
+}
+
+// OneHolder returns the owner of a semaphore with one holder, the value of the owner's field, and the limit.
+// It knows only the form that MakeSemaphore stores; ok is false for any other form.
+func OneHolder(h *hash.Hash) (owner, value []byte, limit int64, ok bool) {
+	return h.FirstBefore(afterHolder)
+}
+
+// afterHolder holds the bytes between the first holder and the limit in the hash of a semaphore.
+var afterHolder = listpack.New().Append(shareField).Append(semaphoreMode).Append(limitField)

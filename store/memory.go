@@ -18,16 +18,6 @@ const (
 	growableBytes = 32
 )
 
-// Used returns the approximate size of the data in bytes. SetMemory limits the sum of it and the bytes of
-// SetBeside.
-func (s *Store) Used() int { return s.used }
-
-// Overhead returns the part of Used that is neither names nor values: the tables of the keys, and of their
-// deadlines.
-func (db *DB) Overhead() (keys, deadlines int) {
-	return keyBytes * db.Len(), deadlineBytes * db.Timed()
-}
-
 // Weight returns the approximate size in bytes of a key with its name, its value and its deadline: its part
 // of Used.
 func (r Ref) Weight(key []byte) int {
@@ -36,15 +26,6 @@ func (r Ref) Weight(key []byte) int {
 		n += deadlineBytes
 	}
 	return n
-}
-
-// charge adds bytes to the used memory of the space.
-func (sp *space) charge(bytes int) {
-	sp.used += bytes
-	sp.store.used += bytes
-	if u := sp.store.undo; bytes < 0 && u != nil {
-		u.periods[1].freed -= bytes
-	}
 }
 
 // named returns the approximate number of bytes that the allocator uses for a key of n bytes: see dict.Key.

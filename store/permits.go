@@ -6,66 +6,13 @@ import (
 
 	"lockserver/internal/decimal"
 	"lockserver/store/hash"
-	"lockserver/store/listpack"
 )
 
 // A semaphore is stored as the hash of a lock with shared holders. The number of shared holds in a holder's
 // value is the number of its permits. The permits in use are their sum. With many holders the hash stores the
 // sum as its tally, and HashEdit keeps the tally up to date.
 
-const (
-	// LimitField is the field of a semaphore with the number of its permits.
-	LimitField = "$limit"
-	// SemaphoreMode is the value of ShareField in a semaphore.
-	SemaphoreMode = "sem"
-	// ModeField is a field that a lock has only if it is a RReadWriteLock of Redisson.
-	ModeField = "mode"
-	// ReadersField is the field that stands for all native holders of such a lock.
-	ReadersField = "$readers"
-	// fewPermits is the largest number of holders that are counted each time, without a tally.
-	fewPermits = 24
-)
-
-var limitField = []byte(LimitField)
-
 var semaphoreMode = []byte(SemaphoreMode)
-
-// afterHolder holds the bytes between the first holder and the limit in the hash of a semaphore.
-var afterHolder = listpack.New().Append(shareField).Append(semaphoreMode).Append(limitField)
-
-// MakeSemaphore makes the key, which must not exist, a semaphore with one owner. text is the value of the
-// owner's field, with that token. The key and the field expire at atMS, milliseconds since 1970.
-func (e *HashEdit) MakeSemaphore(owner, text []byte, token, limit, atMS int64) {
-	s := e.db.store
-	if lim := s.limits.Hash; lim.Entries < 3 || max(len(owner), len(text), len(LimitField)) > lim.Value || s.Past(atMS) { // it is a table, or gone
-		e.Update(owner, text)
-		e.Update(shareField, semaphoreMode)
-		e.SetInt(limitField, limit)
-		e.Expire(atMS)
-		e.HoldUntil(owner, atMS)
-		return
-	}
-	e.w.Hash = hash.NewTimed(s.hashes, owner, text, atMS, afterHolder, limit, &s.spareTimes)
-	sp := e.insertNew()
-	sp.tokens.Add(e.slot)
-	e.seeToken(token)
-	sp.firstDeadline(e.slot, atMS)
-	sp.timedHashes++
-	e.w.SetQuiet(true) // the field expires with the key
-	if s.effects != nil {
-		s.recordMember(e.db, "HSET", e.key, owner, text, shareField, semaphoreMode, limitField, appendInt(nil, limit))
-		s.record(e.db, "PEXPIREAT", e.key, appendInt(nil, atMS))
-		e.recordDeadline(owner, atMS)
-	}
-	s.dirty += 4 // and one more: each field and each deadline is a change
-	e.fieldChanged(owner)
-}
-
-// OneHolder returns the owner of a semaphore with one holder, the value of the owner's field, and the limit.
-// It knows only the form that MakeSemaphore stores; ok is false for any other form.
-func OneHolder(h *hash.Hash) (owner, value []byte, limit int64, ok bool) {
-	return h.FirstBefore(afterHolder)
-}
 
 // SharePermits returns the number of permits in the value of a holder's field; 0 if the field is no holder's.
 // A value with exclusive holds counts no permits.
@@ -216,22 +163,6 @@ func with(h *hash.Hash, t *hash.Tally, field, value []byte) {
 		}
 	}
 	h.SetTally(t)
-}
-
-// tellField is DB.tell for one field of a hash.
-func (db *DB) tellField(key []byte, h *hash.Hash, field []byte) {
-	o := db.store.observer
-	switch {
-	case o == nil:
-	case h == nil || h.Timed() <= fewPermits || !isPermits(h):
-		o.KeyChanged(db.id, key)
-	case len(field) == 0, string(field) == LimitField:
-		o.HolderChanged(db.id, key, nil)
-	case field[0] == '$' || string(field) == "mode":
-		o.KeyChanged(db.id, key)
-	default:
-		o.HolderChanged(db.id, key, field)
-	}
 }
 
 // isPermits reports whether a hash has the layout of a semaphore.

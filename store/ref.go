@@ -17,57 +17,6 @@ type Ref struct {
 	atMS int64 // the key's deadline
 }
 
-// Find looks a key up for a command that uses its value: it updates the time of last access.
-func (db *DB) Find(key []byte) Ref {
-	slot, r := db.lookUp(key)
-	if slot < 0 {
-		db.missed(key)
-		return r
-	}
-	db.store.stats.Hits++
-	db.store.touch(r.v)
-	return r
-}
-
-// FindToWrite looks a key up for a command that writes. It counts as a use, even if the command then fails,
-// but neither as a hit nor as a miss.
-func (db *DB) FindToWrite(key []byte) Ref {
-	r := db.Peek(key)
-	if r.v == nil {
-		db.vacateToWrite(key)
-		return r
-	}
-	db.store.touch(r.v)
-	return r
-}
-
-// Touch is Find that counts as a use even under CLIENT NO-TOUCH.
-func (db *DB) Touch(key []byte) Ref {
-	r := db.Look(key)
-	if r.v != nil {
-		db.store.use(r.v)
-	}
-	return r
-}
-
-// Peek looks a key up and changes nothing, but removes an overdue key. TTL, TYPE and OBJECT use it.
-func (db *DB) Peek(key []byte) Ref {
-	_, r := db.lookUp(key)
-	return r
-}
-
-// entry returns the key of a slot, and its value.
-func (sp *space) entry(slot int) (key string, r Ref) {
-	key, v, atMS := sp.keys.Sided(slot)
-	return key, Ref{v, atMS}
-}
-
-// refAt is entry without the key.
-func (sp *space) refAt(slot int) Ref {
-	_, r := sp.entry(slot)
-	return r
-}
-
 // OK reports whether the key exists.
 func (r Ref) OK() bool { return r.v != nil }
 
@@ -174,3 +123,11 @@ func (r Ref) Encoding() string {
 		return "stream"
 	}
 }
+
+// LiveRef is a Ref for readers of locks, semaphores and their holders: its hash has no overdue field. Mostly
+// its hash is the stored hash, because a look-up removes overdue fields. If they may not be removed
+// (SetFollows), or no look-up has removed them yet, it is a copy without them. If no field is left, the key
+// does not exist for the reader.
+//
+// Commands that change a lock read the stored hash.
+type LiveRef struct{ Ref }

@@ -91,12 +91,6 @@ func (s *Store) StopAllRenewals() {
 	s.renewMS = due.Never
 }
 
-// stopRenewals is StopAllRenewals for one space.
-func (sp *space) stopRenewals() {
-	sp.charge(-renewals.Bytes * sp.renewals.Len())
-	sp.renewals.Clear()
-}
-
 // EachOf visits the keys with a renewal by a keeper, at most so many. visit may not change the store.
 func (s *Store) EachOf(k *renewals.Keeper, most int, visit func(db *DB, key string, r renewals.Renewal)) {
 	if k.Len() == 0 {
@@ -211,13 +205,6 @@ func (s *Store) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (wor
 	})
 	first.charge(renewals.Bytes * (first.renewals.Len() - was))
 	return worked, ok
-}
-
-// doubtRenewal records a write to a hash that may have a renewal.
-func (sp *space) doubtRenewal(slot int) {
-	if sp.renewals.Len() > 0 {
-		sp.renewals.Doubt(slot)
-	}
 }
 
 // lift removes and returns the renewal of a key that is about to move or to hold another value.

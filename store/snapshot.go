@@ -1,6 +1,11 @@
 package store
 
-import "lockserver/store/dict"
+import (
+	"slices"
+	"sync/atomic"
+
+	"lockserver/store/dict"
+)
 
 // Snapshot is the data at one moment. Reading it needs no lock and may take any time on another goroutine.
 // Meanwhile writers clone the parts that the snapshot still holds before they change them.
@@ -54,4 +59,35 @@ func (n *Snapshot) Each(db int, visit func(key string, r Ref) bool) {
 // key of the database may be read afterwards, and visit must not keep r.
 func (n *Snapshot) Drain(db int, visit func(key string, r Ref) bool) {
 	n.views[db].Drain(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
+}
+
+// uses describes how a snapshot reads access fields: by the policy and the time of the cut.
+type uses struct {
+	lru, lfu     bool
+	nowS         uint32
+	minutes      uint32
+	decayMinutes int
+}
+
+func (s *Store) uses() uses {
+	return uses{s.eviction.policy.lru(), s.eviction.lfu, uint32(s.nowMS / 1000), s.minutes(), s.eviction.DecayMinutes}
+}
+
+// Use returns when and how often a value was used before the cut. idleS is the number of seconds since the
+// last use under an LRU policy; freq is 0 to 255 under an LFU policy. A value that the policy does not keep
+// is -1. Uses after the cut count as well.
+func (n *Snapshot) Use(r Ref) (idleS int64, freq int) {
+	u := &n.uses
+	switch {
+	case u.lfu:
+		return -1, int(decayed(atomic.LoadUint32(&r.v.access), u.minutes, u.decayMinutes))
+	case u.lru:
+		return int64(max(0, int32(u.nowS-atomic.LoadUint32(&r.v.access)))), -1
+	}
+	return -1, -1
+}
+
+// anyTimedHash reports whether a field of any hash has a deadline.
+func (s *Store) anyTimedHash() bool {
+	return slices.ContainsFunc(s.dbs, func(db *DB) bool { return db.space.timedHashes > 0 })
 }

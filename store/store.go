@@ -80,25 +80,22 @@ type Store struct {
 	alarms      [alarmKinds]due.Queue[timedKey] // sorted sets, by their first member: see alarms.go
 	remembered  due.Queue[timedKey]             // streams, by the time at which they forget the first message of a producer
 	epoch       *cow.Epoch                      // of the keyspace
-	values      *cow.Epoch                      // of the values: all cuts share these, too, and so does undo
-	undo        *undo                           // nil: it is off
-	noUndo      bool                            // nothing can be undone: see SetUndo
-	seed        maphash.Seed
-	hashes      *hash.Common
-	sets        *set.Common
-	zsets       *zset.Common
-	limits      Limits
-	used        int // bytes: see memory.go
-	eviction    eviction
-	lazy        Lazy
-	effects     *recorder // nil: there is no journal
-	observer    Observer  // nil: no client is waiting or watching
-	follower    Follower  // nil: there is no follower
-	lockEnds    LockEnds  // nil: no function
-	witness     Witness   // nil: there is no witness
-	dirty       int64     // see changes.go
-	stats       Stats
-	noTouch     bool
+	containers
+	undo     *undo // nil: it is off
+	noUndo   bool  // nothing can be undone: see SetUndo
+	seed     maphash.Seed
+	limits   Limits
+	used     int // bytes: see memory.go
+	eviction eviction
+	lazy     Lazy
+	effects  *recorder // nil: there is no journal
+	observer Observer  // nil: no client is waiting or watching
+	follower Follower  // nil: there is no follower
+	lockEnds LockEnds  // nil: no function
+	witness  Witness   // nil: there is no witness
+	dirty    int64     // see changes.go
+	stats    Stats
+	noTouch  bool
 	// highestToken is returned by HighestToken.
 	highestToken int64
 	heldLooked   int64  // returned by HeldLooked
@@ -115,7 +112,8 @@ type Store struct {
 
 // New returns an empty store of n databases (at least 1).
 func New(n int, limits Limits) *Store {
-	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), values: new(cow.Epoch), soonestMS: due.Never, renewMS: due.Never}
+	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), soonestMS: due.Never, renewMS: due.Never}
+	s.values = new(cow.Epoch)
 	s.hashes = &hash.Common{Epoch: s.values, Seed: s.seed}
 	s.sets = &set.Common{Epoch: s.values, Seed: s.seed}
 	s.zsets = &zset.Common{Epoch: s.values, Seed: s.seed}
@@ -216,27 +214,6 @@ func (s *Store) DB(id int) *DB {
 	return s.dbs[id]
 }
 
-// SetLimits changes the sizes up to which containers stay compact. An existing container is converted when it
-// is next written to.
-func (s *Store) SetLimits(l Limits) { s.limits = l }
-
-// SetObserver attaches o, or detaches the present one when o is nil.
-func (s *Store) SetObserver(o Observer) { s.observer = o }
-
-// SetFollower attaches f, or detaches the present one when f is nil.
-func (s *Store) SetFollower(f Follower) { s.follower = f }
-
-// SetNoTouch decides whether look-ups leave the time of last access alone (CLIENT NO-TOUCH).
-func (s *Store) SetNoTouch(on bool) { s.noTouch = on }
-
-// SetFrozenTime decides whether overdue keys are kept and found, as they must be while a journal or a
-// snapshot is loaded.
-func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
-
-// SetFollows decides whether overdue keys, and their content, are kept although look-ups do not find them. On
-// a replica only the master's commands remove them; under CLIENT PAUSE nothing removes them.
-func (s *Store) SetFollows(on bool) { s.follows = on }
-
 // Past reports whether a deadline has passed: a key or a field with such a deadline is gone. As in Redis a
 // key exists until the end of the millisecond of its deadline, so that it never lives for less time than it
 // was given. While time is frozen no deadline passes.
@@ -254,17 +231,6 @@ func (s *Store) Takes(atMS int64) bool { return s.Comes(atMS) || s.ownDeadlines 
 
 // pastMS returns the latest deadline that has passed: see Past.
 func (s *Store) pastMS() int64 { return s.nowMS - 1 }
-
-// Stats returns the counts since the last ResetStats.
-func (s *Store) Stats() Stats { return s.stats }
-
-// ResetStats sets every count to zero.
-func (s *Store) ResetStats() {
-	s.stats = Stats{}
-	for _, db := range s.dbs {
-		db.leasesExpired = 0
-	}
-}
 
 // FlushAll removes every key of every database and returns how many there were.
 func (s *Store) FlushAll() int {
@@ -299,5 +265,98 @@ func (s *Store) SwapDB(a, b *DB) {
 	if s.observer != nil {
 		s.observer.DatabaseChanged(a.id)
 		s.observer.DatabaseChanged(b.id)
+	}
+}
+
+// eviction is the state of eviction.
+type eviction struct {
+	Memory
+	policy Policy // of Memory
+	lfu    bool   // policy is one of the LFU policies: the hot path reads this field
+	beside int    // bytes that are used, but not by the data
+	chance Chance
+	pool   []candidate // by score: the last is evicted first
+	turn   int         // the next database, for random policies
+	cursor int         // where search continues
+	looks  int         // how many keys search may still look at in this call
+}
+
+// candidate is a key that may be evicted. It is only a name: Evict checks whether the key still exists and
+// may be evicted when its turn comes.
+type candidate struct {
+	score uint64 // the highest score is evicted first
+	space *space
+	key   string
+}
+
+// Witness is called for events at keys that no command reports. The call is made in the middle of a mutation:
+// it may not touch the store. The keys belong to the store.
+type Witness interface {
+	// KeyExpired: the key's deadline has passed, and the key is removed.
+	KeyExpired(db *DB, key []byte)
+	// KeyEvicted: the key was removed because memory was full.
+	KeyEvicted(db *DB, key []byte)
+	// FieldsExpired: fields of a hash have expired. gone: the key was removed with the last field.
+	FieldsExpired(db *DB, key []byte, gone bool)
+	// KeyMade: the key is new. Its value may still be incomplete.
+	KeyMade(db *DB, key []byte)
+	// KeyMissed: a command read a key that is not there.
+	KeyMissed(db *DB, key []byte)
+}
+
+// Used returns the approximate size of the data in bytes. SetMemory limits the sum of it and the bytes of
+// SetBeside.
+func (s *Store) Used() int { return s.used }
+
+// SetLazy sets which removals count as freed in the background.
+func (s *Store) SetLazy(l Lazy) { s.lazy = l }
+
+// Lazy returns what SetLazy set.
+func (s *Store) Lazy() Lazy { return s.lazy }
+
+// CountFreed counts n objects as freed in the background. Each key of a removed database is one object.
+func (s *Store) CountFreed(n int) { s.stats.Freed += int64(n) }
+
+// CountFreedTable counts the n entries of a table outside the data as freed in the background, with more
+// objects for the table itself. It does so if that is more than Redis frees at once.
+func (s *Store) CountFreedTable(n, more int) {
+	if n > lazyEffort {
+		s.CountFreed(n + more)
+	}
+}
+
+// SetWitness attaches w, or detaches the present one when w is nil. Without a witness the cost is a nil
+// check.
+func (s *Store) SetWitness(w Witness) { s.witness = w }
+
+// SetLimits changes the sizes up to which containers stay compact. An existing container is converted when it
+// is next written to.
+func (s *Store) SetLimits(l Limits) { s.limits = l }
+
+// SetObserver attaches o, or detaches the present one when o is nil.
+func (s *Store) SetObserver(o Observer) { s.observer = o }
+
+// SetFollower attaches f, or detaches the present one when f is nil.
+func (s *Store) SetFollower(f Follower) { s.follower = f }
+
+// SetNoTouch decides whether look-ups leave the time of last access alone (CLIENT NO-TOUCH).
+func (s *Store) SetNoTouch(on bool) { s.noTouch = on }
+
+// SetFrozenTime decides whether overdue keys are kept and found, as they must be while a journal or a
+// snapshot is loaded.
+func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
+
+// SetFollows decides whether overdue keys, and their content, are kept although look-ups do not find them. On
+// a replica only the master's commands remove them; under CLIENT PAUSE nothing removes them.
+func (s *Store) SetFollows(on bool) { s.follows = on }
+
+// Stats returns the counts since the last ResetStats.
+func (s *Store) Stats() Stats { return s.stats }
+
+// ResetStats sets every count to zero.
+func (s *Store) ResetStats() {
+	s.stats = Stats{}
+	for _, db := range s.dbs {
+		db.leasesExpired = 0
 	}
 }

@@ -158,7 +158,7 @@ func (s *Store) Undo(both bool) bool {
 		if p.was && p.v.tag() != String {
 			if cloned[p.v.bare()] {
 				access := p.v.access
-				p.v = p.v.copy(s, []byte(p.key))
+				p.v = p.v.copy(&s.containers, s.limits.Hash, []byte(p.key))
 				p.v.access = access
 			}
 			p.put()

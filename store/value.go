@@ -193,33 +193,3 @@ func (v *value) name() *dict.Key {
 
 // bare returns the value without its access field. Two bare values are equal if they have the same memory.
 func (v *value) bare() value { return value{ptr: v.ptr, meta: v.meta} }
-
-// own makes the container at key writable. If a cut still reads its header, a clone replaces it.
-func (v *value) own(s *Store, key []byte) {
-	switch v.tag() {
-	case Hash:
-		if s.values.Shared(v.hash().Stamp()) {
-			v.setHash(v.hash().Clone(s.hashes, key))
-		}
-	case Set:
-		if s.values.Shared(v.set().Stamp()) {
-			v.setSet(v.set().Clone(s.sets, key))
-		}
-	case List:
-		if s.values.Shared(v.list().Stamp()) {
-			v.setList(v.list().Clone(s.values, key))
-		}
-	case ZSet:
-		if s.values.Shared(v.zset().Stamp()) {
-			v.setZSet(v.zset().Clone(s.zsets, key))
-		}
-	case Stream:
-		if s.values.Shared(v.stream().Stamp()) {
-			v.setStream(v.stream().Clone())
-		}
-	case Bloom:
-		if s.values.Shared(v.bloom().Stamp()) {
-			v.setBloom(v.bloom().Clone())
-		}
-	}
-}
