@@ -135,9 +135,9 @@ func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 	switch {
 	case o.err == nil:
 		defer t.exit(w.keys)
-		return t.hold(ctx, w, o.tokens, o.began)
+		return t.hold(ctx, w, o)
 	case o.doubtful: // the task does not ask again before the lock is released: that release would end the new lock
-		c.keeper.mustSend(w.undo(t.owner), func() { t.exit(w.keys) })
+		o.shard.mustSend(w.keys[0], w.undo(t.owner), func() { t.exit(w.keys) })
 	default:
 		t.exit(w.keys)
 	}
@@ -162,8 +162,9 @@ func (t *task) has(w wish) (*hold, error) {
 }
 
 // hold records the lock that the server has granted.
-func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time) (*Lock, error) {
-	h := &hold{task: t, keys: w.keys, many: w.many, shared: w.shared, lease: w.lease, permits: w.permits, tokens: tokens, since: time.Now(), site: callers(), locks: make(map[*held]bool)}
+func (t *task) hold(ctx context.Context, w wish, o outcome) (*Lock, error) {
+	h := &hold{task: t, shard: o.shard, keys: w.keys, many: w.many, shared: w.shared, lease: w.lease, permits: w.permits, tokens: o.tokens, since: time.Now(),
+		site: callers(), locks: make(map[*held]bool)}
 	l := h.take(ctx, w.keys)
 	t.mu.Lock()
 	for _, key := range w.keys {
@@ -171,13 +172,13 @@ func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time
 	}
 	t.mu.Unlock()
 	if reason, ok := t.client.keeper.keep(h); !ok {
-		if h.markLost(w.keys[0], tokens[0], reason) {
+		if h.markLost(w.keys[0], o.tokens[0], reason) {
 			h.abandon() // before this call returns, because Close waits for it
 		}
 		return nil, h.loss()
 	}
 	if w.lease != 0 { // it began no earlier than the call
-		h.expires(began.Add(w.lease))
+		h.expires(o.began.Add(w.lease))
 	}
 	return l, nil
 }

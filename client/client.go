@@ -11,15 +11,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client takes locks and buys at sales on one server. Its methods may be called from any goroutine. A program
-// needs one client for each server that it uses.
+// Client takes locks and buys at sales on one server, or on the shards of one cluster. Its methods may be
+// called from any goroutine. A program needs one client for each server or cluster that it uses.
 type Client struct {
 	server Server
-	name   string // begins the owners' names; different for each client
-	hooks  []Hooks
-	logger *slog.Logger  // nil: the default one
-	limit  time.Duration // of a call that waits for an answer, but not for a lock
-	keeper *keeper
+	// cluster is the server if it has several shards; nil: it is one.
+	cluster Cluster
+	name    string // begins the owners' names; different for each client
+	hooks   []Hooks
+	logger  *slog.Logger  // nil: the default one
+	limit   time.Duration // of a call that waits for an answer, but not for a lock
+	keeper  *keeper
 }
 
 // Setting is an option of a [Client].
@@ -47,8 +49,8 @@ type Hooks struct {
 	Released func(key string, held time.Duration)
 	// Lost: a lock was lost.
 	Lost func(lost *LostError)
-	// Connected: the client's own connection was made (nil), or was lost (the reason). The last call is that
-	// of Close, with [ErrClosed].
+	// Connected: the client's own connection was made (nil), or was lost (the reason). In a cluster it is nil
+	// while the connections of all used shards are there. The last call is that of Close, with [ErrClosed].
 	Connected func(err error)
 	// Begin: a call for locks or permits begins. The Call that it returns observes that one.
 	Begin func(ctx context.Context, keys []string) Call
@@ -76,22 +78,34 @@ func New(rdb *redis.Client, settings ...Setting) (*Client, error) {
 	return NewWith(goRedis{rdb}, settings...)
 }
 
-// NewCluster is [New] for the members of a raft group, which look like a cluster. With a
-// ClusterStateReloadInterval of a second go-redis finds the next leader soon; its default is a minute. A
-// member does not answer before there is a leader: the call returns an error, and the caller asks again.
+// NewCluster is [New] for a cluster: several shards, a server with cluster-enabled, or the members of a raft
+// group, which look like one. The client has a connection of its own to each shard that it uses, and asks
+// again where it is redirected. A shard that cannot be reached loses the locks of that shard, and no other
+// ones. Keys that are locked together need one slot ([ErrCrossSlot]), and deadlocks are found within a shard.
+//
+// With a ClusterStateReloadInterval of a second go-redis finds the next leader of a group soon; its default
+// is a minute. A member does not answer before there is a leader: the call returns an error, and the caller
+// asks again.
 func NewCluster(rdb *redis.ClusterClient, settings ...Setting) (*Client, error) {
 	if rdb == nil {
 		return nil, bad("no client of go-redis")
 	}
-	return NewWith(goCluster{rdb}, settings...)
+	c, err := NewWith(goCluster{rdb}, settings...)
+	if err == nil {
+		// go-redis asks any shard for the list of commands before it sends its first command. Later that
+		// could be a shard that says nothing, and commands for other shards would wait.
+		go func() { _, _ = c.again(c.keeper.closing, []string{"PING"}) }()
+	}
+	return c, err
 }
 
-// NewWith is [New] for any client library.
+// NewWith is [New] for any client library, and [NewCluster] if the server is a [Cluster].
 func NewWith(server Server, settings ...Setting) (*Client, error) {
 	if server == nil {
 		return nil, bad("no server")
 	}
 	c := &Client{server: server, name: "lock", limit: defaultLimit}
+	c.cluster, _ = server.(Cluster)
 	for _, set := range settings {
 		set(c)
 	}

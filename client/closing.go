@@ -16,7 +16,7 @@ func (k *keeper) enter() bool {
 	return true
 }
 
-// close releases the held locks, as far as the server answers in time, and ends the connection. Calls end
+// close releases the held locks, as far as the servers answer in time, and ends the connections. Calls end
 // after the locks were released. A released lock may be granted to a call of this client, and the release of
 // that lock has to reach the server last.
 func (k *keeper) close() {
@@ -27,7 +27,7 @@ func (k *keeper) close() {
 		if h.markLost(h.keys[0], h.tokens[0], closed) {
 			h.abandon()
 		} else { // an Unlock is under way, and the library may send its command late
-			k.mustSend([][]string{h.unlock()}, nil)
+			h.at().mustSend(h.keys[0], [][]string{h.unlock()}, nil)
 		}
 	}
 	k.leave()
@@ -50,13 +50,11 @@ func (k *keeper) close() {
 	case <-foreign: // the server is no lockserver
 	case <-limited.Done():
 	}
+	k.mu.Lock() // from here on no shard begins to run
 	k.end()
-	<-k.gone
-	k.mu.Lock()
-	unpaid := k.unpaid
-	k.unpaid = nil
 	k.mu.Unlock()
-	for _, d := range unpaid {
+	k.running.Wait()
+	for _, d := range k.shards.unpaid(&k.mu) {
 		go k.payLate(d)
 	}
 }

@@ -3,8 +3,9 @@ package client
 import "context"
 
 // debt is a list of commands that have to be done, and a function to call then; nil: no function. The
-// commands may be sent twice.
+// commands are about one key, or keys of one slot, and may be sent twice.
 type debt struct {
+	key      string
 	commands [][]string
 	paid     func()
 }
@@ -12,61 +13,64 @@ type debt struct {
 // payment is a debt with commands that were sent. It is guarded by mu of the keeper.
 type payment struct {
 	debt
+	hops int   // redirections in a row
 	left int   // replies to come
 	err  error // the reason to send it again
 }
 
 // mustSend sends commands, now or as soon as there is a connection, until they were answered. Then it calls
 // paid, if paid is not nil.
-func (k *keeper) mustSend(commands [][]string, paid func()) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.mustSendLocked(debt{commands, paid})
+func (s *shard) mustSend(key string, commands [][]string, paid func()) {
+	s.keeper.mu.Lock()
+	defer s.keeper.mu.Unlock()
+	s.mustSendLocked(debt{key, commands, paid})
 }
 
 // mustSendLocked is mustSend; the caller holds mu.
-func (k *keeper) mustSendLocked(d debt) {
-	k.debts++
-	k.send(d)
+func (s *shard) mustSendLocked(d debt) {
+	s.keeper.debts++
+	s.keeper.instead(s, d.key).send(d)
 }
 
 // send sends the commands of a debt; the caller holds mu.
-func (k *keeper) send(d debt) {
-	w := k.wire
+func (s *shard) send(d debt) { s.pay(&payment{debt: d}) }
+
+// pay is send for a debt that may have been redirected before; the caller holds mu.
+func (s *shard) pay(p *payment) {
+	w, k := s.wire, s.keeper
 	switch {
 	case w != nil:
-		p := &payment{debt: d, left: len(d.commands)}
-		for _, words := range d.commands {
-			w.then(func(a answer) { k.collect(p, w, a) }, words...)
+		p.left, p.err = len(p.commands), nil
+		for _, words := range p.commands {
+			w.then(func(a answer) { s.collect(p, w, a) }, words...)
 		}
 	case k.ended.Err() != nil: // no further connection will be made
-		go k.payLate(d)
+		go k.payLate(p.debt)
 	default:
-		k.unpaid = append(k.unpaid, d)
+		s.unpaid = append(s.unpaid, p.debt)
 	}
 }
 
 // collect takes the reply to one of the commands of a debt.
-func (k *keeper) collect(p *payment, w *wire, a answer) {
-	if !isReply(a.err) {
-		w.close(a.err) // the server may not be the leader
-	}
+func (s *shard) collect(p *payment, w *wire, a answer) {
+	k := s.keeper
 	k.mu.Lock()
 	if !isReply(a.err) {
 		p.err = a.err
 	}
 	p.left--
+	over, err := p.left == 0, p.err
+	k.mu.Unlock()
 	switch {
-	case p.left > 0:
-		k.mu.Unlock()
-	case p.err == nil:
-		k.mu.Unlock()
+	case !over:
+	case err == nil:
 		k.done(p.debt)
-	default:
-		if k.wire == w {
-			k.wire = nil
+	case !s.redirected(w, err, p.key, &p.hops, func(to *shard) { to.pay(p) }): // the server may not be the leader
+		k.mu.Lock()
+		if s.wire == w {
+			s.wire = nil
 		}
-		k.send(p.debt)
+		k.instead(s, p.key).pay(p)
 		k.mu.Unlock()
 	}
 }

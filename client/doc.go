@@ -22,6 +22,10 @@
 // confirmed; if it cannot be confirmed, the next waiter gets the lock. A caller that gives up leaves the
 // queue, and a lock that was granted meanwhile is released.
 //
+// In a cluster of several shards ([NewCluster]) there is such a connection for each shard that is used. A
+// call goes to the shard of its key, and follows redirections. If the connection to one shard is lost, the
+// locks of other shards are not affected. docs/CLIENTS.md of lockserver has the rules.
+//
 // Permits of a semaphore are held, waited for and lost as locks are ([Client.Semaphore]). Waits for a limiter
 // ([Client.Limiter]) share the connection as well. Waits for a latch ([Client.Latch]) have one connection for
 // each latch.

@@ -24,6 +24,9 @@ var (
 	// ErrHeldOtherwise says that a task ([Client.Task]) holds some of the keys already, but in another way:
 	// shared, alone or with other keys.
 	ErrHeldOtherwise = errors.New("some of the keys are held by the same task in another way")
+	// ErrCrossSlot says that the keys of one call have different slots of a cluster. Keys with the same hash
+	// tag, as in "{shop}:a" and "{shop}:b", share a slot. Nothing was locked.
+	ErrCrossSlot = errors.New("keys that are used together need one slot of the cluster, which a common {tag} gives them")
 	// ErrNotLockserver says that the server lacks the native commands, as Redis does.
 	ErrNotLockserver = errors.New("the server has no LOCK.ATTACH: it is no lockserver, or one of another version")
 	// ErrNoAnswer says that the server has not answered in time. The command may have been done.
@@ -72,6 +75,8 @@ func replied(err error) error {
 	switch {
 	case strings.HasPrefix(text, "DEADLOCK"):
 		return fmt.Errorf("%w: %w", ErrDeadlock, err)
+	case strings.HasPrefix(text, "CROSSSLOT"):
+		return fmt.Errorf("%w: %w", ErrCrossSlot, err)
 	case strings.HasPrefix(text, "ERR unknown command"), strings.HasPrefix(text, "ERR Unknown command"):
 		return fmt.Errorf("%w: %w", ErrNotLockserver, err)
 	}

@@ -131,11 +131,9 @@ func (c *Client) Stats() Stats {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := Stats{Waiting: len(k.waits)}
-	for token, h := range k.holds {
-		if token == h.tokens[0] { // a hold of several keys comes more than once
-			s.Held++
-			s.Oldest = max(s.Oldest, time.Since(h.since))
-		}
+	for _, h := range k.heldAt(nil) {
+		s.Held++
+		s.Oldest = max(s.Oldest, time.Since(h.since))
 	}
 	return s
 }

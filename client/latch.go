@@ -48,7 +48,7 @@ func (l Latch) Down(ctx context.Context, by ...int) (left int, err error) {
 	words := []string{"LATCH.DOWN", l.key, strconv.Itoa(count)}
 	limited, cancel := context.WithTimeoutCause(ctx, l.client.limit, ErrNoAnswer)
 	defer cancel()
-	reply, err := l.client.keeper.sendOnce(limited, words)
+	reply, err := l.client.keeper.sendOnce(limited, l.key, words)
 	if err != nil {
 		return 0, replied(err)
 	}
@@ -144,7 +144,7 @@ func (k *keeper) awaitLatch(ctx context.Context, key string, lw *latchWait) {
 
 // askLatch waits once, over a new connection. over: the latch is open, or the server has refused with err.
 func (k *keeper) askLatch(ctx context.Context, key string) (over bool, err error) {
-	w, err := dialWire(ctx, k.client.server, k.client.name, func(*wire, push) {})
+	w, err := dialWire(ctx, k.dialFor(key), k.client.name, func(*wire, push) {})
 	if err != nil {
 		return false, err
 	}
@@ -155,6 +155,7 @@ func (k *keeper) askLatch(ctx context.Context, key string) (over bool, err error
 		cancel()
 		switch {
 		case !isReply(err):
+			k.follow(err, key, k.knownAddr(key))
 			return false, err
 		case err != nil || reply == int64(1):
 			return true, err
@@ -164,11 +165,16 @@ func (k *keeper) askLatch(ctx context.Context, key string) (over bool, err error
 
 var errNotDone = errors.New("it may have been done or not")
 
-// sendOnce sends a command by the client's connection, as soon as there is a connection.
-func (k *keeper) sendOnce(ctx context.Context, words []string) (any, error) {
-	for {
+// sendOnce sends a command about a key by the client's connection, as soon as there is a connection. A shard
+// that redirects the command has not done it.
+func (k *keeper) sendOnce(ctx context.Context, key string, words []string) (any, error) {
+	for hops := 0; ; {
+		s, err := k.shardOf(ctx, key)
+		if err != nil {
+			return nil, err
+		}
 		k.mu.Lock()
-		w, foreign := k.wire, k.foreign
+		w, foreign := s.wire, k.foreign
 		k.mu.Unlock()
 		if k.isClosed() {
 			return nil, ErrClosed
@@ -176,10 +182,15 @@ func (k *keeper) sendOnce(ctx context.Context, words []string) (any, error) {
 		if w != nil {
 			select {
 			case a := <-w.send(words...):
-				if a.err != nil && !isReply(a.err) {
+				switch {
+				case a.err == nil || isReply(a.err):
+					return a.value, a.err
+				case !k.follow(a.err, key, s.addr):
 					return nil, fmt.Errorf("%w: %w", errNotDone, a.err)
 				}
-				return a.value, a.err
+				if hops++; hops < mostHops {
+					continue
+				}
 			case <-ctx.Done():
 				return nil, fmt.Errorf("%w: %w", errNotDone, ended(ctx))
 			}
@@ -191,7 +202,7 @@ func (k *keeper) sendOnce(ctx context.Context, words []string) (any, error) {
 		case <-ctx.Done():
 			k.mu.Lock()
 			defer k.mu.Unlock()
-			return nil, k.whyEnded(ctx)
+			return nil, s.whyEnded(ctx)
 		}
 	}
 }

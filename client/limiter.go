@@ -45,7 +45,7 @@ func (l Limiter) Take(ctx context.Context, cost ...int) (Taken, error) {
 	if err != nil {
 		return Taken{}, err
 	}
-	return taken(l.client.takeOnce(ctx, words))
+	return taken(l.client.takeOnce(ctx, l.key, words))
 }
 
 // Give gives one unit back, or cost units, for a call that was not made. The limiter is never more than full.
@@ -56,7 +56,7 @@ func (l Limiter) Give(ctx context.Context, cost ...int) (Taken, error) {
 	if err != nil {
 		return Taken{}, err
 	}
-	return taken(l.client.takeOnce(ctx, words))
+	return taken(l.client.takeOnce(ctx, l.key, words))
 }
 
 // Wait takes one unit, or cost units, and waits for them as long as ctx allows: first come, first served. If
@@ -71,11 +71,12 @@ func (l Limiter) Wait(ctx context.Context, cost ...int) (Taken, error) {
 	return taken(l.client.takeWaiting(ctx, wish{keys: []string{l.key}, rate: words}))
 }
 
-// takeOnce sends a command of limiters once, and returns the numbers of the reply.
-func (c *Client) takeOnce(ctx context.Context, words []string) ([]int64, error) {
+// takeOnce sends a command of limiters once, and returns the numbers of the reply. key is that of the first
+// one.
+func (c *Client) takeOnce(ctx context.Context, key string, words []string) ([]int64, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.limit, ErrNoAnswer)
 	defer cancel()
-	reply, err := c.keeper.sendOnce(limited, words)
+	reply, err := c.keeper.sendOnce(limited, key, words)
 	if err != nil {
 		return nil, replied(err)
 	}
@@ -107,7 +108,7 @@ func (c *Client) takeWaiting(ctx context.Context, w wish) ([]int64, error) {
 	case o.err == nil:
 		return nil, fmt.Errorf("%s: the reply has %d numbers, not %d", w.rate[0], len(o.tokens), takenNumbers)
 	case o.doubtful:
-		k.mustSend(w.undo(t.owner), nil)
+		o.shard.mustSend(w.keys[0], w.undo(t.owner), nil)
 	}
 	if errors.Is(o.err, ErrNotAcquired) {
 		o.err = notAcquired(limited)

@@ -22,7 +22,7 @@ type TakenAll struct {
 
 // TakeLimits takes one unit, or cost units, from each of the limiters in one step: from all of them or from
 // none. So a call that one limiter refuses costs nothing at the others. There may be 64 limiters, each with a
-// key of its own. In a cluster the keys share a slot.
+// key of its own. In a cluster the keys share a slot ([ErrCrossSlot]).
 //
 // It is sent once, as [Limiter.Take] is, and ends as that does. A cost of 0 takes nothing and returns the
 // state.
@@ -31,7 +31,7 @@ func (c *Client) TakeLimits(ctx context.Context, limiters []Limiter, cost ...int
 	if err != nil {
 		return TakenAll{}, err
 	}
-	return takenAll(c.takeOnce(ctx, w.rate))
+	return takenAll(c.takeOnce(ctx, w.keys[0], w.rate))
 }
 
 // WaitLimits is [Client.TakeLimits] that waits for the units as long as ctx allows. It has a place in the

@@ -106,6 +106,7 @@ type Lock struct{ held *held }
 // it.
 type hold struct {
 	task   *task
+	shard  *shard // that has it; guarded by mu of the keeper, as unsure, sureUntil and hops are
 	keys   []string
 	many   bool
 	shared bool
@@ -117,6 +118,11 @@ type hold struct {
 	site    []uintptr   // where it was acquired: see held
 	expiry  *time.Timer // nil: the server renews it
 	until   time.Time   // when a lease of its own ends; guarded by mu, as expiry is
+	// unsure runs out at sureUntil, when the lock is lost. It is there while the shard has not said that it
+	// has the lock, which another shard had before.
+	unsure    *time.Timer
+	sureUntil time.Time
+	hops      int // redirections in a row
 
 	mu    sync.Mutex
 	locks map[*held]bool
@@ -145,6 +151,17 @@ func (l *Lock) Tokens() map[string]int64 {
 }
 
 func (h *hold) token(key string) int64 { return h.tokens[slices.Index(h.keys, key)] }
+
+// name identifies the lock at one of the keys.
+func (h *hold) name(i int) lockName { return lockName{h.keys[i], h.tokens[i]} }
+
+// at returns the shard that has the hold.
+func (h *hold) at() *shard {
+	k := h.task.client.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return h.shard
+}
 
 // Owner is the name of the holder on the server.
 func (l *Lock) Owner() string { return l.held.hold.task.owner }
@@ -240,13 +257,13 @@ func (h *hold) release(ctx context.Context) error {
 	reply, err := c.again(ctx, words)
 	switch {
 	case !isReply(err):
-		c.keeper.mustSend([][]string{words}, nil)
+		h.at().mustSend(h.keys[0], [][]string{words}, nil)
 		return err
 	case err != nil:
 		return err
 	}
 	if !allReleased(reply) {
-		c.keeper.sync(ctx) // a loss was pushed before this reply
+		h.at().sync(ctx) // a loss was pushed before this reply
 		if lost := h.loss(); lost != nil {
 			return lost
 		}
@@ -353,7 +370,7 @@ func (h *hold) lossOf(key string, token int64, reason string) *LostError {
 // abandon releases the rest of a hold that is lost: its other keys, or a lock in an unknown state.
 func (h *hold) abandon() {
 	if h.many || h.lost.Reason == unreachable || h.lost.Reason == closed {
-		h.task.client.keeper.mustSend([][]string{h.unlock()}, nil)
+		h.at().mustSend(h.keys[0], [][]string{h.unlock()}, nil)
 	}
 	h.end()
 }
@@ -368,40 +385,17 @@ func (h *hold) loss() error {
 	return h.lost
 }
 
-// check is a question to the server: does it still have the lock of a hold at one of its keys?
-type check struct {
-	hold *hold
-	key  int // index of the hold's
-	came <-chan answer
-}
-
-// check asks over a new connection whether the server still has the hold.
-func (h *hold) check(w *wire) (checks []check) {
+// questions returns the commands that ask whether the server still has the hold, one for each key.
+func (h *hold) questions() (commands [][]string) {
 	for i, key := range h.keys {
 		token := strconv.FormatInt(h.tokens[i], 10)
 		words := []string{renewalOf(h.permits), key, h.task.owner, "TOKEN", token}
 		if h.lease != 0 {
 			words = []string{guard, key, token, "EXISTS", key}
 		}
-		checks = append(checks, check{h, i, w.send(words...)})
+		commands = append(commands, words)
 	}
-	return checks
-}
-
-// wait waits for the answer. Its error says that there is no answer.
-func (c check) wait(ctx context.Context) error {
-	select {
-	case a := <-c.came:
-		if !isReply(a.err) {
-			return a.err
-		}
-		if isStale(a.err) || a.err == nil && a.value == int64(0) {
-			c.hold.lose(c.hold.keys[c.key], c.hold.tokens[c.key], stale)
-		}
-		return nil
-	case <-ctx.Done():
-		return ended(ctx)
-	}
+	return commands
 }
 
 // String returns a text for logs.

@@ -27,15 +27,24 @@ func (c *Client) log(level slog.Level, text string, attributes ...any) {
 	logger.Log(context.Background(), level, "lockserver: "+text, attributes...)
 }
 
-// connected reports that the client's own connection was made, or has ended and why.
-func (c *Client) connected(err error, first bool) {
-	switch {
-	case err == nil && first, errors.Is(err, ErrClosed):
-	case err == nil:
-		c.log(slog.LevelInfo, "the connection that keeps the locks is there again", "client", c.name)
-	default:
-		c.log(slog.LevelWarn, "the connection that keeps the locks has ended", "client", c.name, "error", err)
+// connected logs that a connection of the client's own was made again, or has ended and why. addr is that of
+// a shard; empty: there is only one server.
+func (c *Client) connected(addr string, err error) {
+	attributes := []any{"client", c.name}
+	if addr != "" {
+		attributes = append(attributes, "shard", addr)
 	}
+	switch {
+	case errors.Is(err, ErrClosed):
+	case err == nil:
+		c.log(slog.LevelInfo, "the connection that keeps the locks is there again", attributes...)
+	default:
+		c.log(slog.LevelWarn, "the connection that keeps the locks has ended", append(attributes, "error", err)...)
+	}
+}
+
+// tellConnected tells the hooks that the client's own connections are there, or are not and why.
+func (c *Client) tellConnected(err error) {
 	for _, hooks := range c.hooks {
 		if hooks.Connected != nil {
 			hooks.Connected(err)
@@ -61,7 +70,7 @@ func (c *Client) wasLost(h *hold, lost *LostError) {
 // client.
 func (c *Client) refusal(w *wish, err error) error {
 	var reply ReplyError
-	if errors.As(err, &reply) || errors.Is(err, ErrLost) || errors.Is(err, ErrClosed) || errors.Is(err, ErrDeadlock) || errors.Is(err, ErrHeldOtherwise) {
+	if errors.As(err, &reply) && !errors.Is(err, ErrCrossSlot) || errors.Is(err, ErrLost) || errors.Is(err, ErrClosed) || errors.Is(err, ErrDeadlock) || errors.Is(err, ErrHeldOtherwise) {
 		return err // which has a text of its own
 	}
 	keys := make([]string, 0, len(w.keys))

@@ -70,7 +70,10 @@ func (l *Lock) Remaining() time.Duration {
 	}
 	k := h.task.client.keeper
 	k.mu.Lock()
-	until := k.answered.Add(k.sureFor())
+	until := h.shard.answered.Add(k.sureFor())
+	if h.unsure != nil {
+		until = h.sureUntil
+	}
 	k.mu.Unlock()
 	if h.lease != 0 {
 		h.mu.Lock()

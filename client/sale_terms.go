@@ -32,7 +32,7 @@ func (s Sale) Create(ctx context.Context, terms Terms) (made bool, err error) {
 	if terms.Replace {
 		limited, cancel := context.WithTimeoutCause(ctx, s.client.limit, ErrNoAnswer)
 		defer cancel()
-		_, err = s.client.keeper.sendOnce(limited, words)
+		_, err = s.client.keeper.sendOnce(limited, s.voucher, words)
 		return err == nil, replied(err)
 	}
 	_, err = s.client.again(ctx, words)

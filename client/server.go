@@ -22,6 +22,19 @@ type Server interface {
 	Dial(ctx context.Context) (net.Conn, Login, error)
 }
 
+// Cluster is a [Server] with several shards. [NewWith] uses these methods of a Server that has them. Do sends
+// a command to the shard of its keys, and follows redirections. Dial is not called.
+type Cluster interface {
+	Server
+	// Owner returns the address of the shard that serves a key, as far as the library knows. It is asked once
+	// for each slot, and again after Refresh.
+	Owner(ctx context.Context, key string) (addr string, err error)
+	// DialTo is Dial to a shard, at an address that Owner has returned or a redirection has named.
+	DialTo(ctx context.Context, addr string) (net.Conn, Login, error)
+	// Refresh says that the answers of Owner may be old. It returns at once.
+	Refresh()
+}
+
 // Login is the login of a new connection. An empty Password: no login.
 type Login struct {
 	User, Password string
@@ -44,20 +57,50 @@ func (g goRedis) Dial(ctx context.Context) (net.Conn, Login, error) {
 	return dial(ctx, g.rdb.Options())
 }
 
-// goCluster is the Server for a cluster client of go-redis, with one node that has all slots.
+// goCluster is the Server for a cluster client of go-redis.
 type goCluster struct{ rdb *redis.ClusterClient }
 
 // Do implements Server.
 func (g goCluster) Do(ctx context.Context, args ...any) (any, error) { return send(ctx, g.rdb, args) }
 
 // Dial implements Server.
-func (g goCluster) Dial(ctx context.Context) (net.Conn, Login, error) {
-	g.rdb.ReloadState(ctx) // in the background: if this node leads no more, the next call finds the leader
-	leader, err := g.rdb.MasterForKey(ctx, "any")
+func (g goCluster) Dial(ctx context.Context) (net.Conn, Login, error) { return g.DialTo(ctx, "") }
+
+// Owner implements Cluster.
+func (g goCluster) Owner(ctx context.Context, key string) (string, error) {
+	master, err := g.rdb.MasterForKey(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return master.Options().Addr, nil
+}
+
+// DialTo implements Cluster. All nodes are reached in the same way.
+func (g goCluster) DialTo(ctx context.Context, addr string) (net.Conn, Login, error) {
+	any, err := g.rdb.MasterForKey(ctx, "any")
 	if err != nil {
 		return nil, Login{}, err
 	}
-	return dial(ctx, leader.Options())
+	o := *any.Options()
+	if addr != "" {
+		o.Addr = addr
+	}
+	return dial(ctx, &o)
+}
+
+// Refresh implements Cluster.
+func (g goCluster) Refresh() { g.rdb.ReloadState(context.Background()) }
+
+// firstKey returns the index of the first key among the words of a command. A library that does not know the
+// command takes its second word for the key, and is redirected.
+func firstKey(args []any) int {
+	switch args[0] {
+	case "MLOCK", "MUNLOCK", "LIMIT.MTAKE", "XGROUP":
+		return 2
+	case "EVAL":
+		return 3
+	}
+	return 1
 }
 
 // send is Server.Do by go-redis.
@@ -65,6 +108,7 @@ func send(ctx context.Context, by interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }, args []any) (any, error) {
 	cmd := redis.NewCmd(ctx, args...)
+	cmd.SetFirstKeyPos(int8(firstKey(args)))
 	if args[0] == guard {
 		_ = by.Process(ctx, once{cmd})
 	} else {

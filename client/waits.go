@@ -3,9 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -15,9 +13,10 @@ import (
 // (NOTIFY) and sends the outcome later as a push. A grant by a push has to be confirmed. The caller has the
 // lock when the server has replied to the confirmation. The fields below mu are guarded by mu of the keeper.
 type wait struct {
-	task *task
-	wish wish
-	end  time.Time // when the caller stops waiting; zero: never
+	task  *task
+	wish  wish
+	shard *shard    // serves its keys
+	end   time.Time // when the caller stops waiting; zero: never
 	// placed is closed when the server has answered for the first time.
 	placed chan struct{}
 	result chan outcome // of capacity 1
@@ -28,6 +27,7 @@ type wait struct {
 	began  time.Time // no later than the lease on the server
 	tokens []int64   // of a grant
 	left   int       // outstanding replies to the confirmation
+	hops   int       // redirections in a row
 }
 
 type waitState int
@@ -43,6 +43,7 @@ const (
 type outcome struct {
 	tokens []int64
 	began  time.Time
+	shard  *shard // nil: nothing was sent
 	err    error
 	// doubtful: the server may have granted the lock, or may still do so.
 	doubtful bool
@@ -55,18 +56,20 @@ func (wt *wait) place() place { return place{wt.task.owner, wt.wish.keys[0]} }
 
 // request asks for a lock until the server has granted or refused it, or ctx ends.
 func (k *keeper) request(ctx context.Context, t *task, w wish) outcome {
+	first, cancel := context.WithTimeoutCause(ctx, k.client.limit, ErrNoAnswer)
+	defer cancel()
+	s, err := k.shardOf(first, w.keys[0])
+	if err != nil {
+		return outcome{err: err}
+	}
 	wt := &wait{task: t, wish: w, placed: make(chan struct{}), result: make(chan outcome, 1)}
 	wt.end, _ = ctx.Deadline()
 	k.mu.Lock()
 	k.asked++
 	wt.number = k.asked
 	k.waits[wt.place()] = wt
-	if k.wire != nil {
-		k.ask(wt, k.wire)
-	}
+	k.moveWait(wt, k.instead(s, w.keys[0]))
 	k.mu.Unlock()
-	first, cancel := context.WithTimeoutCause(ctx, k.client.limit, ErrNoAnswer)
-	defer cancel()
 	select {
 	case <-wt.placed:
 	case <-first.Done():
@@ -88,15 +91,15 @@ func (k *keeper) withdraw(wt *wait, ctx context.Context) outcome {
 		return <-wt.result
 	}
 	k.leaveQueue(wt)
-	return outcome{err: k.whyEnded(ctx), doubtful: true}
+	return outcome{shard: wt.shard, err: wt.shard.whyEnded(ctx), doubtful: true}
 }
 
 // whyEnded returns why a context has ended. If the reason is a missing connection, it returns why there is
 // none. The caller holds mu.
-func (k *keeper) whyEnded(ctx context.Context) error {
+func (s *shard) whyEnded(ctx context.Context) error {
 	err := ended(ctx)
 	if err == ErrNoAnswer {
-		err = k.silence()
+		err = s.silence()
 	}
 	return err
 }
@@ -115,6 +118,7 @@ func (k *keeper) finish(wt *wait, o outcome) {
 		return
 	}
 	k.leaveQueue(wt)
+	o.shard = wt.shard
 	wt.result <- o
 	wt.answered()
 }
@@ -147,26 +151,48 @@ func (wt *wait) words() []string {
 }
 
 // ask sends the request over a connection; the caller holds mu.
-func (k *keeper) ask(wt *wait, w *wire) {
+func (s *shard) ask(wt *wait, w *wire) {
 	wt.by, wt.state, wt.began = w, asked, time.Now()
-	w.then(func(a answer) { k.replied(wt, w, a) }, wt.words()...)
+	w.then(func(a answer) { s.replied(wt, w, a) }, wt.words()...)
 }
 
-// askAll sends all requests over a new connection, in the order of the calls; the caller holds mu.
-func (k *keeper) askAll(w *wire) {
-	waits := slices.SortedFunc(maps.Values(k.waits), func(a, b *wait) int { return cmp.Compare(a.number, b.number) })
-	for _, wt := range waits {
-		k.ask(wt, w)
+// askAll sends all requests of the shard over a new connection, in the order of the calls; the caller holds
+// mu.
+func (s *shard) askAll(w *wire) {
+	for _, wt := range s.waiting() {
+		s.ask(wt, w)
 	}
+}
+
+// waiting returns the waits at the shard, in the order of the calls; the caller holds mu.
+func (s *shard) waiting() (waits []*wait) {
+	for _, wt := range s.keeper.waits {
+		if wt.shard == s {
+			waits = append(waits, wt)
+		}
+	}
+	slices.SortFunc(waits, func(a, b *wait) int { return cmp.Compare(a.number, b.number) })
+	return waits
+}
+
+// sentOn handles the answer to a command of a wait that the server has not done. Another shard is asked, or
+// the next connection.
+func (s *shard) sentOn(wt *wait, w *wire, err error) {
+	s.redirected(w, err, wt.wish.keys[0], &wt.hops, func(to *shard) {
+		if wt.by == w {
+			s.keeper.moveWait(wt, to)
+		}
+	})
 }
 
 // replied handles the reply to a request.
-func (k *keeper) replied(wt *wait, w *wire, a answer) {
+func (s *shard) replied(wt *wait, w *wire, a answer) {
+	k := s.keeper
 	if isBroken(a.err) {
-		k.mayComeLate(wt)
+		s.mayComeLate(wt)
 	}
-	if !isReply(a.err) { // the next connection asks again
-		w.close(a.err)
+	if !isReply(a.err) {
+		s.sentOn(wt, w, a.err)
 		return
 	}
 	k.mu.Lock()
@@ -174,6 +200,7 @@ func (k *keeper) replied(wt *wait, w *wire, a answer) {
 	if wt.by != w || wt.state != asked {
 		return
 	}
+	wt.hops = 0
 	tokens := tokensOf(a.value)
 	switch {
 	case a.err != nil:
@@ -190,22 +217,23 @@ func (k *keeper) replied(wt *wait, w *wire, a answer) {
 
 // wasGranted handles the push that a lock was granted, and confirms the grant. A fixed lease begins anew with
 // the confirmation.
-func (k *keeper) wasGranted(w *wire, keys []string, many bool, tokens []int64, owner string) {
+func (s *shard) wasGranted(w *wire, keys []string, many bool, tokens []int64, owner string) {
+	k := s.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	wt := k.waits[place{owner, keys[0]}]
 	switch {
-	case k.wire != w: // the next connection asks again
+	case s.wire != w: // the next connection asks again
 	case wt == nil:
-		if k.holds[tokens[0]] == nil { // a request that has arrived after its call has ended
-			k.mustSendLocked(debt{commands: backWords(keys, many, owner, tokens)})
+		if k.holds[lockName{keys[0], tokens[0]}] == nil { // a request that has arrived after its call has ended
+			s.mustSendLocked(debt{key: keys[0], commands: backWords(keys, many, owner, tokens)})
 		}
 	case wt.by == w && wt.state == queued:
 		wt.state, wt.tokens, wt.began = granted, tokens, time.Now()
 		commands := wt.confirmation()
 		wt.left = len(commands)
 		for i, words := range commands {
-			w.then(func(a answer) { k.wasConfirmed(wt, w, i, a) }, words...)
+			w.then(func(a answer) { s.wasConfirmed(wt, w, i, a) }, words...)
 		}
 	}
 }
@@ -225,7 +253,8 @@ func (wt *wait) confirmation() (commands [][]string) {
 
 // wasTaken handles the push that a limiter has granted units, with the numbers of the reply. They need not be
 // confirmed.
-func (k *keeper) wasTaken(w *wire, key string, numbers []int64, owner string) {
+func (s *shard) wasTaken(w *wire, key string, numbers []int64, owner string) {
+	k := s.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	wt := k.waits[place{owner, key}]
@@ -235,11 +264,12 @@ func (k *keeper) wasTaken(w *wire, key string, numbers []int64, owner string) {
 }
 
 // wasConfirmed handles the reply to a command of a confirmation.
-func (k *keeper) wasConfirmed(wt *wait, w *wire, i int, a answer) {
-	if !isReply(a.err) { // the next connection asks again, which says whether the lock is held
-		w.close(a.err)
+func (s *shard) wasConfirmed(wt *wait, w *wire, i int, a answer) {
+	if !isReply(a.err) { // asking again says whether the lock is held
+		s.sentOn(wt, w, a.err)
 		return
 	}
+	k := s.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if wt.by != w || wt.state != granted {
@@ -253,7 +283,7 @@ func (k *keeper) wasConfirmed(wt *wait, w *wire, i int, a answer) {
 			k.finish(wt, outcome{tokens: wt.tokens, began: wt.began})
 		}
 	case wt.wish.lease == 0 && !wt.wish.many: // it was too late, or the lock was released
-		k.ask(wt, w)
+		s.ask(wt, w)
 	default:
 		lost := &LostError{Key: wt.wish.keys[i], Token: wt.tokens[i], Reason: expired, Owner: wt.task.owner, Lease: wt.wish.lease}
 		k.finish(wt, outcome{err: lost, doubtful: true})
@@ -261,7 +291,8 @@ func (k *keeper) wasConfirmed(wt *wait, w *wire, i int, a answer) {
 }
 
 // wasRefused handles the push that a wait has ended without the lock.
-func (k *keeper) wasRefused(w *wire, key, reason, owner string) {
+func (s *shard) wasRefused(w *wire, key, reason, owner string) {
+	k := s.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	wt := k.waits[place{owner, key}]
@@ -270,7 +301,7 @@ func (k *keeper) wasRefused(w *wire, key, reason, owner string) {
 	}
 	switch reason {
 	case "unconfirmed", "failover":
-		k.ask(wt, w)
+		s.ask(wt, w)
 	case "timeout", "cancelled": // or by an operator
 		k.finish(wt, outcome{err: ErrNotAcquired})
 	case "deadlock":
@@ -286,11 +317,11 @@ func (k *keeper) wasRefused(w *wire, key, reason, owner string) {
 
 // endWaits ends the calls that wait, because the server is silent. Calls that the server has not queued have
 // a limit of their own. The caller holds mu.
-func (k *keeper) endWaits() {
-	for _, wt := range k.waits {
+func (s *shard) endWaits() {
+	for _, wt := range s.waiting() {
 		select {
 		case <-wt.placed:
-			k.finish(wt, outcome{err: k.silence(), doubtful: true})
+			s.keeper.finish(wt, outcome{err: s.silence(), doubtful: true})
 		default:
 		}
 	}
@@ -298,35 +329,24 @@ func (k *keeper) endWaits() {
 
 // endForeign ends the calls that wait, because the server is no lockserver. A request that was sent may still
 // be granted, if there is a lockserver again. The caller holds mu.
-func (k *keeper) endForeign() {
-	for _, wt := range k.waits {
-		k.finish(wt, outcome{err: replied(k.refused), doubtful: wt.by != nil})
+func (s *shard) endForeign() {
+	k := s.keeper
+	for _, wt := range s.waiting() {
+		k.finish(wt, outcome{err: replied(s.refused), doubtful: wt.by != nil})
 	}
 	close(k.foreign)
 	k.foreign = make(chan struct{})
 }
 
-// silence returns ErrNoAnswer, with the reason for the missing connection in its text; the caller holds mu.
-// An error of the server is not wrapped, because it may be over at the next attempt. The exception is that
-// the server is no lockserver.
-func (k *keeper) silence() error {
-	switch why := replied(k.refused); {
-	case why == nil:
-		return ErrNoAnswer
-	case errors.Is(why, ErrNotLockserver):
-		return fmt.Errorf("%w: %w", ErrNoAnswer, why)
-	}
-	return fmt.Errorf("%w: %v", ErrNoAnswer, k.refused)
-}
-
 // mayComeLate is called when a connection has ended before a request was answered. The server may read the
 // request after commands of the next connection, and grant a lock that no call waits for. So the lock is
 // released one lease later, unless the task holds it, or asks for it, by then.
-func (k *keeper) mayComeLate(wt *wait) {
+func (s *shard) mayComeLate(wt *wait) {
+	k := s.keeper
 	time.AfterFunc(k.lease, func() {
 		t, keys := wt.task, wt.wish.keys
 		if !k.isClosed() && t.enterIdle(keys) {
-			k.mustSend(wt.wish.undo(t.owner), func() { t.exit(keys) })
+			s.mustSend(keys[0], wt.wish.undo(t.owner), func() { t.exit(keys) })
 		}
 	})
 }

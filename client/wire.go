@@ -46,11 +46,12 @@ type answer struct {
 	err   error
 }
 
-// dialWire opens a connection and logs in. onPush is called with each push of the server.
-func dialWire(ctx context.Context, s Server, name string, onPush func(*wire, push)) (*wire, error) {
+// dialWire opens a connection by a function like [Server.Dial], and logs in. onPush is called with each push
+// of the server.
+func dialWire(ctx context.Context, dial func(context.Context) (net.Conn, Login, error), name string, onPush func(*wire, push)) (*wire, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	nc, login, err := s.Dial(ctx)
+	nc, login, err := dial(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -391,7 +391,7 @@ func (r *reading) next(ctx context.Context, count int) ([]Entry, error) {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(readFor, cancel) })()
 	if r.wire == nil {
-		wire, err := dialWire(limited, c.server, c.name, func(*wire, push) {})
+		wire, err := dialWire(limited, c.keeper.dialFor(w.work.Stream), c.name, func(*wire, push) {})
 		if err != nil {
 			return nil, err
 		}
@@ -400,6 +400,7 @@ func (r *reading) next(ctx context.Context, count int) ([]Entry, error) {
 	reply, err := r.wire.do(limited, "XREADGROUP", "GROUP", w.work.Group, w.work.Name, "COUNT", strconv.Itoa(count),
 		"BLOCK", decimal(readFor.Milliseconds()), "STREAMS", w.work.Stream, ">")
 	if err != nil {
+		c.keeper.follow(err, w.work.Stream, c.keeper.knownAddr(w.work.Stream))
 		r.close()
 		return nil, replied(err)
 	}
