@@ -1,5 +1,6 @@
 package io.lockserver.spring;
 
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
@@ -19,6 +20,12 @@ import reactor.core.publisher.SignalType;
 
 /** The reactive transaction that a subscription is in: locks are kept until it has ended. It is used only if spring-tx is there. */
 final class ReactiveTransactions {
+    /**
+     * Guards the synchronizations of all transactions, as far as this class reads and adds them. Spring keeps those of a transaction in a
+     * set that is not safe for threads, and has no object that could guard it; two works of one transaction may run at the same time.
+     */
+    private static final Object SYNCHRONIZATIONS = new Object();
+
     private ReactiveTransactions() {
     }
 
@@ -36,13 +43,19 @@ final class ReactiveTransactions {
                         return alone;
                     }
                     TransactionSynchronizationManager transaction = found.get();
-                    for (TransactionSynchronization each : transaction.getSynchronizations()) {
+                    for (TransactionSynchronization each : synchronizationsOf(transaction)) {
                         if (each instanceof Release kept && kept.keeps(key)) {
                             return kept.shared && !shared ? Flux.error(Transactions.heldShared(key)) : ReactiveLocks.inside(kept.lock, work);
                         }
                     }
                     return kept(transaction, shared, acquire, work);
                 });
+    }
+
+    private static List<TransactionSynchronization> synchronizationsOf(TransactionSynchronizationManager transaction) {
+        synchronized (SYNCHRONIZATIONS) {
+            return transaction.getSynchronizations(); // a copy
+        }
     }
 
     private static <T> Flux<T> kept(TransactionSynchronizationManager transaction, boolean shared, Supplier<CompletableFuture<HeldLock>> acquire,
@@ -84,7 +97,9 @@ final class ReactiveTransactions {
                 return false;
             }
             settled = true;
-            transaction.registerSynchronization(new Release(lock, shared));
+            synchronized (SYNCHRONIZATIONS) {
+                transaction.registerSynchronization(new Release(lock, shared));
+            }
             return true;
         }
 

@@ -1,18 +1,22 @@
 package io.lockserver.spring;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 
 import org.junit.jupiter.api.AfterEach;
@@ -35,6 +39,8 @@ import io.lockserver.test.TestServer;
 import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Scheduler;
+import reactor.core.scheduler.Schedulers;
 import reactor.test.StepVerifier;
 
 /** {@link Locked} methods with an end behind their call, inside of a caller's transaction: the lock is kept until the commit. */
@@ -188,6 +194,75 @@ class ReactiveTransactionTest {
         caller.join();
         awaitFree(locks, server);
         assertEquals(1, rolledBack.get());
+    }
+
+    /** Two works of one transaction at the same time: one registers its lock, and the other one does not read meanwhile. */
+    @Test
+    void oneThreadAtATimeUsesTheSynchronizationsOfATransaction(LockClient locks, TestServer server) throws Exception {
+        CompletableFuture<Void> registering = new CompletableFuture<>();
+        CompletableFuture<Void> mayGoOn = new CompletableFuture<>();
+        AtomicReference<Thread> second = new AtomicReference<>();
+        AtomicBoolean together = new AtomicBoolean();
+        Set<TransactionSynchronization> watched = new LinkedHashSet<>() {
+            private static final long serialVersionUID = 1L;
+            private volatile Thread adding;
+
+            private void look() {
+                if (adding != null && adding != Thread.currentThread()) {
+                    together.set(true);
+                }
+            }
+
+            @Override
+            public boolean add(TransactionSynchronization each) {
+                look();
+                boolean first = !registering.isDone();
+                if (first) {
+                    adding = Thread.currentThread();
+                    registering.complete(null);
+                    mayGoOn.join();
+                }
+                boolean added = super.add(each);
+                if (first) {
+                    adding = null;
+                }
+                return added;
+            }
+
+            @Override
+            public boolean isEmpty() {
+                look();
+                return super.isEmpty();
+            }
+
+            @Override
+            public Iterator<TransactionSynchronization> iterator() {
+                look();
+                return super.iterator();
+            }
+        };
+        Scheduler other = Schedulers.newSingle("second");
+        try {
+            Mono<String> late = Mono.fromRunnable(() -> {
+                second.set(Thread.currentThread());
+                registering.join();
+            }).subscribeOn(other).then(shop.one("other", () -> Mono.just("b")));
+            Mono<String> both = shop.one("k", () -> Mono.just("a")).subscribeOn(Schedulers.boundedElastic()).zipWith(late, String::concat);
+            CompletableFuture<String> done = transaction(server).transactional(TransactionContextManager.currentContext()
+                    .doOnNext(found -> found.setSynchronizations(watched)).then(both)).toFuture();
+            registering.get(60, TimeUnit.SECONDS);
+            while (second.get() == null || second.get().getState() != Thread.State.BLOCKED && !together.get() && !done.isDone()) {
+                Thread.onSpinWait();
+            }
+            mayGoOn.complete(null);
+            assertEquals("ab", done.get(60, TimeUnit.SECONDS));
+            assertFalse(together.get(), "two threads use the set of the transaction at a time");
+            awaitFree(locks, server);
+            assertEquals(0L, server.call("EXISTS", "other"));
+        } finally {
+            mayGoOn.complete(null);
+            other.dispose();
+        }
     }
 
     @Test
