@@ -6,10 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.Writer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** The program {@link Holder} as a process of its own, which a test can stop. */
 final class Program implements AutoCloseable {
@@ -40,9 +42,27 @@ final class Program implements AutoCloseable {
         return says.readLine();
     }
 
-    /** Stops it where it is (SIGSTOP). */
+    /** Stops it where it is (SIGSTOP). On Linux it stands still when this returns: a busy machine takes its time. */
     void stop() throws Exception {
         signal("STOP");
+        Path threads = Path.of("/proc", Long.toString(process.pid()), "task");
+        if (Files.isDirectory(threads)) {
+            Await.until("the program stands still", () -> standStill(threads));
+        }
+    }
+
+    private static boolean standStill(Path threads) {
+        try (Stream<Path> all = Files.list(threads)) {
+            for (Path thread : all.toList()) {
+                String line = Files.readString(thread.resolve("stat"));
+                if (line.charAt(line.lastIndexOf(')') + 2) != 'T') {
+                    return false;
+                }
+            }
+            return true;
+        } catch (IOException e) {
+            return false; // a thread has ended meanwhile
+        }
     }
 
     void goOn() throws Exception {
