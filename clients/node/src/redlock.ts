@@ -143,8 +143,7 @@ export class Redlock extends EventEmitter {
       if (this.members.get(client) === locks) this.members.delete(client);
       void locks!.close();
     };
-    if ((client as { status?: string }).status === 'end') setImmediate(end);
-    (client as unknown as Partial<EventEmitter>).once?.('end', end);
+    whenEnded(client, end);
     return locks;
   }
 
@@ -340,6 +339,33 @@ class Extending {
     await this.extension;
     await this.context.lock.release();
   }
+}
+
+/** Between two looks at a client that waits to connect again, in milliseconds. */
+const LOOK = 200;
+
+/**
+ * Calls back when a client has ended for good. ioredis has an event for that, but none if disconnect() comes while it waits to
+ * connect again: its status stays, and only a field says that it does not wait any more.
+ */
+function whenEnded(client: Client, call: () => void): void {
+  const it = client as Client & Partial<EventEmitter> & { status?: string; manuallyClosing?: boolean };
+  let over = false;
+  const end = () => {
+    if (!over) call();
+    over = true;
+  };
+  const look = () => {
+    setTimeout(() => {
+      if (over || it.status !== 'reconnecting') return;
+      if (it.manuallyClosing) end();
+      else look();
+    }, LOOK).unref();
+  };
+  if (it.status === 'end') setImmediate(end);
+  if (it.status === 'reconnecting') look();
+  it.once?.('end', end);
+  it.on?.('reconnecting', look);
 }
 
 /** Returns keys as the client of ioredis sends them: with its keyPrefix. */

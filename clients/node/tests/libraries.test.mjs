@@ -11,6 +11,7 @@ import { Locks, ReplyError, targetOf } from 'lockserver';
 import { lockserver, TestServer } from 'lockserver/node-test';
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis';
 import { createClient as createClient4 } from 'redis4';
+import { Redlock } from 'lockserver/redlock';
 
 import { cleanup, eventually, Operator, rejection, Server, Way } from './harness.mjs';
 
@@ -187,3 +188,26 @@ test('the application may close its client', async (t) => {
   assert.equal(await lock.guard('EXISTS', 'none'), 0);
   await lock.release();
 });
+
+for (const [name, load] of Object.entries({ 'ioredis 6': 'ioredis', 'ioredis 5': 'ioredis5', 'ioredis 4': 'ioredis4' })) {
+  test(`redlock's form ends with its client, also if that waits to connect again, ${name}`, async (t) => {
+    const server = await lockserver(t);
+    const end = cleanup(t);
+    const way = end(await Way.to(server));
+    const module = await import(load);
+    const redis = quiet(new (module.Redis ?? module.default)({ port: way.port, retryStrategy: () => 600_000 }));
+    end(redis, () => redis.disconnect());
+    const redlock = new Redlock([redis], { retryCount: 0 });
+    await (await redlock.acquire(['k'], 60_000)).release();
+    assert.equal(redlock.members.size, 1);
+    way.down = true;
+    way.breakAll();
+    await eventually(() => redis.status === 'reconnecting', 'it waits to connect again');
+    redis.disconnect();
+    assert.equal(redis.status, 'reconnecting', 'it does not say that it has ended');
+    await eventually(() => redlock.members.size === 0, 'what was opened for it is closed');
+    way.down = false;
+    const names = async () => [...String(await server.call('CLIENT', 'LIST')).matchAll(/name=redlock:/g)].length;
+    await eventually(async () => await names() === 0, 'no connection is left');
+  });
+}
