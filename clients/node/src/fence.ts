@@ -42,9 +42,9 @@ export interface FenceRow {
 
 /**
  * Raises the fence of a row to a token, before the holder reads the row. So a former holder that was paused cannot
- * write over what its successor has read, if it writes in the same transaction, or `WHERE fence = token`. The same
- * holder may do so again. Throws a FenceError if a later holder has raised it, or there is no such row, and a RangeError if
- * several rows have this id: roll back then.
+ * write over what its successor has read, if it writes in the same transaction. The same holder may do so again. Throws a
+ * FenceError if a later holder has raised it, or there is no such row, a RangeError if several rows have this id (roll back then),
+ * and a TypeError if the driver says that there is no transaction, or is a pool.
  */
 export async function fence(db: Database, table: string, id: FenceRow['id'], token: number, columns: { idColumn?: string; column?: string } = {}): Promise<void> {
   await raiseFence(db, { table, id, ...columns, token });
@@ -58,25 +58,29 @@ export function fenceSync(db: SqliteDatabase, table: string, id: FenceRow['id'],
 type TokenRow = FenceRow & { token: number };
 
 export async function raiseFence(db: Database, row: TokenRow): Promise<void> {
+  if (await dialectOf(db).isAlone?.()) throw noTransaction(UNFENCED);
   await carryOut(db, (dialect) => raising(dialect, row));
 }
 
 export function raiseFenceSync(db: SqliteDatabase, row: TokenRow): void {
+  if (sqliteOf(db)?.isAlone?.()) throw noTransaction(UNFENCED);
   carryOutSync(db, (dialect) => raising(dialect, row));
 }
 
 /** Records that a worker applies an entry, in the table lockserver_entries. false: it was applied before. */
 export async function recordOnce(db: Database, stream: string, worker: string, entry: string): Promise<boolean> {
-  if (await dialectOf(db).isAlone?.()) throw noTransaction();
+  if (await dialectOf(db).isAlone?.()) throw noTransaction(UNRECORDED);
   return carryOut(db, (dialect) => recording(dialect, [stream, worker, entry]));
 }
 
 export function recordOnceSync(db: SqliteDatabase, stream: string, worker: string, entry: string): boolean {
-  if (sqliteOf(db)?.isAlone?.()) throw noTransaction();
+  if (sqliteOf(db)?.isAlone?.()) throw noTransaction(UNRECORDED);
   return carryOutSync(db, (dialect) => recording(dialect, [stream, worker, entry]));
 }
 
-const noTransaction = () => new TypeError('the database is in no transaction: an entry that is recorded alone counts as applied, whatever becomes of the work');
+const UNRECORDED = 'an entry that is recorded alone counts as applied, whatever becomes of the work';
+const UNFENCED = 'a later holder may read the row between its fence and what is written to it';
+const noTransaction = (why: string) => new TypeError(`the database is in no transaction: ${why}`);
 
 /** A statement, and the number of rows that it has changed, or the column "fence" of the row that it has found. */
 interface Statement {

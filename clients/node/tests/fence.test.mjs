@@ -59,7 +59,9 @@ if (process.env.POSTGRES) {
     const { host, port, user, password, database } = parse(process.env.POSTGRES);
     const db = postgres({ host, port: Number(port) || 5432, user, password, database, max: 1, onnotice: () => {} });
     end(db, () => db.end());
-    return { db, transaction: (work) => db.begin(work), run: async (sql, ...args) => {
+    // That of a transaction has no begin().
+    const begun = { unsafe: (sql, args) => db.unsafe(sql, args) };
+    return { db, begun, transaction: (work) => db.begin(work), run: async (sql, ...args) => {
       const it = await db.unsafe(sql, args);
       return it[0] ?? it.count;
     }, mark: (n) => `$${n}` };
@@ -105,40 +107,42 @@ async function inTransaction({ db, run, transaction }, isMysql, work) {
 for (const [name, connect] of Object.entries(databases)) {
   test(`scenario: fence, ${name}`, async (t) => {
     const end = cleanup(t);
-    const { db, run, mark } = await connect(end);
+    const connection = await connect(end);
+    const { db, run, mark } = connection;
+    const within = (work) => inTransaction(connection, name.startsWith('MySQL'), work);
     await run('CREATE TEMPORARY TABLE prices (id VARCHAR(20) PRIMARY KEY, price INTEGER NOT NULL, fence BIGINT NOT NULL DEFAULT 0)');
     await run("INSERT INTO prices (id, price) VALUES ('shoe', 1)");
     const server = await lockserver(t);
     const locks = await server.locks();
     const row = { table: 'prices', id: 'shoe' };
     const a = await locks.acquire('shoe');
-    await a.fence(db, row);
-    await a.fence(db, row); // the same holder again
+    await within((it) => a.fence(it, row));
+    await within((it) => a.fence(it, row)); // the same holder again
     await server.call('LOCK.FORCE', 'shoe');
     const b = await locks.acquire('shoe');
-    await b.fence(db, row); // b reads
+    await within((it) => b.fence(it, row)); // b reads
     assert.equal(Number((await run("SELECT fence FROM prices WHERE id = 'shoe'")).fence), b.token);
     const write = async (price, token) =>
       Number(await run(`UPDATE prices SET price = ${mark(1)} WHERE id = 'shoe' AND fence = ${mark(2)}`, price, token));
     assert.equal(await write(10, a.token), 0, 'a writes in vain');
-    assert.ok(await rejection(fence(db, 'prices', 'shoe', a.token)) instanceof FenceError);
-    assert.ok(await rejection(a.fence(db, row)) instanceof LockLostError);
+    assert.ok(await rejection(within((it) => fence(it, 'prices', 'shoe', a.token))) instanceof FenceError);
+    assert.ok(await rejection(within((it) => a.fence(it, row))) instanceof LockLostError);
     assert.equal(await write(20, b.token), 1);
     assert.equal((await run("SELECT price FROM prices WHERE id = 'shoe'")).price, 20);
-    await assert.rejects(fence(db, 'prices', 'hat', b.token), /no row/);
-    await assert.rejects(fence(db, 'prices; DROP TABLE prices', 'shoe', b.token), TypeError);
-    await assert.rejects(fence(db, 'prices', 'shoe', 0), RangeError);
+    await assert.rejects(within((it) => fence(it, 'prices', 'hat', b.token)), /no row/);
+    await assert.rejects(within((it) => fence(it, 'prices; DROP TABLE prices', 'shoe', b.token)), /no name/);
+    await assert.rejects(within((it) => fence(it, 'prices', 'shoe', 0)), RangeError);
     if (name.startsWith('SQLite')) {
       await run('UPDATE prices SET fence = 0');
-      b.fenceSync(db, row);
+      await within((it) => b.fenceSync(it, row));
       assert.equal(Number((await run("SELECT fence FROM prices WHERE id = 'shoe'")).fence), b.token);
-      assert.throws(() => fenceSync(db, 'prices', 'shoe', a.token), FenceError);
+      await assert.rejects(within((it) => fenceSync(it, 'prices', 'shoe', a.token)), FenceError);
       assert.throws(() => a.fenceSync(db, row), LockLostError);
     } else assert.throws(() => fenceSync(db, 'prices', 'shoe', b.token), TypeError);
     await b.release();
     await run('CREATE TEMPORARY TABLE pieces (shoe VARCHAR(20) NOT NULL, fence BIGINT NOT NULL DEFAULT 0)');
     await run("INSERT INTO pieces (shoe) VALUES ('left'), ('left')");
-    await assert.rejects(fence(db, 'pieces', 'left', 1, { idColumn: 'shoe' }), /no key/);
+    await assert.rejects(within((it) => fence(it, 'pieces', 'left', 1, { idColumn: 'shoe' })), /no key/);
   });
 
   test(`an entry is recorded once, ${name}`, async (t) => {
@@ -184,7 +188,7 @@ for (const [name, connect] of Object.entries(databases)) {
     }
   });
 
-  test(`an entry is not recorded outside of a transaction, ${name}`, async (t) => {
+  test(`an entry is not recorded outside of a transaction, nor a fence raised, ${name}`, async (t) => {
     const end = cleanup(t);
     const { db, run } = await connect(end);
     await run('CREATE TEMPORARY TABLE lockserver_entries (stream VARCHAR(255), worker VARCHAR(255), entry VARCHAR(64), PRIMARY KEY (stream, worker, entry))');
@@ -201,6 +205,12 @@ for (const [name, connect] of Object.entries(databases)) {
     };
     const pool = await pools[name]?.();
     if (pool) await assert.rejects(it.once(end(pool, () => (pool.promise?.() ?? pool).end())), refusal);
+    await run('CREATE TEMPORARY TABLE prices (id VARCHAR(20) PRIMARY KEY, fence BIGINT NOT NULL DEFAULT 0)');
+    await run("INSERT INTO prices (id) VALUES ('shoe')");
+    await assert.rejects(fence(db, 'prices', 'shoe', 5), refusal);
+    if (name.startsWith('SQLite')) assert.throws(() => fenceSync(db, 'prices', 'shoe', 5), refusal);
+    if (pool) await assert.rejects(fence(pool, 'prices', 'shoe', 5), refusal);
+    assert.equal(Number((await run("SELECT fence FROM prices WHERE id = 'shoe'")).fence), 0);
   });
 
   if (!name.startsWith('SQLite')) { // which has one transaction at a time
@@ -216,11 +226,11 @@ for (const [name, connect] of Object.entries(databases)) {
       end(one, () => one.run('DROP TABLE prices'));
       end(other, () => other.run('ROLLBACK')); // before that
       await one.run("INSERT INTO prices (id) VALUES ('shoe')");
-      await fence(one.db, 'prices', 'shoe', 5);
+      await inTransaction(one, isMysql, (it) => fence(it, 'prices', 'shoe', 5));
       await begin(other); // the holder of the token 5 was paused here
       assert.equal(Number((await other.run("SELECT fence FROM prices WHERE id = 'shoe'")).fence), 5);
-      await fence(one.db, 'prices', 'shoe', 6);
-      await assert.rejects(fence(other.db, 'prices', 'shoe', 5), isMysql ? FenceError : /concurrent/);
+      await inTransaction(one, isMysql, (it) => fence(it, 'prices', 'shoe', 6));
+      await assert.rejects(fence(other.begun ?? other.db, 'prices', 'shoe', 5), isMysql ? FenceError : /concurrent/);
     });
   }
 }
