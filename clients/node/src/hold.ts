@@ -8,11 +8,17 @@ import type { Claim } from './claim.js';
 import type { Task } from './task.js';
 import { checkWords, releaseWords, type Wish } from './wish.js';
 
+/** Hears that another program asks the holder to let go, and why. */
+export type AskedListener = (reason: string) => void;
+
 export class Hold {
   lost: LockLostError | undefined;
   readonly since = now();
   /** What stands for it; undefined: it is lost. */
   claims: Set<Claim> | undefined = new Set();
+  /** Hear that another program asks for it. */
+  private readonly listeners = new Set<AskedListener>();
+  private lastAsk: string | undefined; // why it was asked for
   private over = false; // the task does not have it any more
   private expiry: Timer | undefined; // of a fixed lease
   deadline = Infinity; // the moment at which a fixed lease ends
@@ -39,6 +45,24 @@ export class Hold {
     this.redirections = 0;
     this.doubt?.timer.stop();
     this.doubt = undefined;
+  }
+
+  /** Another program asks the holder to let go. */
+  askedFor(reason: string): void {
+    this.lastAsk = reason;
+    for (const listener of [...this.listeners]) this.tell(listener, reason);
+  }
+
+  /** Has a listener told of each question, and of the last one that has come before. Returns what takes it off. */
+  onAsked(listener: AskedListener): () => void {
+    this.listeners.add(listener);
+    if (this.lastAsk !== undefined) this.tell(listener, this.lastAsk);
+    return () => { this.listeners.delete(listener); };
+  }
+
+  /** What a listener throws is its own, and ends no lock. */
+  private tell(listener: AskedListener, reason: string): void {
+    queueMicrotask(() => { if (this.listeners.has(listener) && !this.isOver) listener(reason); });
   }
 
   /** Whether it is released or lost, as far as is known. */
@@ -130,6 +154,7 @@ export class Hold {
     this.doubt?.timer.stop();
     if (this.over) return;
     this.over = true;
+    this.listeners.clear();
     this.keeper.forget(this);
     for (const key of this.wish.keys) if (this.task.holds.get(key) === this) this.task.holds.delete(key);
   }

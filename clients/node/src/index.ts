@@ -6,7 +6,7 @@ export type { Semaphore, SemaphoreOptions } from './semaphore.js';
 export type { Latch } from './latch.js';
 export type { Limiter, LimitsTaken, Rate, TakeOptions, Taken } from './limiter.js';
 export type { Delayed, Due, FieldValue, Pending } from './delay.js';
-export type { Outcome, Sale, SaleInfo, SaleTerms } from './sale.js';
+export type { CartOutcome, CartPart, Outcome, Sale, SaleInfo, SaleTerms } from './sale.js';
 export type { Fields, Holder, LockInfo, SemaphoreInfo, Waiter } from './info.js';
 export {
   fence, fenceSync, type Database, type FenceRow, type MysqlCallbackDatabase, type MysqlDatabase, type PgDatabase, type PostgresDatabase, type SqliteDatabase,

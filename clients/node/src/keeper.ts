@@ -48,6 +48,7 @@ export class Keeper {
   private readonly holds = new Map<string, Hold>(); // by token and key: two shards may give the same token
   private readonly byKey = new Map<string, Hold>(); // the last one of each key
   private readonly strays = new Map<string, LossReason>(); // losses of locks that a call may be about to register
+  private readonly strayAsks = new Map<string, string>(); // questions for such locks, and why
   private readonly timers = new Set<Timer>();
   private unpaid: Debt[] = [];
   private debts = 0; // unpaid and sent
@@ -283,6 +284,7 @@ export class Keeper {
     const keys = (many ? what : [what]).map(String);
     if (keys.length === 0) return;
     if (kind === 'lock-lost') this.wasLost(keys[0]!, Number(third), String(fourth) as LossReason);
+    else if (kind === 'lock-asked') this.wasAsked(keys[0]!, Number(third), String(fourth));
     else if (kind === 'lock-granted') {
       const tokens = tokensOf(third);
       if (tokens?.length === keys.length) this.waits.granted(wire, keys, many, tokens, String(fourth));
@@ -301,8 +303,17 @@ export class Keeper {
     this.strays.set(nameOf(key, token), reason);
   }
 
+  private wasAsked(key: string, token: number, reason: string): void {
+    const hold = this.holdOf(key, token);
+    if (hold) hold.askedFor(reason);
+    else if (this.shards.calls > 0 && this.strayAsks.size < MOST_STRAYS) this.strayAsks.set(nameOf(key, token), reason);
+  }
+
   /** No call for a lock is under way. */
-  forgetStrays(): void { this.strays.clear(); }
+  forgetStrays(): void {
+    this.strays.clear();
+    this.strayAsks.clear();
+  }
 
   holdOf(key: string, token: number): Hold | undefined { return this.holds.get(nameOf(key, token)); }
 
@@ -315,6 +326,10 @@ export class Keeper {
       if (reason) return reason;
     }
     this.register(hold);
+    for (const name of namesOf(hold)) {
+      const reason = this.strayAsks.get(name);
+      if (reason !== undefined) hold.askedFor(reason);
+    }
     return undefined;
   }
 

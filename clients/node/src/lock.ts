@@ -62,6 +62,16 @@ export class Lock {
   /** Where it was acquired: file, line and column. */
   get acquiredAt(): string { return this.claim.place; }
 
+  /**
+   * Has a listener told when another program asks the holder to let go (Locks.ask, LOCK.ASK), and why; also if it was asked before.
+   * The lock stays as it is: the listener may end the work, and release it. Returns a function that takes the listener off.
+   */
+  onAsked(listener: (reason: string) => void): () => void {
+    if (typeof listener !== 'function') throw new TypeError('onAsked() needs a function');
+    this.throwIfEnded();
+    return this.hold.onAsked((reason) => { if (this.isHeld) listener(reason); });
+  }
+
   /** Why the lock is not held any more; undefined: it is held, as far as is known. */
   get ended(): LockLostError | LockReleasedError | undefined {
     const ended = this.claim.ended as LockLostError | LockReleasedError | undefined;
@@ -143,8 +153,8 @@ export class Lock {
   }
 
   /**
-   * Raises the fence of a row to the lock's token, before the holder reads the row. Throws a FenceError if a later
-   * holder has raised it, or there is no such row. See fence().
+   * Raises the fence of a row to the lock's token, in a transaction and before the holder reads the row. Throws a FenceError if a
+   * later holder has raised it, or there is no such row. See fence().
    */
   async fence(db: Database, row: FenceRow): Promise<void> {
     this.throwIfEnded();

@@ -7,7 +7,7 @@ import { now, Timer } from './clock.js';
 import { callerOf, Claim } from './claim.js';
 import { campaign } from './campaign.js';
 import { Delayed } from './delay.js';
-import { about, abortedBy, ClosedError, HeldOtherwiseError, isReply, LockLostError, NotAcquiredError } from './errors.js';
+import { about, abortedBy, ClosedError, HeldOtherwiseError, isReply, LockLostError, NotAcquiredError, translated } from './errors.js';
 import { inside, ownerOf } from './flow.js';
 import { Hold } from './hold.js';
 import { lockInfoOf, type LockInfo } from './info.js';
@@ -18,7 +18,7 @@ import { Lock } from './lock.js';
 import type { Logger } from './log.js';
 import type { Observer, Stats } from './observer.js';
 import type { Word } from './resp.js';
-import { Sale } from './sale.js';
+import { buyCart, Sale, type CartOutcome, type CartPart } from './sale.js';
 import { Semaphore } from './semaphore.js';
 import { Shards } from './shards.js';
 import { targetOf, type Source } from './target.js';
@@ -264,6 +264,22 @@ export class Locks {
 
   /** A flash sale. */
   sale(voucher: Key): Sale { return new Sale(this, values.key(voucher, 'a voucher')); }
+
+  /**
+   * Buys pieces of several sales in one step, under one order id and one hold: all parts, or none. The same cart gets the same
+   * answer, however often it is asked, so it is sent again while the server does not answer. Confirm, cancel and extend each part
+   * by its sale. In a cluster the vouchers have the same hash tag.
+   */
+  cart(user: string, order: string, parts: readonly CartPart[]): Promise<CartOutcome> { return buyCart(this, user, order, parts); }
+
+  /**
+   * Asks the holders of a key to let go: their onAsked() is told, with `reason`. The lock stays as it is. Resolves to how many
+   * heard it; 0: the key is free, or no holder listens. It is sent once: after a NoAnswerError they may have been asked.
+   */
+  async ask(key: Key, reason?: string): Promise<number> {
+    const words = ['LOCK.ASK', values.key(key), ...(reason === undefined ? [] : ['REASON', values.text(reason, 'a reason')])];
+    return Number(await this.shards.once(words).catch((error: unknown) => { throw translated(error); }));
+  }
 
   /**
    * Runs `lead` while this process is the only one that holds the lock: the leader. It waits until it is, however long

@@ -1,6 +1,6 @@
 // Flash sales. What is asked may be sent again: the server knows an order by its id.
 
-import { ReplyError, translated } from './errors.js';
+import { about, ReplyError, translated } from './errors.js';
 import { fieldsOf, type Fields } from './info.js';
 import { Limiter, type Rate } from './limiter.js';
 import type { Locks } from './locks.js';
@@ -37,6 +37,8 @@ export interface SaleTerms {
   limit?: number;
   /** How many milliseconds an order waits for confirm(): it needs none without it. */
   hold?: number;
+  /** How many milliseconds a hold lasts at most, with all that extend() adds: without it there is no bound. */
+  holdMax?: number;
   /** The stream of the orders: "stream.orders" by default. */
   stream?: Key;
   /** At most so many calls in a period, with bursts. */
@@ -59,6 +61,43 @@ export interface SaleInfo {
   fields: Readonly<Fields>;
 }
 
+/** A part of a cart. */
+export interface CartPart {
+  voucher: Key;
+  /** 1 by default. */
+  pieces?: number;
+}
+
+/** What came of a cart. */
+export interface CartOutcome {
+  /** "sold" for all parts, or what the sale of the first part that is refused would have said. */
+  outcome: Outcome;
+  /** The part that is refused, counted from 0; undefined: all are sold. */
+  part: number | undefined;
+}
+
+/** How many parts a cart may have on the server. */
+const MOST_PARTS = 64;
+
+/** See Locks.cart. */
+export async function buyCart(locks: Locks, user: string, order: string, parts: readonly CartPart[]): Promise<CartOutcome> {
+  if (!Array.isArray(parts)) throw new TypeError('the parts of a cart are an array');
+  if (parts.length === 0 || parts.length > MOST_PARTS) throw new RangeError(`${parts.length} parts of a cart, and not 1 to ${MOST_PARTS}`);
+  const vouchers: string[] = [];
+  const words: Word[] = ['SECKILL.CART', ...idsOf(user, order), parts.length];
+  for (const it of parts as readonly CartPart[]) {
+    const { voucher, pieces = 1 } = values.options(it, 'a part of a cart', 'voucher', 'pieces');
+    vouchers.push(values.key(voucher, 'a voucher'));
+    words.push(vouchers.at(-1)!, values.whole(pieces, 'a number of pieces'));
+  }
+  locks.shards.together(vouchers);
+  const reply = await locks.shards.ask(words).catch((error: unknown) => { throw about(error, vouchers); });
+  const [place, answer] = Array.isArray(reply) ? reply.map(Number) : [0, Number(reply)];
+  const outcome = OUTCOMES[answer!];
+  if (outcome === undefined) throw new ReplyError(`ERR SECKILL.CART: an outcome of ${answer}`);
+  return { outcome, part: place === 0 ? undefined : place! - 1 };
+}
+
 const dateOf = (it: number | Date | undefined): number | undefined => (it instanceof Date ? it.getTime() : it);
 
 const idsOf = (user: string, order: string): Word[] => [values.name(user, 'a user'), values.name(order, 'an order')];
@@ -78,7 +117,7 @@ export class Sale {
    * another one, which is left alone. With `replace` it is sent once.
    */
   async create(terms: SaleTerms): Promise<boolean> {
-    const given = values.options(terms, 'create()', 'stock', 'start', 'end', 'limit', 'hold', 'stream', 'rate', 'replace');
+    const given = values.options(terms, 'create()', 'stock', 'start', 'end', 'limit', 'hold', 'holdMax', 'stream', 'rate', 'replace');
     const { replace = false, stream, rate } = given;
     if (typeof replace !== 'boolean') throw new TypeError('replace is true or false');
     const same: Fields = { total: values.whole(given.stock, 'a stock'), start: 0, end: 0, limit: 1, hold: 0 };
@@ -93,6 +132,7 @@ export class Sale {
     if (given.start !== undefined && given.end !== undefined && same['end']! <= same['start']!) throw new RangeError('an end that is not after the start');
     put('limit', given.limit === undefined ? undefined : values.whole(given.limit, 'a limit'));
     put('hold', given.hold === undefined ? undefined : values.time(given.hold, 'a hold'));
+    if (given.holdMax !== undefined) words.push('HOLDMAX', values.time(given.holdMax, 'holdMax'));
     if (stream !== undefined) {
       same['stream'] = values.key(stream, 'a stream');
       words.push('STREAM', same['stream']);
@@ -109,7 +149,7 @@ export class Sale {
     } catch (error) {
       if (!(error instanceof ReplyError && error.message.includes('exists already'))) throw translated(error);
       const there = (await this.info())?.fields;
-      return there !== undefined && Object.entries(same).every(([name, value]) => there[name] === value);
+      return there !== undefined && there['hold-max'] === given.holdMax && Object.entries(same).every(([name, value]) => there[name] === value);
     }
   }
 
@@ -144,8 +184,27 @@ export class Sale {
   /**
    * Gives an order back. true: it is given back, by this call, an earlier one, or the end of its hold. Otherwise it is
    * confirmed, or there is none.
+   *
+   * With `pieces` so many of the order's pieces come back, and it stands with the others: true, or false as above. This is sent
+   * once: after a NoAnswerError they may have come back. More pieces than the order has are a ReplyError.
    */
-  cancel(user: string, order: string): Promise<boolean> { return this.decide('SECKILL.CANCEL', user, order, 'gone'); }
+  cancel(user: string, order: string, pieces?: number): Promise<boolean> {
+    return pieces === undefined ? this.decide('SECKILL.CANCEL', user, order, 'gone') : this.cancelPart(user, order, pieces);
+  }
+
+  private async cancelPart(user: string, order: string, pieces: number): Promise<boolean> {
+    const words = ['SECKILL.CANCEL', this.voucher, ...idsOf(user, order), 'QTY', values.whole(pieces, 'a number of pieces')];
+    return await this.locks.shards.once(words).catch((error: unknown) => { throw translated(error); }) === 1;
+  }
+
+  /**
+   * Has the hold of an order end `ms` milliseconds from now, while a payment runs; never earlier than before. false: the order is
+   * not held: it is confirmed or given back, or there is none. It is sent again while the server does not answer: the hold counts
+   * from the last time. A hold that would be longer than the sale's `holdMax` is a ReplyError, and changes nothing.
+   */
+  async extend(user: string, order: string, ms: number): Promise<boolean> {
+    return await this.number(['SECKILL.EXTEND', this.voucher, ...idsOf(user, order), values.time(ms, 'a hold')]) === 1;
+  }
 
   /**
    * Sends a command with the reply 1 or, if there is nothing left to do, 0. It may have been done by the same command,

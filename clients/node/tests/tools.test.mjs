@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  CancelledError, ClosedError, DeadlineError, LockLostError, NoAnswerError, NotAcquiredError, ReplyError,
+  CancelledError, ClosedError, DeadlineError, LockLostError, LockReleasedError, NoAnswerError, NotAcquiredError, ReplyError,
 } from 'lockserver';
 import { otelObserver } from 'lockserver/opentelemetry';
 import { promObserver } from 'lockserver/prom-client';
@@ -219,6 +219,77 @@ test('scenario: sale', async (t) => {
   assert.equal(await sale.cancel('ben', 'o3'), false);
   await assert.rejects(sale.confirm('eve', 'o3'), /belongs to another user/);
   await assert.rejects((await server.locks()).sale('{none}').buy('ann', 'o1'), SHARDS > 1 ? /stream must share the slot/ : /no such seckill/);
+});
+
+test('a hold is extended, a part of an order comes back, a cart is all or nothing', async (t) => {
+  const server = await lockserver(t);
+  await server.freeze();
+  const locks = await server.locks();
+  const [shoe, hat] = [locks.sale('{shop}shoe'), locks.sale('{shop}hat')];
+  const terms = { stock: 5, limit: 5, hold: 60_000, holdMax: 150_000, stream: 'orders:{shop}' };
+  assert.equal(await shoe.create(terms), true);
+  assert.equal(await shoe.create(terms), true, 'the same terms');
+  assert.equal(await shoe.create({ ...terms, holdMax: 60_001 }), false, 'others');
+  assert.equal(await shoe.create({ ...terms, holdMax: undefined }), false, 'others');
+  assert.equal((await shoe.info()).fields['hold-max'], 150_000);
+  assert.equal(await hat.create({ stock: 2, limit: 5, stream: 'orders:{shop}' }), true);
+  assert.equal(await shoe.buy('ann', 'o1', 3), 'sold');
+  await server.advance(50_000);
+  assert.equal(await server.fault('DROPAFTER MATCH SECKILL.EXTEND TIMES 1', () => shoe.extend('ann', 'o1', 60_000)), true, 'it is sent again');
+  await server.advance(50_000); // behind the first end
+  assert.equal((await shoe.info()).held, 3, 'the hold goes on');
+  await assert.rejects(shoe.extend('ann', 'o1', 60_001), ReplyError, 'holdMax');
+  assert.equal(await shoe.extend('ann', 'none', 1000), false);
+  assert.equal(await shoe.cancel('ann', 'o1', 1), true);
+  assert.deepEqual([(await shoe.info()).held, (await shoe.info()).stock], [2, 3]);
+  await server.fault('DROPAFTER MATCH SECKILL.CANCEL TIMES 1', async () => assert.ok(await rejection(shoe.cancel('ann', 'o1', 1)) instanceof NoAnswerError));
+  assert.equal((await shoe.info()).held, 1, 'it is sent once');
+  await assert.rejects(shoe.cancel('ann', 'o1', 2), ReplyError, 'more than the order has');
+  assert.equal(await shoe.cancel('ann', 'o1', 1), true);
+  assert.equal(await shoe.cancel('ann', 'o1', 1), false);
+  const parts = [{ voucher: '{shop}shoe' }, { voucher: '{shop}hat', pieces: 2 }];
+  assert.deepEqual(await server.fault('DROPAFTER MATCH SECKILL.CART TIMES 1', () => locks.cart('ben', 'o2', parts)), { outcome: 'sold', part: undefined });
+  assert.deepEqual(await locks.cart('ben', 'o2', parts), { outcome: 'sold', part: undefined }, 'a retry has the first answer');
+  assert.deepEqual(await locks.cart('eve', 'o3', parts), { outcome: 'sold out', part: 1 });
+  assert.deepEqual([(await shoe.info()).stock, (await hat.info()).stock], [4, 0], 'nothing of the second cart');
+  assert.equal(await hat.extend('ben', 'o2', 70_000), true, 'one hold for both');
+  await assert.rejects(locks.cart('ann', 'o4', []), RangeError);
+  await assert.rejects(locks.cart('ann', 'o4', [{ voucher: '{shop}shoe', pieces: 0 }]), RangeError);
+  await assert.rejects(locks.cart('ann', 'o4', [{ vouchers: 'x' }]), TypeError);
+});
+
+test('a holder is asked to let go', async (t) => {
+  const server = await lockserver(t);
+  const [locks, other] = [await server.locks(), await server.locks()];
+  assert.equal(await other.ask('k'), 0, 'no holder');
+  const lock = await locks.acquire('k');
+  const heard = [];
+  const off = lock.onAsked((reason) => heard.push(['one', reason]));
+  lock.onAsked((reason) => heard.push(['two', reason]));
+  assert.equal(await other.ask('k', 'a deploy begins'), 1);
+  await eventually(() => heard.length === 2, 'both hear it');
+  assert.deepEqual(heard, [['one', 'a deploy begins'], ['two', 'a deploy begins']]);
+  assert.equal(lock.ended, undefined, 'the lock stays as it is');
+  off();
+  assert.equal(await other.ask('k'), 1);
+  await eventually(() => heard.length === 3, 'the second one hears it');
+  assert.deepEqual(heard[2], ['two', '']);
+  const late = await new Promise((resolve) => { lock.onAsked(resolve); });
+  assert.equal(late, '', 'one that came before is told');
+  const pool = locks.semaphore('pool', 2);
+  const permits = [await pool.acquire(), await pool.acquire()];
+  const asked = Promise.all(permits.map((it) => new Promise((resolve) => { it.onAsked(resolve); })));
+  assert.equal(await other.ask('pool', 'all'), 2);
+  assert.deepEqual(await asked, ['all', 'all']);
+  // A program that releases what it is asked for.
+  const kind = await locks.acquire('kind');
+  kind.onAsked(() => { void kind.release(); });
+  const next = other.acquire('kind', { wait: PATIENCE });
+  await other.ask('kind', 'please');
+  await (await next).release();
+  assert.throws(() => kind.onAsked(() => {}), LockReleasedError);
+  await lock.release();
+  assert.equal(heard.length, 3, `${heard}`);
 });
 
 test('scenario: leader', async (t) => {

@@ -72,6 +72,7 @@ function* table(locks, foreign, held, { fence, fenceSync, connect } = FUNCTIONS)
     yield ['period', it, () => locks.limiter('l', { count: 300, period: it })];
     yield ['timeout', it, () => new Locks('redis://127.0.0.1:1', { timeout: it })];
     if (held) yield ['renew', it, () => held.renew(it)];
+    yield ['extend', it, () => sale().extend('ann', 'o', it)];
     if (it !== 0) yield ['delay', it, () => d().add(fields, { delay: it })];
     if (it !== 0) yield ['at', it, () => d().add(fields, { at: it })];
     if (it !== 0) yield ['move: at', it, () => d().move('i', { at: it })];
@@ -93,6 +94,8 @@ function* table(locks, foreign, held, { fence, fenceSync, connect } = FUNCTIONS)
     yield ['latch: set', it, () => locks.latch('batch').set(it)];
     yield ['latch: down', it, () => locks.latch('batch').down(it)];
     yield ['pieces', it, () => sale().buy('ann', 'o', it)];
+    if (it !== undefined) yield ['cancel: pieces', it, () => sale().cancel('ann', 'o', it)];
+    if (it !== undefined) yield ['cart: pieces', it, () => locks.cart('ann', 'o', [{ voucher: 'v', pieces: it }])];
     yield ['list: count', it, () => d().list({ count: it })];
     yield ['fence: token', it, () => fence({ prepare: assert.fail }, 't', 1, it)];
     yield ['fenceSync: token', it, () => fenceSync({ prepare: assert.fail }, 't', 1, it)];
@@ -133,6 +136,14 @@ function* table(locks, foreign, held, { fence, fenceSync, connect } = FUNCTIONS)
   yield ['takeLimits', '65', () => locks.takeLimits(Array.from({ length: 65 }, (_, i) => locks.limiter(`l${i}`, { count: 1, period: 1000 })))];
   yield ['takeLimits', 'a cost above the second burst', () => locks.takeLimits([locks.limiter('m', { count: 5, period: 1000 }), l()], { cost: 2 })];
   if (foreign.locks) yield ['takeLimits', 'one of another client', () => locks.takeLimits([foreign.locks.limiter('m', { count: 5, period: 1000 })])];
+  for (const it of [undefined, null, 'v', {}, 5, [], Array.from({ length: 65 }, () => ({ voucher: 'v' })), [undefined], [{}], [{ voucher: '' }]]) {
+    yield ['cart', it, () => locks.cart('ann', 'o', it)];
+  }
+  for (const it of ['', '\ud800', null, 5]) {
+    yield ['ask: key', it, () => locks.ask(it)];
+    if (it !== '') yield ['ask: reason', it, () => locks.ask('k', it)];
+    if (held) yield ['onAsked', it, () => held.onAsked(it)];
+  }
   yield ['give', 'above the burst', () => l().give(2)];
   yield ['create', 'an end before the start', () => sale().create({ stock: 1, start: 2, end: 1 })];
   for (const it of [undefined, null, 5, {}, function* () {}]) yield ['worker: handler', it, () => locks.worker('w', 'g', it)];
