@@ -326,7 +326,7 @@ class AsyncTest {
             "LockClient.campaign", // it runs the task in the thread of its caller
             "LockClient.lockByThread", "LockClient.unlockByThread"); // the owner is the thread
     /** Calls that ask nobody. */
-    private static final Set<String> LOCAL = Set.of("key", "keyBytes", "token", "tokens", "owner", "isHeld", "loss", "remaining", "onLost", "toString", "create",
+    private static final Set<String> LOCAL = Set.of("key", "keyBytes", "token", "tokens", "owner", "isHeld", "loss", "remaining", "onLost", "onAsked", "toString", "create",
             "builder", "asLock", "readWrite", "heldByThread", "semaphore", "latch", "limiter", "delay", "worker", "sale", "isAttached", "heldCount", "stats",
             "waitingCount", "initial");
 

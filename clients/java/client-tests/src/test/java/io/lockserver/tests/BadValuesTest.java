@@ -20,6 +20,7 @@ import io.lockserver.client.HeldLock;
 import io.lockserver.client.Limiter;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockOptions;
+import io.lockserver.client.Sale;
 import io.lockserver.client.WorkerOptions;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
@@ -79,6 +80,15 @@ class BadValuesTest {
             bad("confirm: order", text, () -> locks.sale("s").confirm("u", text));
             bad("cancel: user", text, () -> locks.sale("s").cancel(text, "o"));
             bad("cancel: order", text, () -> locks.sale("s").cancel("u", text));
+            bad("extend: user", text, () -> locks.sale("s").extend(text, "o", SECOND));
+            bad("extendAsync: order", text, () -> locks.sale("s").extendAsync("u", text, SECOND));
+            bad("cancel a part: user", text, () -> locks.sale("s").cancel(text, "o", 1));
+            bad("cancelAsync a part: order", text, () -> locks.sale("s").cancelAsync("u", text, 1));
+            bad("buyCart: user", text, () -> locks.buyCart(text, "o", List.of(Sale.Part.of("s"))));
+            bad("buyCartAsync: order", text, () -> locks.buyCartAsync("u", text, List.of(Sale.Part.of("s"))));
+            bad("Part", text, () -> Sale.Part.of(text));
+            bad("ask", text, () -> locks.ask(text, "why"));
+            bad("askAsync", text, () -> locks.askAsync(text, "why"));
             bad("add: id", text, () -> locks.delay("d").add(text, SECOND, Map.of("a", "b")));
             bad("cancel: id", text, () -> locks.delay("d").cancel(text));
             bad("move: id", text, () -> locks.delay("d").move(text, SECOND));
@@ -91,11 +101,13 @@ class BadValuesTest {
             bad("command: an argument", text, () -> locks.command("ECHO", text));
             bad("guard: an argument", text, () -> held.guard("SET", "x", text));
             bad("withTrace", text, () -> options.withTrace(text));
+            bad("ask: reason", text, () -> locks.ask("k", text));
         }
         for (Duration time : TIMES) {
             bad("withLease", time, () -> options.withLease(time));
             bad("asLock: lease", time, () -> locks.asLock("k", time));
             bad("renew", time, () -> held.renew(time));
+            bad("extend", time, () -> locks.sale("s").extend("u", "o", time));
             bad("renewAsync", time, () -> held.renewAsync(time));
             bad("limiter: period", time, () -> locks.limiter("l", 1, 1, time));
             bad("timeout", time, () -> LockClient.builder(server.uri()).timeout(time));
@@ -146,6 +158,8 @@ class BadValuesTest {
             bad("semaphore", number, () -> locks.semaphore("s", number));
             bad("permits", number, () -> locks.semaphore("s", 1).acquire(number, options));
             bad("pieces", number, () -> locks.sale("s").buy("u", "o", number));
+            bad("cancel: pieces", number, () -> locks.sale("s").cancel("u", "o", number));
+            bad("Part: pieces", number, () -> new Sale.Part("s", number));
             bad("burst", number, () -> locks.limiter("l", number, 1, SECOND));
             bad("count", number, () -> locks.limiter("l", 1, number, SECOND));
             bad("latch", number, () -> locks.latch("l").set(number));
@@ -160,6 +174,11 @@ class BadValuesTest {
         bad("give", 2, () -> locks.limiter("l", 1, 1, SECOND).give(2));
         Limiter one = locks.limiter("l", 1, 1, SECOND);
         Limiter ten = locks.limiter("m", 10, 1, SECOND);
+        bad("buyCart", null, () -> locks.buyCart("u", "o", null));
+        bad("buyCart", "none", () -> locks.buyCart("u", "o", List.of()));
+        bad("buyCart", "a null", () -> locks.buyCart("u", "o", Arrays.asList(Sale.Part.of("s"), null)));
+        bad("buyCart", "65", () -> locks.buyCart("u", "o", IntStream.range(0, 65).mapToObj(i -> Sale.Part.of("s" + i)).toList()));
+        bad("onAsked", null, () -> held.onAsked(null));
         bad("takeLimits", null, () -> locks.takeLimits(null));
         bad("takeLimits", "none", () -> locks.takeLimits(List.of()));
         bad("takeLimits", "65", () -> locks.takeLimits(IntStream.range(0, 65).mapToObj(i -> locks.limiter("l" + i, 1, 1, SECOND)).toList()));

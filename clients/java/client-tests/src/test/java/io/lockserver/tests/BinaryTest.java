@@ -170,7 +170,7 @@ class BinaryTest {
     }
 
     /** Calls with words that are no keys. */
-    private static final Set<String> NO_KEYS = Set.of("create", "builder", "command", "commandAsync");
+    private static final Set<String> NO_KEYS = Set.of("create", "builder", "command", "commandAsync", "buyCart", "buyCartAsync");
 
     @Test
     void eachCallWithAKeyTakesBytes() {

@@ -23,6 +23,7 @@ import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.client.LockObserver;
 import io.lockserver.client.LockOptions;
+import io.lockserver.client.LockReleasedException;
 import io.lockserver.client.NoConnectionException;
 import io.lockserver.client.LockSemaphore;
 import io.lockserver.client.LossReason;
@@ -270,6 +271,94 @@ class KindsTest {
         assertEquals(Sale.Outcome.TAKEN_BACK, shoe.buy("ben", "o3"));
         assertTrue(shoe.cancel("ben", "o3"));
         assertFalse(shoe.confirm("ben", "o3"));
+    }
+
+    @Test
+    void holdsOfASaleAreExtended(LockClient locks, TestClock clock, TestFaults faults) {
+        clock.freeze();
+        Sale shoe = locks.sale("shoe");
+        Sale.Terms terms = Sale.Terms.of(5).withLimit(5).withHold(Duration.ofSeconds(60)).withHoldMax(Duration.ofSeconds(150));
+        assertTrue(shoe.create(terms));
+        assertTrue(shoe.create(terms));
+        assertFalse(shoe.create(terms.withHoldMax(Duration.ofSeconds(61))));
+        assertFalse(shoe.create(new Sale.Terms(5, null, null, 5, Duration.ofSeconds(60), null, false)));
+        assertEquals(Sale.Outcome.SOLD, shoe.buy("ann", "o1", 3));
+        clock.advance(Duration.ofSeconds(50));
+        faults.add("DROPAFTER", "MATCH", "SECKILL.EXTEND", "TIMES", "1");
+        assertTrue(shoe.extend("ann", "o1", Duration.ofSeconds(60)));
+        clock.advance(Duration.ofSeconds(50)); // behind the first end
+        assertEquals(3, shoe.info().orElseThrow().held());
+        assertThrows(ServerException.class, () -> shoe.extend("ann", "o1", Duration.ofSeconds(61)));
+        assertFalse(shoe.extendAsync("ann", "none", Duration.ofSeconds(1)).join());
+    }
+
+    @Test
+    void aPartOfAnOrderComesBack(LockClient locks, TestFaults faults) {
+        Sale shoe = locks.sale("shoe");
+        assertTrue(shoe.create(Sale.Terms.of(5).withLimit(5).withHold(Duration.ofMinutes(1))));
+        assertEquals(Sale.Outcome.SOLD, shoe.buy("ann", "o1", 4));
+        assertTrue(shoe.cancel("ann", "o1", 1));
+        assertEquals(3, shoe.info().orElseThrow().held());
+        faults.add("DROPAFTER", "MATCH", "SECKILL.CANCEL", "TIMES", "1");
+        assertThrows(NoConnectionException.class, () -> shoe.cancel("ann", "o1", 1));
+        assertEquals(2, shoe.info().orElseThrow().held()); // it is sent once
+        assertThrows(ServerException.class, () -> shoe.cancel("ann", "o1", 3));
+        assertTrue(shoe.cancelAsync("ann", "o1", 2).join());
+        assertFalse(shoe.cancel("ann", "o1", 1));
+        assertThrows(IllegalArgumentException.class, () -> shoe.cancel("ann", "o1", 0));
+    }
+
+    @Test
+    void aCartIsAllOrNothing(LockClient locks, TestFaults faults) {
+        Sale shoe = locks.sale("shoe");
+        Sale hat = locks.sale("hat");
+        assertTrue(shoe.create(Sale.Terms.of(5).withHold(Duration.ofMinutes(1))));
+        assertTrue(hat.create(Sale.Terms.of(2).withLimit(2)));
+        List<Sale.Part> parts = List.of(Sale.Part.of("shoe"), new Sale.Part("hat", 2));
+        faults.add("DROPAFTER", "MATCH", "SECKILL.CART", "TIMES", "1");
+        assertTrue(locks.buyCart("ben", "o2", parts).isSold());
+        assertEquals(new Sale.CartOutcome(Sale.Outcome.SOLD, -1), locks.buyCartAsync("ben", "o2", parts).join());
+        assertEquals(new Sale.CartOutcome(Sale.Outcome.SOLD_OUT, 1), locks.buyCart("eve", "o3", parts));
+        assertEquals(4, shoe.info().orElseThrow().stock());
+        assertEquals(0, hat.info().orElseThrow().stock());
+        assertTrue(hat.extend("ben", "o2", Duration.ofMinutes(2)));
+        assertThrows(IllegalArgumentException.class, () -> locks.buyCart("ben", "o4", List.of()));
+        assertThrows(IllegalArgumentException.class, () -> new Sale.Part("shoe", 0));
+    }
+
+    @Test
+    void aHolderIsAskedToLetGo(LockClient locks) throws Exception {
+        assertEquals(0, locks.ask("k", "no holder"));
+        try (HeldLock lock = locks.lock("k")) {
+            CompletableFuture<String> first = new CompletableFuture<>();
+            CompletableFuture<String> second = new CompletableFuture<>();
+            lock.onAsked(first::complete).onAsked(second::complete);
+            assertEquals(1, locks.ask("k", "a deploy begins"));
+            assertEquals("a deploy begins", first.get(60, TimeUnit.SECONDS));
+            assertEquals("a deploy begins", second.get(60, TimeUnit.SECONDS));
+            assertTrue(lock.isHeld());
+            CompletableFuture<String> late = new CompletableFuture<>();
+            lock.onAsked(late::complete); // it was asked before
+            assertEquals("a deploy begins", late.get(60, TimeUnit.SECONDS));
+        }
+        LockSemaphore pool = locks.semaphore("pool", 2);
+        List<CompletableFuture<String>> told = new ArrayList<>();
+        List<HeldLock> permits = List.of(pool.acquire(), pool.acquire());
+        for (HeldLock permit : permits) {
+            CompletableFuture<String> heard = new CompletableFuture<>();
+            told.add(heard);
+            permit.onAsked(heard::complete);
+        }
+        assertEquals(2, locks.askAsync("pool", "").get(60, TimeUnit.SECONDS));
+        for (CompletableFuture<String> heard : told) {
+            assertEquals("", heard.get(60, TimeUnit.SECONDS));
+        }
+        HeldLock asked = locks.lock("k");
+        asked.onAsked(reason -> asked.unlock());
+        Call<HeldLock> next = Call.of(() -> locks.lock("k"));
+        assertEquals(1, locks.ask("k", "please"));
+        next.get().unlock();
+        assertThrows(LockReleasedException.class, () -> asked.onAsked(reason -> { }));
     }
 
     @Test

@@ -93,6 +93,15 @@ public final class HeldLock implements AutoCloseable {
     }
 
     /**
+     * Has a listener called, by a thread of the client, each time that another program asks the holder to let go
+     * ({@link LockClient#ask}), with what it says; also if it was asked before. The lock stays as it is: the listener may end the work.
+     */
+    public HeldLock onAsked(Consumer<String> listener) {
+        hold.onAsked(listener);
+        return this;
+    }
+
+    /**
      * Returns if the lock is held now. It asks the server only if its last answer is older than the lease allows, for
      * instance after a pause of this process; then for up to the client's timeout.
      *

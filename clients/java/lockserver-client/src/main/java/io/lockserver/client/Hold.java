@@ -25,6 +25,10 @@ final class Hold {
     private final long[] tokens;
     private final long since = System.nanoTime();
     private final List<Consumer<LockLostException>> listeners = new ArrayList<>();
+    /** Hear that another program asks for the lock. */
+    private final List<Consumer<String>> askedListeners = new ArrayList<>();
+    /** What the last program that has asked said; null: none has. */
+    private String lastQuestion;
     // The lock of the keeper guards what follows.
     private volatile LockLostException loss;
     private volatile boolean released;
@@ -87,6 +91,34 @@ final class Hold {
             keeper.mu.unlock();
         }
         keeper.tell(() -> listener.accept(loss));
+    }
+
+    void onAsked(Consumer<String> listener) {
+        Objects.requireNonNull(listener, "the listener is null");
+        keeper.mu.lock();
+        try {
+            throwIfOver();
+            askedListeners.add(listener);
+            if (lastQuestion != null) {
+                ask(listener, lastQuestion);
+            }
+        } finally {
+            keeper.mu.unlock();
+        }
+    }
+
+    /** Another program asks the holder to let go; the caller holds mu. */
+    void asked(String reason) {
+        lastQuestion = reason;
+        askedListeners.forEach(listener -> ask(listener, reason));
+    }
+
+    private void ask(Consumer<String> listener, String reason) {
+        keeper.tell(() -> {
+            if (isHeld()) {
+                listener.accept(reason);
+            }
+        });
     }
 
     void ensureHeld() {

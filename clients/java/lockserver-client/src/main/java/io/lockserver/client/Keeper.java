@@ -375,6 +375,11 @@ final class Keeper implements AutoCloseable {
                     lost(new Place(String.valueOf(message.get(4)), key), token, LossReason.of(String.valueOf(message.get(3))));
                 }
             }
+            case "lock-asked" -> {
+                if (message.size() > 4 && message.get(2) instanceof Long token) {
+                    asked(new Place(String.valueOf(message.get(4)), key), token, String.valueOf(message.get(3)));
+                }
+            }
             default -> {
                 // a kind that this version does not know
             }
@@ -393,6 +398,19 @@ final class Keeper implements AutoCloseable {
             mu.unlock();
         }
         losses.forEach(Runnable::run);
+    }
+
+    private void asked(Place place, long token, String reason) {
+        mu.lock();
+        try {
+            for (Hold lock : held.getOrDefault(place, List.of())) {
+                if (lock.indexOf(place.key(), token) >= 0) {
+                    lock.asked(reason);
+                }
+            }
+        } finally {
+            mu.unlock();
+        }
     }
 
     private void lost(Place place, long token, LossReason reason) {

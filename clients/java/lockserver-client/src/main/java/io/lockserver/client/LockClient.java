@@ -58,6 +58,7 @@ public final class LockClient implements AutoCloseable {
     private final ThreadLocks threadLocks = new ThreadLocks(this);
     private final LockFutures futures;
     private final Inspection inspection;
+    private final Cart cart;
 
     private LockClient(Builder settings) {
         String prefix = settings.name + ":" + random() + ":";
@@ -71,6 +72,7 @@ public final class LockClient implements AutoCloseable {
         dialer = new Dialer(settings.uris, prefix.substring(0, prefix.length() - 1), settings.options, executor);
         commands = new Commands(dialer, settings.timeout, executor, timer);
         inspection = new Inspection(commands);
+        cart = new Cart(commands);
         keeper = new Keeper(dialer, commands, prefix, settings.timeout, observer, timer, executor);
         futures = new LockFutures(keeper, commands.promises, observer);
         boolean started = false;
@@ -561,6 +563,54 @@ public final class LockClient implements AutoCloseable {
     /** The same for a binary voucher. */
     public Sale sale(byte[] voucher) {
         return new Sale(commands, Values.name(voucher, "a voucher"));
+    }
+
+    /**
+     * Buys pieces of several sales in one step, under one order id and one hold: all parts, or none. The same cart gets the same answer,
+     * however often it is asked. {@link Sale#confirm}, {@link Sale#cancel} and {@link Sale#extend} are for one part.
+     *
+     * @param parts 1 to 64
+     */
+    public Sale.CartOutcome buyCart(String user, String order, List<Sale.Part> parts) {
+        return cart.buy(user, order, parts);
+    }
+
+    /** Buys a cart as {@link #buyCart} does, and blocks no thread: the future has the outcome, or the error. */
+    public CompletableFuture<Sale.CartOutcome> buyCartAsync(String user, String order, List<Sale.Part> parts) {
+        return cart.buyLater(user, order, parts);
+    }
+
+    /**
+     * Asks the holders of a key to let go: their listeners of {@link HeldLock#onAsked} are called. The lock stays as it is. It is sent
+     * once: after {@link NoConnectionException} they may have been asked.
+     *
+     * @param reason what the holders are told; empty: nothing
+     * @return how many heard it; 0: the key is free, or no holder is attached
+     */
+    public long ask(String key, String reason) {
+        return (Long) commands.once(question(Values.name(key, "a key"), reason));
+    }
+
+    /** The same for a binary key. */
+    public long ask(byte[] key, String reason) {
+        return (Long) commands.once(question(Values.name(key, "a key"), reason));
+    }
+
+    /** Asks the holders of a key as {@link #ask(String, String)} does, without blocking a thread. */
+    public CompletableFuture<Long> askAsync(String key, String reason) {
+        long end = commands.deadline();
+        return commands.promised(commands.askOnce(end, question(Values.name(key, "a key"), reason)).thenApply(Long.class::cast), end);
+    }
+
+    /** The same for a binary key. */
+    public CompletableFuture<Long> askAsync(byte[] key, String reason) {
+        long end = commands.deadline();
+        return commands.promised(commands.askOnce(end, question(Values.name(key, "a key"), reason)).thenApply(Long.class::cast), end);
+    }
+
+    private static String[] question(String key, String reason) {
+        String text = Values.text(reason, "a reason");
+        return text.isEmpty() ? new String[] {"LOCK.ASK", key} : new String[] {"LOCK.ASK", key, "REASON", text};
     }
 
     /**

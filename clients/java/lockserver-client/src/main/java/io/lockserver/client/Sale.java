@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
@@ -41,8 +42,9 @@ public final class Sale {
      * @param hold how long an order waits for {@link Sale#confirm}; null: it needs none
      * @param stream the stream of the orders; null: the server's, {@code stream.orders}
      * @param replace whether a sale that is there is replaced, with all that it knows
+     * @param holdMax how long a hold lasts at most, with all that {@link Sale#extend} adds; null: there is no bound
      */
-    public record Terms(long stock, Instant start, Instant end, long limit, Duration hold, String stream, boolean replace) {
+    public record Terms(long stock, Instant start, Instant end, long limit, Duration hold, String stream, boolean replace, Duration holdMax) {
         /** Checks the values. */
         public Terms {
             Values.number(stock, 1, "a stock");
@@ -58,6 +60,14 @@ public final class Sale {
             if (stream != null) {
                 Values.name(stream, "a stream");
             }
+            if (holdMax != null) {
+                Values.time(holdMax, "the longest hold");
+            }
+        }
+
+        /** Terms without a bound for holds. */
+        public Terms(long stock, Instant start, Instant end, long limit, Duration hold, String stream, boolean replace) {
+            this(stock, start, end, limit, hold, stream, replace, null);
         }
 
         /** So many pieces, from now on, one for each user. */
@@ -67,12 +77,17 @@ public final class Sale {
 
         /** With so many pieces for each user. */
         public Terms withLimit(long pieces) {
-            return new Terms(stock, start, end, Values.number(pieces, 1, "a limit"), hold, stream, replace);
+            return new Terms(stock, start, end, Values.number(pieces, 1, "a limit"), hold, stream, replace, holdMax);
         }
 
         /** An order that is not confirmed within this time is taken back. */
         public Terms withHold(Duration length) {
-            return new Terms(stock, start, end, limit, Values.time(length, "a hold"), stream, replace);
+            return new Terms(stock, start, end, limit, Values.time(length, "a hold"), stream, replace, holdMax);
+        }
+
+        /** A hold lasts so long at most, with all that {@link Sale#extend} adds. */
+        public Terms withHoldMax(Duration longest) {
+            return new Terms(stock, start, end, limit, hold, stream, replace, Values.time(longest, "the longest hold"));
         }
     }
 
@@ -84,6 +99,38 @@ public final class Sale {
      * @param fields all fields of SECKILL.INFO
      */
     public record Info(String state, long stock, long total, long sold, long held, long confirmed, long buyers, Map<String, Object> fields) {
+    }
+
+    /**
+     * A part of a cart.
+     *
+     * @param voucher the sale
+     * @param pieces how many pieces, one at least
+     */
+    public record Part(String voucher, int pieces) {
+        /** Checks the values. */
+        public Part {
+            Values.name(voucher, "a voucher");
+            Values.number(pieces, 1, "a number of pieces");
+        }
+
+        /** One piece. */
+        public static Part of(String voucher) {
+            return new Part(voucher, 1);
+        }
+    }
+
+    /**
+     * What came of a cart.
+     *
+     * @param outcome SOLD for all parts, or what the sale of the first part that is refused would have said
+     * @param refused the part that is refused, counted from 0; -1: all are sold
+     */
+    public record CartOutcome(Outcome outcome, int refused) {
+        /** Whether all parts are sold. */
+        public boolean isSold() {
+            return refused < 0;
+        }
     }
 
     private final Commands commands;
@@ -117,6 +164,10 @@ public final class Sale {
         put(words, same, "END", terms.end == null ? null : DelayedEntries.unixMS(terms.end));
         put(words, same, "LIMIT", terms.limit == 0 ? null : terms.limit);
         put(words, same, "HOLD", terms.hold == null ? null : terms.hold.toMillis());
+        if (terms.holdMax != null) {
+            words.addAll(List.of("HOLDMAX", Long.toString(terms.holdMax.toMillis())));
+        }
+        same.put("hold-max", terms.holdMax == null ? null : terms.holdMax.toMillis()); // a sale without a bound has no such field
         if (terms.stream != null) {
             words.addAll(List.of("STREAM", terms.stream));
             same.put("stream", terms.stream);
@@ -135,7 +186,7 @@ public final class Sale {
 
     private CompletableFuture<Boolean> isSame(Map<String, Object> terms, long end) {
         return commands.askAgain(end, "SECKILL.INFO", voucher).thenApply(LockInfo::map)
-                .thenApply(there -> terms.entrySet().stream().allMatch(term -> term.getValue().equals(there.get(term.getKey()))));
+                .thenApply(there -> terms.entrySet().stream().allMatch(term -> Objects.equals(term.getValue(), there.get(term.getKey()))));
     }
 
     private static void put(List<String> words, Map<String, Object> same, String option, Long value) {
@@ -197,7 +248,7 @@ public final class Sale {
             Long.toString(Values.number(pieces, 1, "a number of pieces"))};
     }
 
-    private static Outcome outcome(Object reply) {
+    static Outcome outcome(Object reply) {
         return Outcome.values()[Math.toIntExact((Long) reply)];
     }
 
@@ -223,6 +274,52 @@ public final class Sale {
     public CompletableFuture<Boolean> cancelAsync(String user, String order) {
         long end = commands.deadline();
         return commands.promised(settle("SECKILL.CANCEL", user, order, "gone", end), end);
+    }
+
+    /**
+     * Gives some pieces of an order back; it stands with the others. True: they came back. False: the order is confirmed or given back, or
+     * there is none. It is sent once: after {@link NoConnectionException} they may have come back.
+     *
+     * @throws ServerException if the order has fewer pieces
+     */
+    public boolean cancel(String user, String order, int pieces) {
+        return isDone(commands.once(part(user, order, pieces)));
+    }
+
+    /** Gives some pieces back as {@link #cancel(String, String, int)} does, without blocking a thread. */
+    public CompletableFuture<Boolean> cancelAsync(String user, String order, int pieces) {
+        long end = commands.deadline();
+        return commands.promised(commands.askOnce(end, part(user, order, pieces)).thenApply(Sale::isDone), end);
+    }
+
+    private String[] part(String user, String order, int pieces) {
+        return new String[] {"SECKILL.CANCEL", voucher, Values.name(user, "a user"), Values.name(order, "an order"), "QTY",
+            Long.toString(Values.number(pieces, 1, "a number of pieces"))};
+    }
+
+    /**
+     * Has the hold of an order end so long from now, while a payment runs; never earlier than before. False: the order is not held: it is
+     * confirmed or given back, or there is none. It is sent again while the server does not answer: the hold counts from the last time.
+     *
+     * @throws ServerException if the hold would be longer than {@link Terms#holdMax}; nothing has changed then
+     */
+    public boolean extend(String user, String order, Duration hold) {
+        return isDone(commands.again(extension(user, order, hold)));
+    }
+
+    /** Makes a hold longer as {@link #extend} does, without blocking a thread. */
+    public CompletableFuture<Boolean> extendAsync(String user, String order, Duration hold) {
+        long end = commands.deadline();
+        return commands.promised(commands.askAgain(end, extension(user, order, hold)).thenApply(Sale::isDone), end);
+    }
+
+    private String[] extension(String user, String order, Duration hold) {
+        return new String[] {"SECKILL.EXTEND", voucher, Values.name(user, "a user"), Values.name(order, "an order"),
+            Long.toString(Values.time(hold, "a hold").toMillis())};
+    }
+
+    private static boolean isDone(Object reply) {
+        return Long.valueOf(1).equals(reply);
     }
 
     /** A reply of 0 may be that to a second sending, so the record of the order is looked at: "paid 2 ann". */
