@@ -67,6 +67,8 @@ var (
 	salePending   = gauge("lockserver_sale_pending", "Orders that it has been given and has not acknowledged.", "db", "group", "voucher")
 	delayPending  = gauge("lockserver_delayed_pending", "Entries that are added to their streams later (DELAY.ADD).", "db")
 	delayFired    = counter("lockserver_delayed_fired_total", "Delayed entries that were added to their streams.")
+	delayRecurred = counter("lockserver_delayed_recurred_total", "Delayed entries that recur and were added to their streams.")
+	delaySkipped  = counter("lockserver_delayed_skipped_total", "Times of recurring entries that were missed and not made up for.")
 	delayLate     = metric{"lockserver_delayed_late_seconds", dto.MetricType_HISTOGRAM, "How late delayed entries were added to their streams.", nil}
 	certificate   = gauge("lockserver_tls_certificate_end_seconds", "When the first of the server's certificates ends, in seconds since 1970.")
 	alarms        = gauge("lockserver_raft_alarm", "What an operator has to look at, by kind: docs/RUNBOOK.md has a paragraph for each.", groupLabel, "kind")
@@ -84,7 +86,7 @@ func nativeMetrics() []*metric {
 		&limitRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
 		&permitGrants, &permitWaiting, &latchKeys, &latchWaiters, &historyBytes, &spansSent, &spansDropped, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
-		&delayPending, &delayFired, &delayLate, &syncSeconds, &certificate, &alarms, &logSyncs, &commits, &roundTrips, &memberLag}
+		&delayPending, &delayFired, &delayRecurred, &delaySkipped, &delayLate, &syncSeconds, &certificate, &alarms, &logSyncs, &commits, &roundTrips, &memberLag}
 }
 
 // member sends the alarms of a member of a raft group, and the end of its first certificate.
@@ -152,6 +154,8 @@ func (s *scrape) locks(f *server.Figures) {
 		s.send(&delayPending, float64(f.Delays.Pending[id]), dbName(id))
 	}
 	s.send(&delayFired, float64(f.Delays.Fired))
+	s.send(&delayRecurred, float64(f.Delays.Recurred))
+	s.send(&delaySkipped, float64(f.Delays.Skipped))
 	s.sendTimes(&delayLate, &f.Delays.Late)
 	if f.Syncs != nil {
 		s.sendTimes(&syncSeconds, f.Syncs)

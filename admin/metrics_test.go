@@ -206,7 +206,16 @@ func TestMetricsOfDelayedEntries(t *testing.T) {
 	c.Do("PING")
 	text = metricsOf(t, p)
 	for _, line := range []string{`lockserver_delayed_pending{db="db3"} 2`, "lockserver_delayed_fired_total 1", "lockserver_delayed_late_seconds_count 1",
-		"lockserver_delayed_late_seconds_sum 0.25", `lockserver_delayed_late_seconds_bucket{le="0.1"} 0`, `lockserver_delayed_late_seconds_bucket{le="0.25"} 1`} {
+		"lockserver_delayed_late_seconds_sum 0.25", `lockserver_delayed_late_seconds_bucket{le="0.1"} 0`, `lockserver_delayed_late_seconds_bucket{le="0.25"} 1`,
+		"lockserver_delayed_recurred_total 0", "lockserver_delayed_skipped_total 0"} {
+		require.Contains(t, text, "\n"+line+"\n")
+	}
+	c.Do("DELAY.ADD", "s", "EVERY", "10", "TIMES", "3", "n", "4")
+	c.Do("DELAY.ADD", "s", "EVERY", "500", "MISSED", "SKIP", "ID", "skips", "n", "5")
+	c.Do("ZADD", "{s}:delayed", "1", "a0:skips") // due before the server has run
+	clock.Advance(15 * time.Millisecond)
+	text = metricsOf(t, p)
+	for _, line := range []string{"lockserver_delayed_fired_total 2", "lockserver_delayed_recurred_total 1", "lockserver_delayed_skipped_total 1"} {
 		require.Contains(t, text, "\n"+line+"\n")
 	}
 }

@@ -15,16 +15,19 @@ const maxDueMS = 1 << 50
 
 // delayCall is one call of DELAY.ADD.
 type delayCall struct {
-	stream, id []byte // id nil: an id is to be generated
-	dueMS      int64
+	stream, id []byte     // id nil: an id is to be generated
+	dueMS      int64      // -1: the rule says it
+	rule       *delayRule // nil: the entry does not recur
 	fields     [][]byte
 	once       delayRequest
 }
 
 // readDue reads PX or AT, and returns the time in milliseconds since 1970. A relative time ends up to a
 // millisecond late, never early.
-func readDue(c *Ctx, a *Scanner) (dueMS int64) {
-	word := a.Option()
+func readDue(c *Ctx, a *Scanner) (dueMS int64) { return readDueOf(c, a, a.Option()) }
+
+// readDueOf is readDue behind the word PX or AT.
+func readDueOf(c *Ctx, a *Scanner, word string) (dueMS int64) {
 	n := a.IntOr(ErrDelayTime)
 	if word == "PX" {
 		if n <= maxDueMS {
@@ -44,7 +47,7 @@ func readDue(c *Ctx, a *Scanner) (dueMS int64) {
 
 func (d *delayCall) read(c *Ctx, a *Scanner) error {
 	d.stream = a.Key()
-	d.dueMS = readDue(c, a)
+	d.readWhen(c, a)
 	if a.IsNext("ID") {
 		if d.id = a.Bytes(); len(d.id) == 0 {
 			a.Fail(ErrDelayID)
@@ -56,8 +59,8 @@ func (d *delayCall) read(c *Ctx, a *Scanner) error {
 	if len(d.fields) == 0 || len(d.fields)%2 != 0 {
 		a.Arity()
 	}
-	const overhead = 32 // of stored bytes for each, at most
-	size := 0
+	const overhead = 32  // of stored bytes for each, at most
+	size := 2 * overhead // of dueField
 	for _, f := range d.fields {
 		size += len(f) + overhead
 	}
@@ -67,6 +70,33 @@ func (d *delayCall) read(c *Ctx, a *Scanner) error {
 	return a.Err()
 }
 
+// readWhen reads a time, a rule, or both.
+func (d *delayCall) readWhen(c *Ctx, a *Scanner) {
+	d.dueMS = -1
+	word := a.Peek()
+	if len(word) == len("PX") {
+		d.dueMS = readDue(c, a)
+	}
+	if word = a.Peek(); len(word) == len("EVERY") || len(word) == len("CRON") {
+		var rule delayRule
+		if rule.readRule(a) {
+			d.rule = &rule
+			return
+		}
+	}
+	if d.dueMS < 0 {
+		a.Syntax()
+	}
+}
+
+// begin computes the first time of an entry with a rule.
+func (d *delayCall) begin(c *Ctx) (err error) {
+	if d.rule != nil {
+		d.dueMS, err = d.rule.begin(c, d.dueMS)
+	}
+	return err
+}
+
 // delayAdd stores an entry until it is due.
 func delayAdd(c *Ctx) error {
 	var d delayCall
@@ -74,6 +104,9 @@ func delayAdd(c *Ctx) error {
 		return err
 	}
 	if _, err := c.streamToWrite(d.stream); err != nil {
+		return err
+	}
+	if err := d.begin(c); err != nil {
 		return err
 	}
 	if again, err := d.once.done(c); err != nil || again {
@@ -93,6 +126,10 @@ func delayAdd(c *Ctx) error {
 		c.Out.Null()
 		return nil
 	}
+	var rule []byte
+	if d.rule != nil {
+		rule = d.rule.appendRule(nil)
+	}
 	place, err := nextPlace(pending.set, d.dueMS)
 	if err != nil {
 		return err
@@ -100,7 +137,7 @@ func delayAdd(c *Ctx) error {
 	// plant:delay-add
 	buf := appendMember(c.entry[:0], place, d.id)
 	size := len(buf)
-	buf = appendEntry(buf, place, d.fields)
+	buf = appendEntry(buf, place, rule, d.fields)
 	c.keepEntry(buf)
 	set.Set(buf[:size], float64(d.dueMS))
 	if pending.set == nil {
@@ -199,7 +236,7 @@ func delayMove(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	value := appendEntry(nil, place, t.fields) // before the keys change
+	value := appendEntry(nil, place, t.rule, t.fields) // before the keys change
 	setKey, hashKey := delayKey(c, stream), entriesKey(c, stream)
 	set := c.DB.EditZSet(setKey)
 	// plant:delay-move
@@ -232,17 +269,42 @@ func delayGet(c *Ctx) error {
 		c.Out.NullArray()
 		return nil
 	}
-	c.Out.Array(2)
-	t.write(c)
+	t.write(c, nil)
 	return nil
 }
 
-// write writes two elements: when the entry is due, and its fields.
-func (t *ticket) write(c *Ctx) {
+// write writes an array: the id, unless that is nil, when the entry is due, its fields, and its rule if it
+// recurs.
+func (t *ticket) write(c *Ctx, id []byte) {
+	var rule [][]byte
+	if t.rule != nil {
+		if r, ok := parseRule(t.rule); ok {
+			rule = r.words()
+		}
+	}
+	n := 2
+	if id != nil {
+		n++
+	}
+	if rule != nil {
+		n++
+	}
+	c.Out.Array(n)
+	if id != nil {
+		c.Out.Bulk(id)
+	}
 	c.Out.Int(t.dueMS)
-	c.Out.Array(len(t.fields))
-	for _, f := range t.fields {
-		c.Out.Bulk(f)
+	writeBulks(c, t.fields)
+	if rule != nil {
+		writeBulks(c, rule)
+	}
+}
+
+// writeBulks writes an array of words.
+func writeBulks(c *Ctx, words [][]byte) {
+	c.Out.Array(len(words))
+	for _, w := range words {
+		c.Out.Bulk(w)
 	}
 }
 
@@ -278,9 +340,7 @@ func delayList(c *Ctx) error {
 		from, _ := z.ByScore(zset.ScoreRange{Min: float64(fromMS), Max: math.Inf(1)})
 		z.Range(from, z.Len(), func(member []byte, _ float64) bool {
 			if t, id, ok := d.entryOf(member); ok {
-				c.Out.Array(3)
-				c.Out.Bulk(id)
-				t.write(c)
+				t.write(c, id)
 				n++
 			}
 			return int64(n) < count

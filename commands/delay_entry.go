@@ -18,8 +18,9 @@ import (
 // A member is a place and the id: "a0:order-7". Places order the entries that are due at the same time. They
 // are numbers with a letter before them for the number of digits (a: 1, b: 2), so that they sort as texts.
 //
-// The value of a field is the place, and then fields and values as netstrings: "a0,5:order,2:42,". Formats,
-// do not change.
+// The value of a field is the place, and then fields and values as netstrings: "a0,5:order,2:42,". An entry
+// that recurs has a star and its rule, a netstring, in place of the first comma: "a0*40:...,5:order,2:42,". A
+// server that does not know rules takes that for a damaged value. Formats, do not change.
 
 // delayKey returns the name of the sorted set of a stream. It is valid until the next call for a name.
 func delayKey(c *Ctx, stream []byte) []byte {
@@ -69,33 +70,66 @@ func parseMember(member []byte) (place int64, id []byte, ok bool) {
 	return place, id, ok
 }
 
-// appendEntry appends the value of an entry's field.
-func appendEntry(dst []byte, place int64, fields [][]byte) []byte {
-	dst = append(appendPlace(dst, place), ',')
+// appendNetstring appends a word as a netstring.
+func appendNetstring(dst, word []byte) []byte {
+	dst = append(strconv.AppendInt(dst, int64(len(word)), 10), ':')
+	return append(append(dst, word...), ',')
+}
+
+// parseNetstrings appends the words of netstrings, which are parts of text, to dst.
+func parseNetstrings(dst [][]byte, text []byte) ([][]byte, bool) {
+	for len(text) > 0 {
+		word, rest, ok := cutNetstring(text)
+		if !ok {
+			return dst, false
+		}
+		dst, text = append(dst, word), rest
+	}
+	return dst, true
+}
+
+// cutNetstring returns the first word of netstrings, and what is behind it.
+func cutNetstring(text []byte) (word, rest []byte, ok bool) {
+	size, tail, _ := bytes.Cut(text, []byte{':'})
+	n, ok := decimal.ParseInt(size)
+	if !ok || n < 0 || n >= int64(len(tail)) || tail[n] != ',' {
+		return nil, nil, false
+	}
+	return tail[:n:n], tail[n+1:], true
+}
+
+// appendEntry appends the value of an entry's field. rule has the form of delayRule.appendRule; nil: no rule.
+func appendEntry(dst []byte, place int64, rule []byte, fields [][]byte) []byte {
+	dst = appendPlace(dst, place)
+	if rule == nil {
+		dst = append(dst, ',')
+	} else {
+		dst = appendNetstring(append(dst, '*'), rule)
+	}
 	for _, f := range fields {
-		dst = append(strconv.AppendInt(dst, int64(len(f)), 10), ':')
-		dst = append(append(dst, f...), ',')
+		dst = appendNetstring(dst, f)
 	}
 	return dst
 }
 
 // parseEntry reads the value of an entry's field, and appends the fields, which are parts of it, to dst.
-func parseEntry(dst [][]byte, value []byte) (place int64, fields [][]byte, ok bool) {
-	text, rest, _ := bytes.Cut(value, []byte{','})
-	if place, ok = parsePlace(text); !ok {
-		return 0, dst, false
+func parseEntry(dst [][]byte, value []byte) (place int64, rule []byte, fields [][]byte, ok bool) {
+	at := bytes.IndexAny(value, ",*")
+	if at < 0 {
+		return 0, nil, dst, false
 	}
-	fields = dst
-	for len(rest) > 0 {
-		size, tail, _ := bytes.Cut(rest, []byte{':'})
-		n, ok := decimal.ParseInt(size)
-		if !ok || n < 0 || n >= int64(len(tail)) || tail[n] != ',' {
-			return 0, dst, false
-		}
-		fields, rest = append(fields, tail[:n:n]), tail[n+1:]
+	rest := value[at+1:]
+	if place, ok = parsePlace(value[:at]); ok && value[at] == '*' {
+		rule, rest, ok = cutNetstring(rest)
+	}
+	if !ok {
+		return 0, nil, dst, false
+	}
+	if fields, ok = parseNetstrings(dst, rest); !ok {
+		return 0, nil, dst, false
 	}
 	n := len(fields) - len(dst)
-	return place, fields, n > 0 && n%2 == 0
+	return place, rule, fields, n > 0 && n%2 == 0
 }
 
 // delays holds the two keys of a stream, to be read until the next change.
@@ -121,6 +155,7 @@ type ticket struct {
 	place  int64
 	dueMS  int64
 	value  []byte   // as it is stored
+	rule   []byte   // a part of value; nil: the entry does not recur
 	fields [][]byte // parts of value
 }
 
@@ -134,7 +169,7 @@ func (d *delays) find(id []byte) (t ticket, ok bool) {
 		return t, false
 	}
 	t.value = value
-	if t.place, t.fields, ok = parseEntry(nil, value); !ok {
+	if t.place, t.rule, t.fields, ok = parseEntry(nil, value); !ok {
 		return t, false
 	}
 	score, ok := d.set.Score(appendMember(nil, t.place, id))

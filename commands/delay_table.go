@@ -8,11 +8,15 @@ func DelayRows() []Row {
 	stream := func(use KeyFlags) Arg { return Key("stream", use) }
 	once := Opt(Str("request").After("ONCE"))
 	due := OneOf("due", Int("milliseconds").After("PX"), UnixTime("unix-time-milliseconds").After("AT"))
+	rule := Block("rule",
+		OneOf("recurs", Int("every-milliseconds").After("EVERY"), Block("cron", Str("expression").After("CRON"), Opt(Str("zone").After("TZ")))),
+		Opt(Int("times").After("TIMES")), Opt(UnixTime("until-unix-time-milliseconds").After("UNTIL")),
+		Opt(OneOf("missed", Flag("ONCE"), Flag("SKIP"), Flag("ALL")).After("MISSED")))
 	return []Row{
 		{Name: "delay.add", Group: Delay, Since: "0.1.0", Flags: changes | DenyOOM, Run: delayAdd, Implied: delayWrites,
-			Summary:    "Keeps an entry and adds it to a stream when it is due; returns its id, nil if an entry of this id is pending.",
+			Summary:    "Adds an entry to a stream later, or by a rule; returns its id, nil if an entry of this id is pending.",
 			Complexity: "O(log N) where N is the number of pending entries",
-			Args: []Arg{stream(RW | Insert), due, Opt(Block("name", Str("id").After("ID"), once)),
+			Args: []Arg{stream(RW | Insert), OneOf("when", Block("time", due, Opt(rule)), rule), Opt(Block("name", Str("id").After("ID"), once)),
 				Block("data", Str("field"), Str("value")).Many()}},
 		{Name: "delay.cancel", Group: Delay, Since: "0.1.0", Flags: changes, Run: delayCancel, Implied: delayWrites,
 			Summary:    "Removes a pending entry.",
@@ -23,7 +27,7 @@ func DelayRows() []Row {
 			Complexity: "O(log N) where N is the number of pending entries",
 			Args:       []Arg{stream(RW | Insert), Str("id"), due, once}},
 		{Name: "delay.get", Group: Delay, Since: "0.1.0", Flags: ReadOnly | Fast, Run: delayGet, Implied: delayReads,
-			Summary:    "Returns when a pending entry is due, and its fields.",
+			Summary:    "Returns when a pending entry is due, its fields, and its rule if it recurs.",
 			Complexity: "O(1)",
 			Args:       []Arg{stream(RO | Access), Str("id")}},
 		{Name: "delay.list", Group: Delay, Since: "0.1.0", Flags: ReadOnly, Run: delayList, Implied: delayReads,

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/keyevent"
+	"lockserver/internal/recur"
 	"lockserver/store"
 )
 
@@ -24,10 +25,15 @@ func (f *fixture) fire(ms int64, budget int) (lateMS []int64) {
 	for f.store.ExpireDue(100) {
 	}
 	c := &Ctx{Table: f.table, DB: f.store.DB(0), Rand: f.rand, Host: f, Settings: &f.settings}
-	for FireDelayed(c, f.store, budget, func(dueMS int64) { lateMS = append(lateMS, f.nowMS-dueMS) }) {
+	for FireDelayed(c, f.store, budget, f.firing(func(dueMS int64) { lateMS = append(lateMS, f.nowMS-dueMS) })) {
 	}
 	f.serveWaiters()
 	return lateMS
+}
+
+// firing returns a Firing of a server that has run since f.since.
+func (f *fixture) firing(added func(dueMS int64)) *Firing {
+	return &Firing{SinceMS: f.since, Added: func(dueMS int64, _ bool) { added(dueMS) }, Skipped: func() {}}
 }
 
 // values returns the values of the field n of a stream's entries, in order.
@@ -300,7 +306,7 @@ func TestBatchesOfLargeEntries(t *testing.T) {
 	fired, most := 0, 0
 	for fired < entries {
 		n := 0
-		fireAt(c, []byte("{s}:delayed"), 128, func(int64) { n++ })
+		fireAt(c, []byte("{s}:delayed"), 128, f.firing(func(int64) { n++ }), &recur.Zones{})
 		require.Positive(t, n)
 		most, fired = max(most, n), fired+n
 	}
@@ -352,15 +358,23 @@ func asTexts(argv [][]byte) (list []string) {
 // bytes.
 func FuzzDelayedEntry(f *testing.F) {
 	f.Add([]byte("a0,1:n,1:1,"))
+	rule := delayRule{cron: []byte("* * * * *"), zone: []byte("UTC"), times: 2, untilMS: 3, missed: missedAll, atMS: 4, madeUp: 5}
+	f.Add(appendEntry(nil, 12, rule.appendRule(nil), [][]byte{[]byte("n"), []byte("1")}))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		place, fields, ok := parseEntry(nil, value)
+		place, rule, fields, ok := parseEntry(nil, value)
 		if !ok {
 			return
 		}
 		require.Zero(t, len(fields)%2)
-		again, same, ok := parseEntry(nil, appendEntry(nil, place, fields))
+		again, sameRule, same, ok := parseEntry(nil, appendEntry(nil, place, rule, fields))
 		require.True(t, ok)
 		require.Equal(t, place, again)
 		require.Equal(t, fields, same)
+		require.Equal(t, rule, sameRule)
+		if r, ok := parseRule(rule); ok {
+			again, ok := parseRule(r.appendRule(nil))
+			require.True(t, ok)
+			require.Equal(t, r, again)
+		}
 	})
 }

@@ -649,6 +649,11 @@ func ErrDelayRequest(request []byte) Error {
 	return quoted("ERR request '", request, "' was another call")
 }
 
+// ErrDelayZone names a time zone (TZ) that is not known.
+func ErrDelayZone(zone []byte) Error {
+	return quoted("ERR time zone '", zone, "' is not known")
+}
+
 // ErrSaleExists names a sale that SECKILL.CREATE would overwrite.
 func ErrSaleExists(voucher []byte) Error {
 	return quoted("ERR seckill '", voucher, "' exists already, REPLACE begins it anew")
@@ -703,6 +708,10 @@ const (
 	ErrDelayID           Error = "ERR the id of a delayed entry must not be empty"
 	ErrDelayRequestEmpty Error = "ERR the request id of ONCE must not be empty"
 	ErrDelayPlaces       Error = "ERR no more entries can be due at this time"
+	ErrDelayEvery        Error = "ERR EVERY needs a positive number of milliseconds"
+	ErrDelayTimes        Error = "ERR TIMES needs a positive number"
+	ErrDelayCron         Error = "ERR CRON needs a cron expression of five or six fields"
+	ErrDelayNever        Error = "ERR the entry would never be due"
 )
 
 // The errors of limiters.

@@ -37,6 +37,7 @@ type fixture struct {
 	settings Settings
 	rand     *rand.Rand
 	nowMS    int64
+	since    int64 // when the server of delayed entries began, in milliseconds since 1970
 	clients  map[int64]*fakeClient
 	fakeHost
 	ready []changedKey

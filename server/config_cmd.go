@@ -285,7 +285,7 @@ func configResetStat(c *commands.Ctx) error {
 // forgetCounts sets all that is counted to zero.
 func (ex *executor) forgetCounts() {
 	ex.store.ResetStats()
-	ex.counts = counts{}
+	ex.counts = counts{delayed: delayed{sinceMS: ex.counts.delayed.sinceMS}}
 	ex.waits.ForgetCounts()
 	ex.stats.ForgetCounts()
 	ex.durable.ForgetCounts()

@@ -470,8 +470,9 @@ type shutdown struct {
 
 // delayed counts the delayed entries that were added to their streams.
 type delayed struct {
-	fired int64
-	late  histogram.Histogram // how late, in microseconds
+	fired, recurred, skipped int64
+	late                     histogram.Histogram // how late, in microseconds
+	sinceMS                  int64               // the time since which the server adds them; 0: it does not
 }
 
 // newID is a random name of 40 hexadecimal digits.

@@ -55,13 +55,17 @@ const holdsBudget = 128
 // unit. When the next one is due, store.NextAlarmMS tells the ticker. While the log cannot be
 // written, nothing is added: it would be added again after a restart.
 func (ex *executor) fireDelayed() (more bool) {
-	if !ex.firesDelayed() || !ex.store.AlarmDue(store.DelayAlarm) || ex.failed != nil || ex.durable.Loading() {
+	due := ex.store.AlarmDue(store.DelayAlarm)
+	if !due && ex.counts.delayed.sinceMS != 0 || !ex.firesDelayed() || ex.failed != nil || ex.durable.Loading() {
+		return false
+	}
+	if ex.counts.delayed.serve(ex.store.NowMS()); !due {
 		return false
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.original.Lookup([]byte("xadd")), func() error {
 		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.Queues, Settings: &ex.settings}
-		more = commands.FireDelayed(c, ex.store, delayedBudget, ex.counts.delayed.add(ex.store.NowUS()))
+		more = commands.FireDelayed(c, ex.store, delayedBudget, ex.counts.delayed.firing(ex.store.NowUS()))
 		return nil
 	})
 	ex.endUnit()
@@ -132,12 +136,22 @@ func (ex *executor) notFull() {
 
 // What is counted and shown of delayed entries (DELAY.ADD).
 
-// add returns a function that counts an entry added now.
-func (d *delayed) add(nowUS int64) func(dueMS int64) {
-	return func(dueMS int64) {
-		d.fired++
-		d.late.Add(nowUS - dueMS*1000)
+// serve records that the server adds entries at this time.
+func (d *delayed) serve(nowMS int64) {
+	if d.sinceMS == 0 || nowMS < d.sinceMS {
+		d.sinceMS = nowMS
 	}
+}
+
+// firing returns the functions that count what happens to entries at a time.
+func (d *delayed) firing(nowUS int64) *commands.Firing {
+	return &commands.Firing{SinceMS: d.sinceMS, Added: func(dueMS int64, recurs bool) {
+		d.fired++
+		if recurs {
+			d.recurred++
+		}
+		d.late.Add(nowUS - dueMS*1000)
+	}, Skipped: func() { d.skipped++ }}
 }
 
 // DelayFigures is what a server tells of delayed entries.
@@ -147,11 +161,15 @@ type DelayFigures struct {
 	// Fired is how many were added to their streams since the start, and Late is how late.
 	Fired int64
 	Late  histogram.Histogram
+	// Recurred is how many of Fired recur, and Skipped is how many times of recurring entries were missed and
+	// not made up for (MISSED SKIP).
+	Recurred, Skipped int64
 }
 
 // delayFigures returns the figures of this moment.
 func (ex *executor) delayFigures() DelayFigures {
-	f := DelayFigures{Pending: map[int]int64{0: 0}, Fired: ex.counts.delayed.fired, Late: ex.counts.delayed.late}
+	f := DelayFigures{Pending: map[int]int64{0: 0}, Fired: ex.counts.delayed.fired, Late: ex.counts.delayed.late,
+		Recurred: ex.counts.delayed.recurred, Skipped: ex.counts.delayed.skipped}
 	for id := range ex.store.Len() {
 		if _, n := commands.Delayed(ex.store.DB(id)); n > 0 {
 			f.Pending[id] = n
@@ -170,5 +188,7 @@ func (ex *executor) infoDelays(t *info.Text) {
 	t.Line("delayed_streams", streams)
 	t.Line("delayed_pending", pending)
 	t.Line("delayed_fired", ex.counts.delayed.fired)
+	t.Line("delayed_recurred", ex.counts.delayed.recurred)
+	t.Line("delayed_skipped", ex.counts.delayed.skipped)
 	t.Line("delayed_late_max_us", ex.counts.delayed.late.MaxUS)
 }

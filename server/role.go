@@ -191,6 +191,7 @@ func (ex *executor) demoted() {
 		return
 	}
 	ex.acks.lose()
+	ex.counts.delayed.sinceMS = 0
 	ex.follows, ex.waits.Follows = true, true
 	ex.store.SetFollows(true)
 	ex.applyConfig()

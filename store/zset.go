@@ -104,6 +104,7 @@ func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 		return false, false
 	}
 	e.db.space.ringAt(e.key, score)
+	// plant:zset-record-score
 	e.db.recordScore(e.key, member, score)
 	e.db.changed(e.key)
 	return added, changed

@@ -54,6 +54,7 @@ func (w *base) start(clock *server.ManualClock, dir string) (*server.Server, *te
 	c.AppendOnly, c.AppendFsync = w.logs(), "always"
 	directives := c.Directives()
 	directives["repl-diskless-sync-delay"] = "0"
+	directives["hash-max-listpack-value"] = "1024" // so that equal hashes have equal dumps, however they came about
 	srv, err := server.New(server.Options{Directives: directives, Clock: clock})
 	if err != nil {
 		return nil, nil, err

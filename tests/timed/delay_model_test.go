@@ -13,6 +13,7 @@ type pending struct {
 	dueMS   int64
 	arrived int
 	value   string
+	rule    *rule // nil: it does not recur
 }
 
 // added is an entry of a stream, with the time when it was due.
@@ -21,11 +22,20 @@ type added struct {
 	dueMS int64
 }
 
+// text returns the value of an entry, and the time if the entry recurs.
+func (p *pending) text() string {
+	if p.rule == nil {
+		return p.value
+	}
+	return fmt.Sprintf("%s due %d", p.value, p.dueMS)
+}
+
 // delayModel models the server, one command after the other.
 type delayModel struct {
 	waiting map[string]map[string]pending // by stream and id
 	streams map[string][]added
 	arrived int
+	sinceMS int64 // when the server began to add entries
 }
 
 func newDelayModel() *delayModel {
@@ -34,7 +44,7 @@ func newDelayModel() *delayModel {
 
 func (m *delayModel) clone() *delayModel {
 	c := newDelayModel()
-	c.arrived = m.arrived
+	c.arrived, c.sinceMS = m.arrived, m.sinceMS
 	for stream, entries := range m.waiting {
 		c.waiting[stream] = maps.Clone(entries)
 	}
@@ -45,12 +55,12 @@ func (m *delayModel) clone() *delayModel {
 }
 
 // put adds or moves an entry.
-func (m *delayModel) put(stream, id, value string, dueMS int64) {
+func (m *delayModel) put(stream, id, value string, dueMS int64, r *rule) {
 	if m.waiting[stream] == nil {
 		m.waiting[stream] = map[string]pending{}
 	}
 	m.arrived++
-	m.waiting[stream][id] = pending{id, dueMS, m.arrived, value}
+	m.waiting[stream][id] = pending{id, dueMS, m.arrived, value, r}
 }
 
 // sorted returns the entries of a stream in the order in which they become due.
@@ -60,15 +70,45 @@ func (m *delayModel) sorted(stream string) []pending {
 	})
 }
 
-// fire adds the due entries to the streams.
+// fire adds the entries that are due when the server looks at a time, the earliest first.
 func (m *delayModel) fire(nowMS int64) {
+	m.sinceMS = min(m.sinceMS, nowMS)
 	for stream := range m.waiting {
-		for _, p := range m.sorted(stream) {
-			if p.dueMS <= nowMS {
-				m.streams[stream] = append(m.streams[stream], added{p.value, p.dueMS})
-				delete(m.waiting[stream], p.id)
+		for {
+			list := m.sorted(stream)
+			if len(list) == 0 || list[0].dueMS > nowMS {
+				break
+			}
+			p := list[0]
+			delete(m.waiting[stream], p.id)
+			add, again := true, false
+			next, r := int64(0), p.rule
+			if r != nil {
+				next, r, add, again = p.rule.step(p.dueMS, nowMS, m.sinceMS)
+			}
+			if add {
+				m.streams[stream] = append(m.streams[stream], added{p.text(), p.dueMS})
+			}
+			if again {
+				m.put(stream, p.id, p.value, next, r)
 			}
 		}
+	}
+}
+
+// pass lets time go on until nowMS while the server runs: it looks at each time at which an entry is due.
+func (m *delayModel) pass(nowMS int64) {
+	for {
+		first, due := nowMS, false
+		for stream := range m.waiting {
+			if list := m.sorted(stream); len(list) > 0 && list[0].dueMS <= first {
+				first, due = list[0].dueMS, true
+			}
+		}
+		if !due {
+			return
+		}
+		m.fire(first)
 	}
 }
 
@@ -79,7 +119,7 @@ func (m *delayModel) list(stream string) string {
 		if i > 0 {
 			text += " "
 		}
-		text += fmt.Sprintf(`[%q %d ["v" %q]]`, p.id, p.dueMS, p.value)
+		text += fmt.Sprintf(`[%q %d ["v" %q]%s]`, p.id, p.dueMS, p.value, p.rule.text())
 	}
 	return text + "]"
 }

@@ -36,6 +36,9 @@ type delayWorld struct {
 func newDelayWorld(seed uint64) (w *delayWorld, err error) {
 	w = &delayWorld{model: newDelayModel()}
 	w.base, err = newBase(seed)
+	if err == nil {
+		w.model.sinceMS = w.nowMS()
+	}
 	return w, err
 }
 
@@ -44,7 +47,7 @@ func (w *delayWorld) live() error {
 	steps := []struct {
 		weight int
 		step   func() error
-	}{{30, w.add}, {10, w.cancel}, {12, w.move}, {8, w.list}, {25, w.pass}, {3, w.stepBack}, {3, w.others}, {2, w.save}, {3, w.restart}, {1, w.crash}, {1, w.failOver}}
+	}{{24, w.add}, {6, w.recur}, {10, w.cancel}, {12, w.move}, {8, w.list}, {25, w.pass}, {3, w.stepBack}, {3, w.others}, {2, w.save}, {3, w.restart}, {1, w.crash}, {1, w.failOver}}
 	for range delaySteps {
 		n := w.random.IntN(98)
 		for _, s := range steps {
@@ -58,6 +61,9 @@ func (w *delayWorld) live() error {
 		if err := w.compare(); err != nil {
 			return fmt.Errorf("seed %d: %w", w.seed, err)
 		}
+	}
+	if err := w.endRules(); err != nil {
+		return fmt.Errorf("seed %d: %w", w.seed, err)
 	}
 	w.clock.Advance(time.Hour)
 	if err := w.compare(); err != nil {
@@ -115,7 +121,7 @@ func (w *delayWorld) add() error {
 	if _, waits := w.model.waiting[stream][id]; waits {
 		return w.expect("$nil", append(args, "ID", id, "v", value)...)
 	}
-	w.model.put(stream, id, value, dueMS)
+	w.model.put(stream, id, value, dueMS, nil)
 	return w.expect(strconv.Quote(id), append(args, "ID", id, "v", value)...)
 }
 
@@ -135,7 +141,7 @@ func (w *delayWorld) move() error {
 	reply := "0"
 	if p, waits := w.model.waiting[stream][id]; waits {
 		reply = "1"
-		w.model.put(stream, id, p.value, dueMS)
+		w.model.put(stream, id, p.value, dueMS, p.rule)
 	}
 	return w.expect(reply, append([]string{"DELAY.MOVE", stream, id}, words...)...)
 }
@@ -147,7 +153,7 @@ func (w *delayWorld) list() error {
 	}
 	reply := "*nil"
 	if p, waits := w.model.waiting[stream][id]; waits {
-		reply = fmt.Sprintf(`[%d ["v" %q]]`, p.dueMS, p.value)
+		reply = fmt.Sprintf(`[%d ["v" %q]%s]`, p.dueMS, p.value, p.rule.text())
 	}
 	if err := w.expect(reply, "DELAY.GET", stream, id); err != nil {
 		return err
@@ -157,6 +163,7 @@ func (w *delayWorld) list() error {
 
 func (w *delayWorld) pass() error {
 	w.clock.Advance(time.Duration(w.random.IntN(60_000)) * time.Microsecond)
+	w.model.pass(w.nowMS())
 	return nil
 }
 
@@ -186,7 +193,7 @@ func (w *delayWorld) others() error {
 		delete(w.model.waiting, stream)
 	case 2:
 		calls = [][]string{{"FLUSHALL"}}
-		w.model = newDelayModel()
+		w.model = &delayModel{waiting: map[string]map[string]pending{}, streams: map[string][]added{}, sinceMS: w.model.sinceMS}
 	case 3:
 		calls = [][]string{{"SWAPDB", "0", "1"}, {"SWAPDB", "0", "1"}}
 	case 4:
@@ -226,7 +233,13 @@ func (w *delayWorld) compare() error {
 		}
 		var got, want []string
 		for i, e := range v.Elems {
-			got = append(got, e.Elems[1].Elems[1].Str)
+			fields := e.Elems[1].Elems
+			text := fields[1].Str
+			if len(fields) > 2 {
+				text += " due " + fields[3].Str
+				w.counts["recurred"]++
+			}
+			got = append(got, text)
 			ms, _, _ := strings.Cut(e.Elems[0].Str, "-")
 			if n, _ := strconv.ParseInt(ms, 10, 64); i < len(w.model.streams[stream]) && n < w.model.streams[stream][i].dueMS {
 				return &violation{fmt.Sprintf("entry %s of %s is early: it was due at %d", e.Elems[0].Str, stream, w.model.streams[stream][i].dueMS)}
@@ -283,6 +296,7 @@ func (w *delayWorld) again() error {
 	w.clock.Set(time.UnixMicro(w.clock.NowUS() + w.random.Int64N(60_000)))
 	var err error
 	w.srv, w.admin, err = w.start(w.clock, w.dir)
+	w.model.sinceMS = w.nowMS()
 	return err
 }
 
@@ -332,6 +346,7 @@ func (w *delayWorld) failOver() error {
 	}
 	w.close()
 	w.srv, w.admin, w.clock, w.dir, w.saved = srv, admin, clock, dir, nil
+	w.model.sinceMS = w.nowMS()
 	return nil
 }
 
@@ -365,7 +380,7 @@ func TestDelays(t *testing.T) {
 		require.NoError(t, tryDelays(seed, counts))
 	}
 	t.Log(counts)
-	for _, what := range []string{"added", "delay.add", "delay.cancel", "delay.move", "delay.list", "others", "steps back", "restarts", "crashes", "failovers"} {
+	for _, what := range []string{"added", "recurred", "recurring ONCE", "recurring SKIP", "recurring ALL", "delay.add", "delay.cancel", "delay.move", "delay.list", "others", "steps back", "restarts", "crashes", "failovers"} {
 		require.True(t, counts[what] > 0 || *delaySeed != 0, what)
 	}
 }

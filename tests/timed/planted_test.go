@@ -44,9 +44,14 @@ var faults = []plant.Fault{
 	plant.New("an entry is lost by MOVE", plant.Omit("delay-move")),
 	plant.New("an entry is added early", plant.And("delay-due", "e.dueMS > nowMS+1")),
 	plant.New("entries of one time lose their order", plant.Insert("delay-add", `place = 0`)),
-	plant.New("an entry stays where it was", plant.Instead("delay-take-out", `if len(b.ids) < 3 {
-		entries.Delete(id)
+	plant.New("an entry stays where it was", plant.Instead("delay-take-out", `if len(b.done) < 3 {
+		entries.Delete(e.id)
 	}`)),
+	plant.New("a recurring entry is added twice after a restart or a failover", plant.Instead("zset-record-score", `if added || e.key[0] != '{' {
+		e.db.recordScore(e.key, member, score)
+	}`)),
+	plant.New("a missed time is made up for, although the rule says SKIP", plant.Or("delay-skip", "true")),
+	plant.New("a recurring entry does not end", plant.And("delay-times", "false")),
 	plant.New("a restart forgets when entries are due", plant.Omit("load-holds")),
 }
 
