@@ -155,7 +155,7 @@ var nativeEdges = []edgeScript{
 		A PEXPIRE k 800 -> 1
 		A LOCK.INFO k -> ["owner" "u:1" "holds" 2 "token" $nil "ttl" 800 "watchdog" 0 "client" $nil "held-since" $nil "attached" [] "waiters" []]
 		A HSET k mode read -> 1
-		A LOCK.INFO k -> ["mode" "shared" "ttl" 800 "holders" [["owner" "u:1" "mode" "shared" "holds" 2 "token" $nil "ttl" 800 "watchdog" 0 "client" $nil "attached" []]] "waiters" []]
+		A LOCK.INFO k -> ["mode" "shared" "ttl" 800 "holders" [["owner" "u:1" "mode" "shared" "holds" 2 "token" $nil "ttl" 800 "watchdog" 0 "client" $nil "held-since" $nil "attached" []]] "waiters" []]
 		A HSET k mode dark -> 0
 		A LOCK.INFO k -> ` + wrongType + `
 		A SET s v -> +OK

@@ -278,8 +278,8 @@ var lockSharedScripts = []struct{ name, text string }{
 		A LOCK k a SHARED PX 1000 -> 1750000000000000
 		B LOCK k b SHARED PX 2000 -> 1750000000000001
 		B LOCK l b PX 500 -> 1750000000000002
-		A LOCK.INFO k -> ["mode" "shared" "ttl" 2000 "holders" [["owner" "a" "mode" "shared" "holds" 1 "token" 1750000000000000 "ttl" 1000 "watchdog" 0 "client" $nil "attached" []] ["owner" "b" "mode" "shared" "holds" 1 "token" 1750000000000001 "ttl" 2000 "watchdog" 0 "client" $nil "attached" []]] "waiters" []]
-		A LOCK.INFO k COUNT 1 -> ["mode" "shared" "ttl" 2000 "holding" 2 "holders" [["owner" "a" "mode" "shared" "holds" 1 "token" 1750000000000000 "ttl" 1000 "watchdog" 0 "client" $nil "attached" []]] "waiting" 0 "waiters" []]
+		A LOCK.INFO k -> ["mode" "shared" "ttl" 2000 "holders" [["owner" "a" "mode" "shared" "holds" 1 "token" 1750000000000000 "ttl" 1000 "watchdog" 0 "client" $nil "held-since" 1750000000000 "attached" []] ["owner" "b" "mode" "shared" "holds" 1 "token" 1750000000000001 "ttl" 2000 "watchdog" 0 "client" $nil "held-since" 1750000000000 "attached" []]] "waiters" []]
+		A LOCK.INFO k COUNT 1 -> ["mode" "shared" "ttl" 2000 "holding" 2 "holders" [["owner" "a" "mode" "shared" "holds" 1 "token" 1750000000000000 "ttl" 1000 "watchdog" 0 "client" $nil "held-since" 1750000000000 "attached" []]] "waiting" 0 "waiters" []]
 		A LOCK.LIST OWNER a -> [["key" "k" "owner" "a" "holds" 1 "token" 1750000000000000 "ttl" 1000 "mode" "shared"]]
 		A LOCK.LIST MATCH k OWNER b -> [["key" "k" "owner" "b" "holds" 1 "token" 1750000000000001 "ttl" 2000 "mode" "shared"]]
 		A LOCK.LIST COUNT 1 MATCH k -> [["key" "k" "owner" "a" "holds" 1 "token" 1750000000000000 "ttl" 1000 "mode" "shared"]]

@@ -343,7 +343,7 @@ var semScripts = []struct{ name, text string }{
 		A LOCK.LIST OWNER $limit -> []
 		B SEM.ACQUIRE s b PERMITS 2 WAIT 0 -> waits
 		A LOCK.WAITERS -> [["owner" "b" "permits" 2 "client" ["id" 2 "address" "addr" "name" ""] "waiting-since" 1750000000000 "deadline" $nil "locks" [["s" "a"]]]]
-		A LOCK.INFO s -> ["mode" "semaphore" "ttl" 1000 "limit" 3 "available" 1 "holders" [["owner" "a" "mode" "semaphore" "holds" 2 "token" token:1 "ttl" 1000 "watchdog" 0 "client" $nil "attached" []]] "waiters" [["owner" "b" "permits" 2 "client" ["id" 2 "address" "addr" "name" ""] "waiting-since" 1750000000000 "deadline" $nil]]]`},
+		A LOCK.INFO s -> ["mode" "semaphore" "ttl" 1000 "limit" 3 "available" 1 "holders" [["owner" "a" "mode" "semaphore" "holds" 2 "token" token:1 "ttl" 1000 "watchdog" 0 "client" $nil "held-since" 1750000000000 "attached" []]] "waiters" [["owner" "b" "permits" 2 "client" ["id" 2 "address" "addr" "name" ""] "waiting-since" 1750000000000 "deadline" $nil]]]`},
 	{"COPY, RENAME, DUMP and RESTORE keep holders and leases", `
 		A SEM.ACQUIRE s a LIMIT 2 PX 1000 -> token=1
 		A SEM.ACQUIRE s b PX 2000 -> token=2

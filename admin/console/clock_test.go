@@ -60,7 +60,7 @@ func TestTimeIsTheServers(t *testing.T) {
 	conn, err := connect([]Backend{w.srv})
 	require.NoError(t, err)
 	defer conn.Close()
-	h, err := readTimeline(&viewer{conn: conn, backend: w.srv}, 0, "door")
+	h, err := readTimeline(&viewer{conn: conn, backend: w.srv}, 0, "door", window{}, nil)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, h.ToMS, before)
 }

@@ -57,6 +57,7 @@ func New(shards []Backend, past *history.Book, log *slog.Logger) *Console {
 	c.mux.HandleFunc("POST /login", c.takeLogin)
 	c.mux.HandleFunc("POST /logout", c.posted(c.takeLogout))
 	c.mux.HandleFunc("POST /lock/release", c.posted(c.takeRelease))
+	c.mux.HandleFunc("POST /lock/ask", c.posted(c.takeAsk))
 	for _, v := range views() {
 		c.mux.HandleFunc("GET "+v.path, c.page(v))
 		c.mux.HandleFunc("GET "+v.path+"/live", c.stream(v))

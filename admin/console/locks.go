@@ -44,6 +44,20 @@ type lockView struct {
 	Trace      string // the trace of the owner's call; empty: it named none
 	Waiting    int64
 	Waiters    []waiterView
+	Holding    int64 // the number of holders; Holders are the first of them
+	Holders    []holderView
+}
+
+// holderView is a holder of a lock, or of permits.
+type holderView struct {
+	Owner    string
+	Client   clientView
+	Holds    int64
+	Token    int64
+	EndsMS   int64 // 0: never
+	SinceMS  int64 // 0: not known
+	Watchdog bool
+	Shared   bool
 }
 
 // clientView is the client that acquired a lock, or waits.
@@ -235,22 +249,28 @@ func readLocks(who *viewer, db int, keys []string, waiters int) (locks []lockVie
 
 func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 	l := lockView{Key: key, DB: db, Owner: f.Text("owner"), Client: newClientView(f["client"]), Holds: f.Int("holds"), Limit: f.Int("limit"), Token: f.Int("token"),
-		SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Waiting: f.Int("waiting"), Trace: traceOf(f)}
-	if ttl := f.Int("ttl"); ttl >= 0 {
-		// Rounded to a twentieth of a second: otherwise the delays of each request would look like changes.
-		l.EndsMS = (nowMS + ttl + 25) / 50 * 50
-	}
+		EndsMS: endOf(f, nowMS), SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Waiting: f.Int("waiting"), Trace: traceOf(f)}
 	var sharers []string
 	for _, h := range f["holders"].Elems {
-		of := call.FieldsOf(h)
-		sharers = append(sharers, of.Text("owner"))
-		l.Holds += of.Int("holds")
+		of := newHolderView(call.FieldsOf(h), nowMS)
+		sharers = append(sharers, of.Owner)
+		l.Holds += of.Holds
+		l.Holders = append(l.Holders, of)
+		if l.SinceMS == 0 || of.SinceMS > 0 && of.SinceMS < l.SinceMS {
+			l.SinceMS = of.SinceMS // of the longest of them
+		}
 	}
-	if f.Text("mode") == "latch" {
+	l.Holding = max(f.Int("holding"), int64(len(sharers)))
+	switch {
+	case f.Text("mode") == "latch":
 		l.Latch, l.Holds = true, f.Int("count")
-	}
-	if len(sharers) > 0 {
-		l.Owner, l.Shared = named(sharers, int(f.Int("holding"))), true
+	case len(sharers) > 0:
+		l.Owner, l.Shared = named(sharers, int(l.Holding)), true
+		if l.Limit > 0 { // also those of holders that are not listed
+			l.Holds = max(0, l.Limit-f.Int("available"))
+		}
+	default:
+		l.Holders, l.Holding = []holderView{newHolderView(f, nowMS)}, 1
 	}
 	for i, w := range f["waiters"].Elems {
 		f := call.FieldsOf(w)
@@ -258,6 +278,21 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 			SinceMS: f.Int("waiting-since"), DeadlineMS: f.Int("deadline"), Permits: f.Int("permits"), Notify: f.Flag("notify")})
 	}
 	return l
+}
+
+func newHolderView(f call.Fields, nowMS int64) holderView {
+	return holderView{Owner: f.Text("owner"), Client: newClientView(f["client"]), Holds: f.Int("holds"), Token: f.Int("token"), EndsMS: endOf(f, nowMS),
+		SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Shared: f.Text("mode") == "shared"}
+}
+
+// endOf returns when the lease of a lock or of a holder ends; 0: never.
+func endOf(f call.Fields, nowMS int64) int64 {
+	ttl := f.Int("ttl")
+	if ttl < 0 {
+		return 0
+	}
+	// Rounded to a twentieth of a second: otherwise the delays of each request would look like changes.
+	return (nowMS + ttl + 25) / 50 * 50
 }
 
 // traceOf returns the trace id in a traceparent, by which viewers find the trace.

@@ -42,3 +42,31 @@ func release(s *session, db int, key, token, typed string) (problem string) {
 	}
 	return ""
 }
+
+// mostReason bounds the text that holders are sent, in bytes.
+const mostReason = 200
+
+// takeAsk asks the holders of a lock to let go. The lock stays as it is.
+func (c *Console) takeAsk(w http.ResponseWriter, r *http.Request, s *session) {
+	key, db, reason := r.URL.Query().Get("key"), database(r), r.PostFormValue("reason")
+	to := lockLink(db, key)
+	if r.PostFormValue("sure") != "yes" {
+		http.Redirect(w, r, to+"&problem=unsure", http.StatusSeeOther)
+		return
+	}
+	ask := []string{"LOCK.ASK", key}
+	if reason = reason[:min(len(reason), mostReason)]; reason != "" {
+		ask = append(ask, "REASON", reason)
+	}
+	replies, err := s.conn.All([]string{"SELECT", strconv.Itoa(db)}, ask)
+	outcome := ""
+	if err != nil || replies[0].IsError() || replies[1].IsError() {
+		outcome = "unasked"
+	}
+	c.audit("console-ask", s.user, r.RemoteAddr, "key", key, "db", db, "reason", reason, "refused", outcome)
+	if outcome != "" {
+		http.Redirect(w, r, to+"&problem="+outcome, http.StatusSeeOther)
+		return
+	}
+	http.Redirect(w, r, to+"&asked="+strconv.FormatInt(replies[1].Int, 10), http.StatusSeeOther)
+}

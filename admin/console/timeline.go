@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -11,13 +12,14 @@ import (
 	"lockserver/internal/checkhistory"
 )
 
-// The time line of a lock: a row for each owner, with bars for its holds and for its waits.
+// The time line of a lock: a row for each owner, with bars for its holds and for its waits. Of a semaphore
+// also the permits in use.
 
 // The limits and measures of the picture, in units of a pixel.
 const (
-	eventsRead   = 300
-	mostRows     = 12
-	lineWidth    = 960
+	eventsRead   = 500
+	mostRows     = 16
+	lineWidth    = 1180
 	nameWidth    = 150
 	lineRow      = 24
 	lineTop      = 8
@@ -25,11 +27,36 @@ const (
 	leastSpanMS  = 10_000
 	mostSpanMS   = 3_600_000
 	leastBar     = 2
-	lineTicks    = 4
+	lineTicks    = 6
 	lineInner    = lineWidth - nameWidth - 10
+	permitsHigh  = 72
 	timeInAxis   = "15:04:05"
 	roundTimesMS = 1000
 )
+
+// choice is a length of time that can be chosen.
+type choice struct {
+	ms   int64
+	text string
+}
+
+// choices are the lengths of time that can be chosen, the shortest first.
+var choices = []choice{{leastSpanMS, "10 s"}, {60_000, "1 min"}, {300_000, "5 min"}, {900_000, "15 min"}, {mostSpanMS, "1 h"}}
+
+// window is the time that a time line shows.
+type window struct {
+	SpanMS  int64 // 0: all that is known
+	UntilMS int64 // 0: it ends now
+}
+
+// windowOf reads the window in the address of a page.
+func windowOf(q url.Values) (w window) {
+	if w.SpanMS = number(q.Get("span")); w.SpanMS != 0 {
+		w.SpanMS = min(max(w.SpanMS, leastSpanMS), mostSpanMS)
+	}
+	w.UntilMS = max(0, number(q.Get("until")))
+	return w
+}
 
 // timeline is the picture.
 type timeline struct {
@@ -41,6 +68,23 @@ type timeline struct {
 	Left    int // the number of owners that are not drawn
 	KnownMS int64
 	Why     string
+	Permits *permitLine // of a semaphore
+	Events  []eventView
+	// Moves are the links that zoom and scroll.
+	Moves []timelineMove
+}
+
+// timelineMove is a link to another window.
+type timelineMove struct {
+	Text, Label, Link, Key string
+	Here                   bool
+}
+
+// permitLine is the curve of the permits in use.
+type permitLine struct {
+	Path         string
+	LimitY, Foot int
+	Limit        int64 // permits of the semaphore
 }
 
 // timelineRow is one owner.
@@ -53,7 +97,7 @@ type timelineRow struct {
 type timelineBar struct {
 	X, Y, Width int
 	Wait, Bad   bool // Bad: the owner lost the lock, or did not get it
-	Title       string
+	Title, Text string
 }
 
 // timelineTick is a time on the axis.
@@ -64,9 +108,14 @@ type timelineTick struct {
 	Last bool // it is at the right border of the picture
 }
 
-// readTimeline reads the events of a lock; nil if the server stores no events.
-func readTimeline(who *viewer, db int, key string) (*timeline, error) {
-	replies, err := who.conn.All([]string{"SELECT", strconv.Itoa(db)}, []string{"LOCK.HISTORY", "KEY", key, "COUNT", strconv.Itoa(eventsRead)})
+// readTimeline reads the events of a lock in a window; nil if the server stores no events. lock is the lock
+// now, nil if it is free.
+func readTimeline(who *viewer, db int, key string, at window, lock *lockView) (*timeline, error) {
+	ask := []string{"LOCK.HISTORY", "KEY", key, "COUNT", strconv.Itoa(eventsRead)}
+	if at.UntilMS > 0 {
+		ask = append(ask, "UNTIL", strconv.FormatInt(at.UntilMS, 10))
+	}
+	replies, err := who.conn.All([]string{"SELECT", strconv.Itoa(db)}, ask)
 	if err == nil {
 		err = call.Failure(replies...)
 	}
@@ -77,14 +126,25 @@ func readTimeline(who *viewer, db int, key string) (*timeline, error) {
 	if h.Reason == "off" {
 		return nil, nil
 	}
-	return drawTimeline(&h, who.backend.NowMS()), nil
+	nowMS := who.backend.NowMS()
+	t := drawTimeline(&h, nowMS, at)
+	if lock != nil && lock.Limit > 0 && at.UntilMS == 0 {
+		t.drawPermits(&h, lock.Holds, lock.Limit)
+	}
+	t.move(lockLink(db, key), at, nowMS)
+	return t, nil
 }
 
-// drawTimeline draws events up to now, in milliseconds since 1970.
-func drawTimeline(h *checkhistory.History, nowMS int64) *timeline {
-	t := &timeline{ToMS: (nowMS/roundTimesMS + 1) * roundTimesMS, KnownMS: h.SinceMS, Why: h.Reason}
+// drawTimeline draws the events of a window; nowMS is in milliseconds since 1970.
+func drawTimeline(h *checkhistory.History, nowMS int64, at window) *timeline {
+	t := &timeline{ToMS: (nowMS/roundTimesMS + 1) * roundTimesMS, KnownMS: h.SinceMS, Why: h.Reason, Events: eventsOf(h.Lines)}
+	if at.UntilMS > 0 {
+		t.ToMS = min(t.ToMS, at.UntilMS)
+	}
 	t.FromMS = t.ToMS - leastSpanMS
-	if len(h.Lines) > 0 {
+	if at.SpanMS > 0 {
+		t.FromMS = t.ToMS - at.SpanMS
+	} else if len(h.Lines) > 0 {
 		t.FromMS = min(t.FromMS, h.Lines[0].TimeMS)
 	}
 	t.FromMS = max(t.FromMS, t.ToMS-mostSpanMS)
@@ -95,7 +155,7 @@ func drawTimeline(h *checkhistory.History, nowMS int64) *timeline {
 	draw := func(list []*checkhistory.Span, wait bool) {
 		for _, s := range list {
 			end := cmp.Or(s.ToMS, t.ToMS)
-			if end < t.FromMS {
+			if end < t.FromMS || s.FromMS > t.ToMS {
 				continue
 			}
 			row := rows[s.Owner]
@@ -127,6 +187,65 @@ func drawTimeline(h *checkhistory.History, nowMS int64) *timeline {
 	return t
 }
 
+// move makes the links that zoom and scroll, and go back to now.
+func (t *timeline) move(page string, at window, nowMS int64) {
+	span := t.ToMS - t.FromMS
+	add := func(text, label, key string, spanMS, untilMS int64, here bool) {
+		link := page + "&span=" + strconv.FormatInt(spanMS, 10)
+		if untilMS > 0 && untilMS < nowMS {
+			link += "&until=" + strconv.FormatInt(untilMS, 10)
+		}
+		t.Moves = append(t.Moves, timelineMove{Text: text, Label: label, Link: link, Key: key, Here: here})
+	}
+	if t.FromMS > t.KnownMS {
+		add("←", "Earlier", "ArrowLeft", span, t.ToMS-span/2, false)
+	}
+	if at.UntilMS > 0 {
+		add("→", "Later", "ArrowRight", span, t.ToMS+span/2, false)
+		add("now", "Back to now", "n", at.SpanMS, 0, false)
+	}
+	here := slices.IndexFunc(choices, func(c choice) bool { return c.ms == at.SpanMS })
+	if here < 0 {
+		here = len(choices) // all that is known counts as longer than each of them
+	}
+	for i, c := range choices {
+		add(c.text, "Show this much", map[int]string{here - 1: "+", here + 1: "-"}[i], c.ms, at.UntilMS, i == here)
+	}
+	add("all", "All that is known", "", 0, at.UntilMS, at.SpanMS == 0)
+}
+
+// drawPermits draws how many permits were in use, backwards from the number now.
+func (t *timeline) drawPermits(h *checkhistory.History, used, limit int64) {
+	p := &permitLine{Limit: limit, Foot: permitsHigh - 4}
+	top := max(limit, used)
+	for _, l := range h.Lines {
+		top = max(top, l.Permits)
+	}
+	y := func(n int64) int { return p.Foot - int(max(0, n)*int64(permitsHigh-16)/top) }
+	p.LimitY = y(limit)
+	p.Path = fmt.Sprintf("M%d %dV%d", t.x(t.ToMS), p.Foot, y(used))
+	for i := len(h.Lines) - 1; i >= 0 && h.Lines[i].TimeMS >= t.FromMS; i-- {
+		switch l := &h.Lines[i]; {
+		case l.Key == "": // the database was flushed
+			used = 0
+			i = 0
+		case l.Event == "granted":
+			used -= l.Permits
+		case l.Event == "released", slices.Contains([]string{"expired", "forced", "lost", "unconfirmed"}, l.Event):
+			used += l.Permits
+		default:
+			continue
+		}
+		p.Path += fmt.Sprintf("H%dV%d", t.x(h.Lines[i].TimeMS), y(used))
+	}
+	from := t.FromMS
+	if len(h.Lines) > 0 && len(h.Lines) == eventsRead {
+		from = max(from, h.Lines[0].TimeMS)
+	}
+	p.Path += fmt.Sprintf("H%dV%dZ", t.x(max(from, t.KnownMS)), p.Foot)
+	t.Permits = p
+}
+
 // x returns the position of a time.
 func (t *timeline) x(ms int64) int {
 	ms = min(max(ms, t.FromMS), t.ToMS)
@@ -146,6 +265,12 @@ func (t *timeline) bar(s *checkhistory.Span, endMS int64, wait bool) timelineBar
 	}
 	if s.End != "" {
 		b.Title += ": " + s.End
+	}
+	if s.Permits > 0 {
+		b.Title += fmt.Sprintf(" (permits: %d)", s.Permits)
+		if b.Width > 14 {
+			b.Text = strconv.FormatInt(s.Permits, 10)
+		}
 	}
 	return b
 }

@@ -208,7 +208,7 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	out := c.Out
 	w := &partyOf(c).Waits.Watchdog
 	client, watched := w.shareOf(c.DB.ID(), key, h.Owner, h.Token)
-	fields := 8
+	fields := 9
 	confirmBy := partyOf(c).Waits.confirmByMS(c, key, h.Owner)
 	if confirmBy != 0 {
 		fields++
@@ -234,6 +234,7 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)
+	writeKnown(out, "held-since", partyOf(c).Waits.Story.sinceMS(c.DB.Store().NowUS(), h.Token))
 	writeAttached(out, &w.Attached, h.Owner)
 	if confirmBy != 0 {
 		writeKnown(out, "confirm-by", confirmBy)

@@ -255,6 +255,18 @@ func (st *story) heldUS(now, token int64, record uint64) int64 {
 	return max(0, now-since)
 }
 
+// sinceMS returns when a lock was granted with a token, in milliseconds since 1970; 0: that is not known. The
+// token is the time, as for heldUS.
+func (st *story) sinceMS(now, token int64) int64 {
+	if at, ok := st.since[token]; ok {
+		token = at
+	}
+	if token > now+skewUS {
+		return 0
+	}
+	return min(token, now) / 1000
+}
+
 // countWaiting counts a place in a queue that comes (1) or goes (-1).
 func (st *story) countWaiting(w *waiting.Waiter, k *keyOf, by int64) *lockclass.Figures {
 	class := st.classOf(k)

@@ -197,7 +197,13 @@ func TestKeyboard(t *testing.T) {
 	b.run(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("j"))
 	b.is(`document.activeElement.textContent === 'ledger:2026'`)
 	b.run(chromedp.KeyEvent(kb.Enter))
-	b.shows("Fencing token")
+	b.shows("Why it is not free")
+	b.run(chromedp.KeyEvent("-"), chromedp.KeyEvent("+")) // "all" is the longest
+	b.is(`location.search.includes('span=3600000') && document.querySelector('.titled [aria-current]').textContent === '1 h'`)
+	b.run(chromedp.KeyEvent("+"))
+	b.is(`location.search.includes('span=900000') && document.querySelector('.titled [aria-current]').textContent === '15 min'`)
+	b.run(chromedp.KeyEvent("-"))
+	b.is(`location.search.includes('span=3600000') && document.getElementById('pulse').textContent === 'live'`)
 	for _, at := range [][2]string{{"3", "Wait graph"}, {"4", "shoes"}, {"5", "Where the time goes"}, {"2", "mail:outbox"}, {"1", "Where the waiting is"}} {
 		key, text := at[0], at[1]
 		b.is(`document.getElementById('pulse').textContent === 'live'`)

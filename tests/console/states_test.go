@@ -102,7 +102,8 @@ func TestThreeStates(t *testing.T) {
 		// The end of the time line is visible, and so are the names of the owners before it.
 		`document.querySelector('#timeline rect.hold').getBoundingClientRect().right <= innerWidth`,
 		`document.querySelector('.names').getBoundingClientRect().left >= 0`)
-	each("/lock?key=imports", "2 of 3 permits")
+	each("/lock?key=imports", "2 of 3 permits", `document.querySelectorAll('#permits path').length === 1`,
+		`!document.querySelector('.facts').textContent.includes('unknown')`, `document.querySelectorAll('#holders [data-since]').length === 1`)
 	each("/lock?key=batch:7", "3 left until it opens", `document.body.textContent.includes('Open by force')`)
 	each("/server", "orders-1")
 

@@ -210,6 +210,7 @@
   addEventListener('keydown', (event) => {
     const typing = event.target.closest && event.target.closest('input, select, textarea');
     if (typing && event.key === 'Escape') typing.blur();
+    if (event.key.startsWith('Arrow') && event.target.closest('.canvas')) return; // they scroll it
     if (typing || event.ctrlKey || event.metaKey || event.altKey || help.open) return;
     const page = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
     const search = document.querySelector('[data-search]');
