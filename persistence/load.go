@@ -24,8 +24,8 @@ type Loaded struct {
 	TokenLimit int64
 	// History is that of SaveOptions; its ID is empty if the file does not state it.
 	History History
-	// Users is that of SaveOptions; empty: the file does not state it.
-	Users string
+	// Agreed is that of SaveOptions; a text is empty if the file does not state it.
+	Agreed Agreed
 }
 
 // LoadOptions configures a load.
@@ -125,7 +125,9 @@ func (l *loader) aux() error {
 			}
 			l.got.TokenLimit = n
 		case rdb.AuxUsers:
-			l.got.Users = a.Value
+			l.got.Agreed.Users = a.Value
+		case rdb.AuxSlots:
+			l.got.Agreed.Slots = a.Value
 		case rdb.AuxHistoryID:
 			h.ID = a.Value
 		case rdb.AuxHistoryOffset:

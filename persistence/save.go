@@ -27,8 +27,8 @@ type SaveOptions struct {
 	TokenLimit int64
 	// History, unless its ID is empty, is the replication history of the data and their position in it.
 	History History
-	// Users is the text of a raft group about its users; empty means that the file has no such text.
-	Users string
+	// Agreed has the texts of a raft group beside its data.
+	Agreed Agreed
 	// Base says that a log follows: the snapshot is the base of an append-only file.
 	Base bool
 	// EachKey, if not nil, is called after each key.
@@ -37,6 +37,10 @@ type SaveOptions struct {
 	// can yield the processor.
 	Breathe func(keys int)
 }
+
+// Agreed has the texts of a raft group about its users and its slots, in the forms of package raft. An empty
+// text means that there are no such users, or slots.
+type Agreed struct{ Users, Slots string }
 
 // History is a position in a replication history. It has the name of the history, the number of bytes before
 // the position, and the database of the commands after it (-1: they begin with SELECT).
@@ -120,8 +124,11 @@ func begin(w io.Writer, version int, o SaveOptions) *rdb.Writer {
 	if o.TokenLimit > 0 {
 		out.AuxInt(rdb.AuxTokenLimit, o.TokenLimit)
 	}
-	if o.Users != "" {
-		out.Aux(rdb.AuxUsers, o.Users)
+	if o.Agreed.Users != "" {
+		out.Aux(rdb.AuxUsers, o.Agreed.Users)
+	}
+	if o.Agreed.Slots != "" {
+		out.Aux(rdb.AuxSlots, o.Agreed.Slots)
 	}
 	for _, code := range o.Functions {
 		out.Function(code)

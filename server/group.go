@@ -10,6 +10,7 @@ import (
 	"lockserver/internal/config"
 	"lockserver/internal/lockhistory"
 	"lockserver/server/cluster"
+	"lockserver/server/groups"
 	"lockserver/server/raft"
 	"lockserver/server/topology"
 )
@@ -79,6 +80,11 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 	g := s.executor.group
 	if !g.Leads(&s.place) {
 		call := s.callOf(row, argv, flags)
+		if g.IsSharded() && g.IsMember() { // the leader of another shard has the keys, or that of this one
+			if err := g.Misplaced(&s.place, &call); err != nil {
+				return err
+			}
+		}
 		if err := g.Redirect(&s.place, &call); err != nil && !(s.mayRead(row, flags) && s.executor.member.ServesReads()) {
 			if g.View().Leader == "" {
 				err = cmp.Or(s.executor.waitsForGroup(), err)
@@ -191,6 +197,9 @@ func fitCluster(o *Options, c *config.Config) error {
 		if r, ok, _ := cluster.ReadRecord(c.Dir); ok && c.DBFilename != "" {
 			return fmt.Errorf("server: %s has the data of %d shards: start with shards %d", c.Dir, r.Shards, r.Shards)
 		}
+	}
+	if err := groups.Check(&c.Groups, o.Raft != nil && c.ClusterEnabled && o.Group.IsCluster()); err != nil {
+		return fmt.Errorf("server: %w", err)
 	}
 	switch {
 	case !c.ClusterEnabled:

@@ -18,6 +18,7 @@ import (
 	"lockserver/server/clock"
 	"lockserver/server/cluster"
 	"lockserver/server/durability"
+	"lockserver/server/groups"
 	"lockserver/server/memory"
 	"lockserver/server/raft"
 	"lockserver/server/script"
@@ -469,6 +470,9 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 		ex.steered = clock.NewSteered(o.Clock)
 		ex.clock, ex.member = ex.steered, raft.New(o.Raft, ex.raftOptions())
 		ex.member.SetHost(raftHost{ex})
+		if c.Groups.Cluster != "" {
+			ex.opts.inCluster = groups.New(groupsHost{ex}, &c.Groups, ex.member, ex.group, o.ShardMapPath, o.Log)
+		}
 	}
 	if err := ex.useTable(catalogueOf(&o, c)); err != nil {
 		return err

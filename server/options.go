@@ -85,6 +85,9 @@ type Options struct {
 	// server is in no group. RaftOptions say how it behaves.
 	Raft        raft.Engine
 	RaftOptions raft.Options
+	// ShardMapPath is the file that keeps what is known of the other shards, where shards are raft groups
+	// (cluster-name); empty: nothing keeps it.
+	ShardMapPath string
 	// Version is what INFO and HELLO call this build; empty: "dev".
 	Version string
 
@@ -92,6 +95,16 @@ type Options struct {
 	// one, from 0.
 	peers peers
 	shard int
+	// inCluster is the raft group as one shard of a cluster; nil: the group is not a shard.
+	inCluster clusterShare
+}
+
+// clusterShare is a groups.Shard. The documentation of Options would have all that package groups uses
+// otherwise.
+type clusterShare interface {
+	Seen(status *raft.Status)
+	Start()
+	Faults() []string
 }
 
 // peers are the other shards of a process, as a server sees them. Only placed and ending may be called under

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
+	"lockserver/server/groups"
 	"lockserver/server/pubsub"
 	"lockserver/server/raft"
 	"lockserver/server/topology"
@@ -105,25 +107,25 @@ func (h raftHost) UndoHolds() bool { return h.store.UndoHolds() }
 func (h raftHost) EndUndo() { h.store.EndUndo() }
 
 // Replace implements raft.MemberServer.
-func (h raftHost) Replace(from io.Reader) (at persistence.History, users string, err error) {
+func (h raftHost) Replace(from io.Reader) (at persistence.History, agreed persistence.Agreed, err error) {
 	h.Slice(func() {
 		if from == nil {
 			h.durable.Forget()
 		} else {
 			var got persistence.Loaded
 			got, err = h.durable.Receive(durability.Incoming{From: from})
-			at, users = got.History, got.Users
+			at, agreed = got.History, got.Agreed
 			h.begin() // time has passed
 		}
 		h.endUnit()
 	})
-	return at, users, err
+	return at, agreed, err
 }
 
 // Cut implements raft.MemberServer.
-func (h raftHost) Cut(at persistence.History, users string) raft.DataCut {
+func (h raftHost) Cut(at persistence.History, agreed persistence.Agreed) raft.DataCut {
 	c := h.durable.Copy(at, true, true)
-	c.TellUsers(users)
+	c.Tell(agreed)
 	return c
 }
 
@@ -355,6 +357,10 @@ func (h raftHost) Seen(s raft.Status) {
 	if h.group == nil {
 		return
 	}
+	if in := h.opts.inCluster; in != nil {
+		in.Seen(&s)
+		return
+	}
 	v := topology.View{Term: int64(s.Term), AtMS: h.clock.NowUS() / 1000}
 	for _, p := range s.Peers {
 		host, port, _ := net.SplitHostPort(p.Client)
@@ -368,6 +374,40 @@ func (h raftHost) Seen(s raft.Status) {
 		h.log.Error("raft: clients cannot learn of the group", "cause", err)
 	}
 }
+
+// MayOwn implements raft.MemberServer.
+func (h raftHost) MayOwn(slots string) error { return groups.MayOwn(h.store.DB(0), slots) }
+
+// SlotFaults implements raft.MemberServer.
+func (h raftHost) SlotFaults() []string {
+	if h.opts.inCluster == nil {
+		return nil
+	}
+	return h.opts.inCluster.Faults()
+}
+
+// groupsHost is the executor as its raft group sees it, if the group is one of several shards.
+type groupsHost struct{ *executor }
+
+var _ groups.ShardServer = groupsHost{}
+
+// Dial implements groups.ShardServer.
+func (h groupsHost) Dial(ctx context.Context, host string, port int) (net.Conn, error) {
+	return replicationHost(h).Dial(ctx, host, port)
+}
+
+// Login implements groups.ShardServer.
+func (h groupsHost) Login() (user, password string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.config.Replication.MasterUser, h.config.Replication.MasterAuth
+}
+
+// Background implements groups.ShardServer.
+func (h groupsHost) Background(f func()) { h.host.background(f) }
+
+// NowMS implements groups.ShardServer.
+func (h groupsHost) NowMS() int64 { return h.clock.NowUS() / 1000 }
 
 // DropClients implements raft.MemberServer.
 func (h raftHost) DropClients() {
@@ -573,6 +613,7 @@ func (ex *executor) downWord() string {
 func (ex *executor) raftOptions() raft.Options {
 	o := ex.opts.RaftOptions
 	o.Group, o.CertificateEnds = ex.config.Raft.Group, ex.certificateEnds
+	o.Slots = groups.Claim(&ex.config.Groups)
 	o.OwnUsers = ex.config.ACLFile != "" || ex.config.Raft.Users == "own"
 	return o
 }
@@ -627,6 +668,9 @@ func joinable(c *config.Config) error {
 func (ex *executor) startMember() error {
 	if ex.member == nil {
 		return nil
+	}
+	if in := ex.opts.inCluster; in != nil {
+		in.Start()
 	}
 	return ex.member.Start()
 }

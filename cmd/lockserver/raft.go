@@ -61,7 +61,10 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	if c.Clients == "sentinel" {
 		form = topology.Sentinel
 	}
-	id := topology.NodeID(c.ID)
+	id := topology.MemberID(p.config.Groups.Cluster, p.config.Groups.Shard, c.ID)
+	if p.config.Groups.Cluster != "" {
+		o.ShardMapPath = filepath.Join(dir, "shards.json")
+	}
 	e := engine.New(eo)
 	n.Position, n.Addresses = e.Position, e.Addresses
 	o.Raft, o.RaftOptions = e, raft.Options{SnapshotBytes: c.SnapshotBytes, LeaseReads: c.Reads == "lease",

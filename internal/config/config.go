@@ -170,6 +170,8 @@ type Config struct {
 	Replication Replication
 	// Raft names the group of servers that this server belongs to.
 	Raft Raft
+	// Groups holds the directives of a cluster of raft groups.
+	Groups Groups
 
 	// HashMaxListpackEntries and HashMaxListpackValue limit the hashes that OBJECT ENCODING calls a listpack:
 	// number of fields, and bytes of the longest field or value.

@@ -34,6 +34,13 @@ type Raft struct {
 	Users string
 }
 
+// Groups holds the directives of a cluster of raft groups.
+type Groups struct {
+	// Cluster is the name of the cluster, and Shard that of the group as a shard; empty: the group is no
+	// shard. Slots are those that it owns when it forms. Peers lists addresses, with spaces between them.
+	Cluster, Shard, Slots, Peers string
+}
+
 // raftTopic are the rows of raft groups.
 var raftTopic = topic{"A raft group", []directive{
 	{Name: "raft-id", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.ID }),
@@ -80,6 +87,14 @@ var clusterTopic = topic{"A cluster", []directive{
 		Doc: "`yes`: the server is a Redis Cluster with all slots, and the keys of one command must share a slot. See [CLUSTER.md](CLUSTER.md)"},
 	{Name: "shards", Default: "1", When: atStart, Redis: notInRedis, Kind: integer(1, 64, func(c *Config) *int { return &c.Shards }),
 		Doc: "how many servers this process is, each with its share of the slots, its data and its port: `port` and those above it. More than one are a cluster (`cluster-enabled`)"},
+	{Name: "cluster-name", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Groups.Cluster }),
+		Doc: "the name of the cluster that this server's raft group is in, as a shard beside other groups; empty: it is not a shard. See [CLUSTER.md](CLUSTER.md#raft-groups-as-shards)"},
+	{Name: "cluster-shard", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Groups.Shard }),
+		Doc: "the name of this server's group as a shard, the same for all its members"},
+	{Name: "cluster-slots", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Groups.Slots }),
+		Doc: "the slots that the group owns when it forms, as `0-5460`; ranges have spaces between them. Afterwards its log counts"},
+	{Name: "cluster-peers", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Groups.Peers }),
+		Doc: "addresses for clients of some members of other shards, as `host:port` with spaces between them. The others are learnt. A server logs in there with `masteruser` and `masterauth`, and over TLS with `tls-replication yes`"},
 	{Name: "cluster-announce-ip", Kind: text(func(c *Config) *string { return &c.ClusterAnnounceIP }),
 		Doc: "the address at which clients reach the cluster; empty: that by which a client has come"},
 	{Name: "cluster-announce-port", Default: "0", Kind: integer(0, 65535, func(c *Config) *int { return &c.ClusterAnnouncePort }),

@@ -51,6 +51,10 @@ const AuxTokenLimit = "lockserver-token-limit"
 // (format, do not change).
 const AuxUsers = "lockserver-users"
 
+// AuxSlots is the AUX field with the slots of a raft group, in the text form of package raft. It is our own
+// (format, do not change).
+const AuxSlots = "lockserver-slots"
+
 // The AUX fields with the position of the data in a replication history. They are the name of the history,
 // the number of its bytes before this position, and the database of the commands that follow.
 const (

@@ -30,8 +30,8 @@ func (s *Storage) Copy(at persistence.History, keys, functions bool) *Copy {
 	return c
 }
 
-// TellUsers adds the text of a raft group about its users.
-func (c *Copy) TellUsers(text string) { c.options.Users = text }
+// Tell adds what a raft group has agreed on beside its data.
+func (c *Copy) Tell(a persistence.Agreed) { c.options.Agreed = a }
 
 // Write writes the cut once. It needs no lock, and yields to urgent work.
 func (c *Copy) Write(w io.Writer) error {

@@ -28,11 +28,12 @@ const (
 	AlarmCertificate Kind = "certificate" // a certificate ends soon
 	// AlarmClientAddress: no server answers at the client address of a member
 	AlarmClientAddress Kind = "client-address"
+	AlarmSlots         Kind = "slots" // a slot of the cluster has two owners, or the group cannot own its slots
 )
 
 // Kinds are all kinds.
 var Kinds = []Kind{AlarmStopped, AlarmWaiting, AlarmNoLeader, AlarmDiffers, AlarmRefused, AlarmDisk, AlarmDamaged, AlarmSnapshot, AlarmUnreachable, AlarmBehind, AlarmClock,
-	AlarmCertificate, AlarmClientAddress}
+	AlarmCertificate, AlarmClientAddress, AlarmSlots}
 
 // Alarm is something that an operator has to look at, in one line.
 type Alarm struct {
@@ -87,6 +88,9 @@ func (m *Member) alarms(s *Status) (all []Alarm) {
 		} else {
 			add(AlarmRefused, "%s: %s", r.Raft, r.Why)
 		}
+	}
+	for _, fault := range m.slotFaults() {
+		add(AlarmSlots, "%s", fault)
 	}
 	m.ownAlarms(s, add)
 	m.othersAlarms(s, add)

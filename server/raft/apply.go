@@ -41,6 +41,10 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 			users, err = true, m.meetUsers(index, &e)
 			return
 		}
+		if e.isSlots() {
+			err = m.meetSlots(&e)
+			return
+		}
 		// plant:raft-entry-place
 		if e.after != m.applied {
 			err = errVoid
@@ -159,7 +163,7 @@ func (a openedMember) Cut() (cut Cut, err error) {
 		}
 		at := persistence.History{ID: m.applied.id, Offset: m.applied.offset, DB: m.db}
 		// plant:raft-snapshot
-		cut = &headedCut{m.host.Cut(at, m.users.usersText()), m.host, m.clockMS, max(m.token, m.host.LastToken())}
+		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.slots.Load().text()}), m.host, m.clockMS, max(m.token, m.host.LastToken())}
 		m.logBytes = 0
 		m.release()
 		m.host.EndUnit()
@@ -210,13 +214,17 @@ func (a openedMember) Restore(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	at, text, err := m.host.Replace(from)
+	at, agreed, err := m.host.Replace(from)
 	if err == nil && at.ID == "" {
 		err = errors.New("a snapshot of the group has no position in the history")
 	}
 	var users groupUsers
 	if err == nil {
-		users, err = parseUsers(text)
+		users, err = parseUsers(agreed.Users)
+	}
+	var slots *groupSlots
+	if err == nil {
+		slots, err = parseSlots(agreed.Slots)
 	}
 	m.host.Slice(func() {
 		switch {
@@ -233,6 +241,7 @@ func (a openedMember) Restore(r io.Reader) error {
 		m.logBytes = 0
 		if err == nil {
 			m.restoreUsers(users)
+			m.showSlots(slots)
 		}
 	})
 	m.keepUsers()

@@ -108,7 +108,7 @@ func (m *Member) cutAt(at place) bool {
 	if m.check.running {
 		return false
 	}
-	cut := m.host.Cut(persistence.History{ID: at.id, Offset: at.offset}, "")
+	cut := m.host.Cut(persistence.History{ID: at.id, Offset: at.offset}, persistence.Agreed{})
 	version, users := m.usersSum()
 	m.check.at, m.check.index, m.check.sum, m.check.running = at, 0, "", true
 	m.check.cut++

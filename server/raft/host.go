@@ -28,9 +28,9 @@ type MemberServer interface {
 	// Background runs f beside everything else. The server does not end before f has.
 	Background(f func())
 	// Replace removes all data and loads a snapshot in its place. Others get the lock meanwhile, and clients
-	// get -LOADING. nil: nothing is loaded. users is the text that the snapshot has of the group's users.
-	// After an error there is no data. Without the lock.
-	Replace(read io.Reader) (at persistence.History, users string, err error)
+	// get -LOADING. nil: nothing is loaded. agreed is what the snapshot has beside the data. After an error
+	// there is no data. Without the lock.
+	Replace(read io.Reader) (at persistence.History, agreed persistence.Agreed, err error)
 
 	Log() *slog.Logger
 	NewID() string
@@ -62,8 +62,12 @@ type MemberServer interface {
 	// server is about to end.
 	Apply(db int, argv [][]byte) error
 	EndUnit()
-	// Cut takes the data, at a place of the history, with the text about the group's users.
-	Cut(at persistence.History, users string) DataCut
+	// Cut takes the data, at a place of the history, with what the group has agreed on beside it.
+	Cut(at persistence.History, agreed persistence.Agreed) DataCut
+	// MayOwn returns why the group cannot begin to own slots as a text says (Options.Slots); nil: it can.
+	// SlotFaults returns what is wrong with the slots of the cluster, a line for each fault.
+	MayOwn(slots string) error
+	SlotFaults() []string
 	// SetUsers makes the users be these, each a name and its rules, and acts on the connections of those that
 	// have changed. late says that this member may have other users in its configuration.
 	SetUsers(lines []string, late bool)

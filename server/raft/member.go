@@ -42,6 +42,9 @@ type Options struct {
 	ReadsMaxLag time.Duration
 	// OwnUsers says that the users of this member are its own, and not those of the group.
 	OwnUsers bool
+	// Slots is the text that the group agrees on when it begins to own slots, as a shard of a cluster of
+	// groups; empty: it is no shard.
+	Slots string
 }
 
 // Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
@@ -77,6 +80,12 @@ type Member struct {
 	usersIndex        uint64
 	keptUsers         int64
 	tellingUsers      bool
+
+	// slots are those that the log has come to, nil: it names no slots. They may be read without the lock. claiming:
+	// an entry with those of the configuration is under way. slotsFault is why it cannot be made.
+	slots      atomic.Pointer[groupSlots]
+	claiming   bool
+	slotsFault string
 
 	// A leader's: the name of its history, how far that goes, and what of it no entry has yet.
 	id      string

@@ -104,6 +104,7 @@ func (m *Member) Tick() {
 	m.freeUndo()
 	m.checkNow()
 	m.tellUsers()
+	m.claimSlots()
 	m.closeIdleBackups()
 	if (m.state == leading || m.state == following) && m.logBytes > m.options.SnapshotBytes {
 		m.Snapshot()

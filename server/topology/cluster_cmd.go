@@ -16,6 +16,7 @@ const (
 	errSlotOrCount commands.Error = "ERR Invalid slot or number of keys"
 	errNoMaster    commands.Error = "ERR The specified node is not a master"
 	errFixedSlots  commands.Error = "ERR the slots of this cluster are fixed while it runs: see docs/CLUSTER.md"
+	errNoMap       commands.Error = "ERR this server is no shard of a cluster of raft groups: see docs/CLUSTER.md"
 	errOwnAffairs  commands.Error = "ERR the servers of this group share its slots and leadership out among themselves"
 )
 
@@ -48,6 +49,15 @@ func refuseChange(g *Group, _ *Place, c *commands.Ctx) error {
 		return commands.Error("ERR Slot " + string(c.Argv[2]) + " is already busy")
 	}
 	return errFixedSlots
+}
+
+// mapText tells other shards what this server knows of all: see package shardmap.
+func mapText(g *Group, _ *Place, c *commands.Ctx) error {
+	if g.text == nil {
+		return errNoMap
+	}
+	c.Out.Verbatim("txt", g.text())
+	return nil
 }
 
 func clusterInfo(g *Group, _ *Place, c *commands.Ctx) error {
@@ -101,6 +111,9 @@ func slotRanges(g *Group, p *Place, c *commands.Ctx) error {
 
 // shards are the members of each shard, the one that has its slots first.
 func (s *sight) shards() (all [][]*Member) {
+	if s.Shard != "" {
+		return s.groups()
+	}
 	if s.sharded {
 		for i := range s.Members {
 			all = append(all, []*Member{&s.Members[i]})
@@ -117,6 +130,25 @@ func (s *sight) shards() (all [][]*Member) {
 		}
 	}
 	return [][]*Member{only}
+}
+
+// groups are shards, if shards are groups of servers. The shards are in the order of their first members.
+func (s *sight) groups() (all [][]*Member) {
+	at := make(map[string]int)
+	for i := range s.Members {
+		m := &s.Members[i]
+		n, known := at[m.Shard]
+		if !known {
+			n = len(all)
+			at[m.Shard], all = n, append(all, nil)
+		}
+		if m.Leads {
+			all[n] = slices.Insert(all[n], 0, m)
+		} else {
+			all[n] = append(all[n], m)
+		}
+	}
+	return all
 }
 
 // ranges are the slots of a shard.

@@ -12,7 +12,7 @@ func clusterHandlers() map[string]handler {
 		"readonly": readOnly, "readwrite": readWrite, "asking": asking,
 		"info": clusterInfo, "nodes": nodes, "shards": shards, "links": links, "slots": slotRanges,
 		"slaves": replicasOf, "replicas": replicasOf, "count-failure-reports": failureReports,
-		"getkeysinslot": keysInSlot, "countkeysinslot": countKeysInSlot, "keyslot": keySlot, "myid": myID, "myshardid": myShardID,
+		"getkeysinslot": keysInSlot, "countkeysinslot": countKeysInSlot, "keyslot": keySlot, "map": mapText, "myid": myID, "myshardid": myShardID,
 	}
 }
 
@@ -97,6 +97,7 @@ func clusterQuestions() []commands.Row {
 		ask("getkeysinslot", "3.0.0", "Lists keys of a slot.", commands.Int("slot"), commands.Int("count")),
 		plain("countkeysinslot", "Counts the keys of a slot.", commands.Int("slot")),
 		plain("keyslot", "Tells the slot of a key.", commands.Str("key")),
+		ask("map", "1.0.0", "Tells what this server knows of all shards, if they are raft groups: as JSON, for other servers."),
 		plain("myid", "Tells the id of this node."),
 		ask("myshardid", "7.2.0", "Tells the id of this node's shard."),
 	}

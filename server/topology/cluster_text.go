@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"lockserver/internal/keyslot"
@@ -20,7 +21,11 @@ func isAddress(host string) bool {
 
 // shardID is the name of a member's shard: of the only one of the group, or of its own.
 func (g *Group) shardID(of string) string {
-	if !g.IsSharded() {
+	now := g.seen.Load()
+	switch m := now.find(of); {
+	case now.Shard != "" && m != nil:
+		of = m.Shard
+	case !now.sharded:
 		of = g.options.Name
 	}
 	return NodeID("shard of " + of)
@@ -38,7 +43,8 @@ func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
 	if own {
 		line = append(line, "myself,"...)
 	}
-	master := s.last == nil || s.isMaster(m) // without a master it cannot be a replica of one
+	of := s.masterOf(m)
+	master := of == nil || of == m // without a master it cannot be a replica of one
 	line = append(line, roleName(master, "slave")...)
 	if s.failed(m) {
 		line = append(line, ",fail"...)
@@ -46,7 +52,7 @@ func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
 	if line = append(line, ' '); master {
 		line = append(line, '-')
 	} else {
-		line = append(line, s.last.ID...)
+		line = append(line, of.ID...)
 	}
 	heardMS := nowMS
 	if own {
@@ -65,8 +71,23 @@ func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
 	return line
 }
 
-// isMaster reports whether a member has slots.
-func (s *sight) isMaster(m *Member) bool { return len(s.slots(m)) > 0 }
+// isMaster reports whether clients see a member as a master.
+func (s *sight) isMaster(m *Member) bool { return s.masterOf(m) == m }
+
+// masterOf is the master of a member's shard; nil: it has none that is known.
+func (s *sight) masterOf(m *Member) *Member {
+	switch {
+	case s.Shard != "":
+		at := slices.IndexFunc(s.Members, func(other Member) bool { return other.Leads && other.Shard == m.Shard })
+		if at < 0 {
+			return nil
+		}
+		return &s.Members[at]
+	case s.sharded:
+		return m
+	}
+	return s.last
+}
 
 // infoText is the reply of CLUSTER INFO.
 func (g *Group) infoText() string {
@@ -77,13 +98,17 @@ func (g *Group) infoText() string {
 			size++
 		}
 	}
-	if size > 0 {
+	switch {
+	case now.Shard != "":
+		assigned, ok = now.countSlots()
+	case size > 0:
 		assigned = keyslot.Count
 	}
-	if now.leader != nil {
-		ok = keyslot.Count
-	} else {
+	switch {
+	case now.leader == nil:
 		state = "fail"
+	case now.Shard == "":
+		ok = keyslot.Count
 	}
 	var t strings.Builder
 	fmt.Fprintf(&t, "cluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n", state, assigned, ok)
@@ -93,6 +118,19 @@ func (g *Group) infoText() string {
 	t.WriteString("cluster_stats_messages_sent:0\r\ncluster_stats_messages_received:0\r\n" +
 		"total_cluster_links_buffer_limit_exceeded:0\r\n")
 	return t.String()
+}
+
+// countSlots counts the slots that a shard owns, and those of them that it serves, as far as that is known.
+func (s *sight) countSlots() (assigned, ok int) {
+	for i := range s.Members {
+		m := &s.Members[i]
+		for _, r := range m.Slots {
+			if assigned += r.Last - r.First + 1; !s.failed(m) {
+				ok += r.Last - r.First + 1
+			}
+		}
+	}
+	return assigned, ok
 }
 
 // WriteInfo writes the fields of INFO's section about clusters.

@@ -38,6 +38,10 @@ type Member struct {
 	// Slots are those that it serves as a shard of its own. If no member has any, the group is one shard, and
 	// its leader serves all.
 	Slots []cluster.Range
+	// Shard is the name of its shard, if shards are groups of several servers: see View.Shard. Leads says that
+	// the server leads its shard, or led it last. Update sets it for members of this server's own shard.
+	Shard string
+	Leads bool
 }
 
 // Addr returns the address for clients, as host:port.
@@ -49,12 +53,28 @@ func NodeID(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// MemberID returns the ID of a member of a raft group: NodeID of its id there, or, if the group is a shard of a
+// cluster, of all three names.
+func MemberID(cluster, shard, id string) string {
+	if cluster != "" {
+		id = cluster + "/" + shard + "/" + id
+	}
+	return NodeID(id)
+}
+
 // View is the known state of a group at one moment.
 type View struct {
 	Members []Member
 	Leader  string // the ID of the leader; empty: no leader
 	Term    int64  // number of elections: it only rises
 	AtMS    int64  // time of the observation, in milliseconds since 1970
+	// Shard is the name of the shard of this server, if the cluster's shards are groups of servers; empty:
+	// they are not. Members has those of all shards then, with the slots of the other shards at their leaders.
+	// Slots are those that the shard of this server serves.
+	// Lost are slots that another shard serves, which owns them, too: they are not served here.
+	Shard string
+	Slots []cluster.Range
+	Lost  []cluster.Range
 }
 
 // Options configures a group.
@@ -90,6 +110,8 @@ type Group struct {
 	update  sync.Mutex // one Update at a time
 	host    ChangeListener
 	alone   bool // the server is a whole cluster
+	// text returns what this server tells other shards, if shards are groups of servers; nil: they are not.
+	text func() string
 }
 
 // sight is a view, with state that follows from it and from earlier views. It never changes.
@@ -131,6 +153,9 @@ func (g *Group) Listens(at Member, nowMS int64) {
 	_ = g.Update(View{Members: []Member{at}, Leader: at.ID, AtMS: nowMS}) // there is nothing in it to be refused
 }
 
+// UseMap sets the function that returns the reply of CLUSTER MAP. It is for servers in a cluster of raft groups.
+func (g *Group) UseMap(text func() string) { g.text = text }
+
 // Attach sets the host that is notified of changes; a server does that once.
 func (g *Group) Attach(h ChangeListener) {
 	g.update.Lock()
@@ -145,7 +170,7 @@ func (g *Group) Update(v View) error {
 	defer g.update.Unlock()
 	was := g.seen.Load()
 	now := &sight{View: v, sinceMS: make(map[string]int64, len(v.Members))}
-	now.sharded = slices.ContainsFunc(v.Members, func(m Member) bool { return len(m.Slots) > 0 })
+	now.sharded = v.Shard != "" || slices.ContainsFunc(v.Members, func(m Member) bool { return len(m.Slots) > 0 })
 	for i := range v.Members {
 		m := &v.Members[i]
 		if _, twice := now.sinceMS[m.ID]; twice || len(m.ID) != 40 || !now.sharded && (m.Host == "" || m.Port == 0) || m.Port < 0 || m.Port > 65535 {
@@ -161,13 +186,16 @@ func (g *Group) Update(v View) error {
 			return fmt.Errorf("topology: the leader '%s' is no member", v.Leader)
 		}
 	}
+	if now.last = now.leader; now.last == nil && was.last != nil {
+		now.last = now.find(was.last.ID)
+	}
+	if v.Shard != "" && now.last != nil {
+		now.last.Leads, now.last.Slots = true, v.Slots
+	}
 	if now.home.Last = -1; now.leader != nil && len(now.leader.Slots) > 0 {
 		now.home = now.leader.Slots[0]
 	}
 	now.whole = !now.sharded || now.leader != nil && slices.Equal(now.leader.Slots, []cluster.Range{cluster.All()})
-	if now.last = now.leader; now.last == nil && was.last != nil {
-		now.last = now.find(was.last.ID)
-	}
 	g.seen.Store(now)
 	if g.host != nil && v.Leader != was.Leader {
 		g.host.Switched(Change{From: was.leader, To: now.leader, Last: was.last})
@@ -209,8 +237,11 @@ func (s *sight) owner(n int) *Member {
 	return nil
 }
 
-func (m *Member) has(n int) bool {
-	return slices.ContainsFunc(m.Slots, func(r cluster.Range) bool { return r.Has(n) })
+func (m *Member) has(n int) bool { return in(m.Slots, n) }
+
+// in reports whether a slot is in one of some ranges.
+func in(all []cluster.Range, n int) bool {
+	return slices.ContainsFunc(all, func(r cluster.Range) bool { return r.Has(n) })
 }
 
 // IsCluster reports whether clients see a cluster.
@@ -220,10 +251,9 @@ func (g *Group) IsCluster() bool { return g != nil && g.options.Form == Cluster 
 func (g *Group) Strict() bool { return g != nil && g.options.Strict }
 
 // IsMember reports whether other servers have the same data, and one of them leads.
-func (g *Group) IsMember() bool { return g != nil && !g.IsSharded() }
+func (g *Group) IsMember() bool { return g != nil && (!g.IsSharded() || g.seen.Load().Shard != "") }
 
-// IsSharded reports whether this server is a shard of its own, and no member of a group of servers with the
-// same data.
+// IsSharded reports whether there are other shards: servers with other slots.
 func (g *Group) IsSharded() bool { return g != nil && g.seen.Load().sharded }
 
 // IsSentinel reports whether clients see Sentinels.

@@ -62,10 +62,10 @@ func offsetOf(m *Member) int64 {
 	return m.Offset
 }
 
-// replicas returns the members that do not have the slots; with up only those that are up.
+// replicas returns the replicas of this server's shard; with up only those that are up.
 func (s *sight) replicas(up bool) (list []*Member) {
 	for i := range s.Members {
-		if m := &s.Members[i]; !s.isMaster(m) && (m.Up || !up) {
+		if m := &s.Members[i]; !s.isMaster(m) && m.Shard == s.Shard && (m.Up || !up) {
 			list = append(list, m)
 		}
 	}

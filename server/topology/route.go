@@ -133,8 +133,11 @@ func (g *Group) elsewhere(p *Place, n int) error {
 		return nil
 	}
 	to := now.owner(n)
-	if to == nil {
+	switch {
+	case to == nil, in(now.Lost, n):
 		return errUnserved
+	case now.Shard != "" && to.Shard == now.Shard: // of this shard, which another member leads
+		return nil
 	}
 	return moved(p, n, to)
 }
