@@ -35,7 +35,8 @@ type Rule struct {
 	zone              *time.Location
 }
 
-// Every returns the rule of the time anchorMS, and of each everyMS before and after it. everyMS is at least 1.
+// Every returns the rule of the time anchorMS, and of each everyMS before and after it. everyMS is at least
+// 1.
 func Every(everyMS, anchorMS int64) Rule { return Rule{everyMS: everyMS, anchorMS: anchorMS} }
 
 // Zones loads time zones, and remembers them. The zero value is ready.
