@@ -22,12 +22,12 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 	}
 	flags := ex.scripts.Flags(row, argv)
 	where := acl.TopLevel
-	if s.multi != nil {
+	if s.tx.multi != nil {
 		if flags.Has(commands.NoMulti) {
 			return commands.ErrNotInsideMulti
 		}
 		if flags.Has(commands.RunsQueue) {
-			flags = s.multi.asked(flags)
+			flags = s.tx.multi.asked(flags)
 		}
 		where = acl.InMulti
 	}
@@ -84,8 +84,8 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 // replyTells is tellsOfData for a session's next command. A Sentinel promotes a server in a transaction. The
 // reply to that does not wait for the replicas that are still to come.
 func (s *session) replyTells(row *commands.Row) bool {
-	if s.multi != nil && row.Flags.Has(commands.RunsQueue) {
-		return s.multi.tells || s.watches.Len() > 0 || s.watches.Changed()
+	if s.tx.multi != nil && row.Flags.Has(commands.RunsQueue) {
+		return s.tx.multi.tells || s.tx.watches.Len() > 0 || s.tx.watches.Changed()
 	}
 	return tellsOfData(row)
 }
@@ -97,7 +97,7 @@ func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 		return nil
 	}
 	freed := s.executor.evict()
-	if len(s.inbox) > 0 && !s.Terminated { // what it may hear of the keys that went comes before the reply
+	if s.inbox.Len() > 0 && !s.Terminated { // what it may hear of the keys that went comes before the reply
 		s.takeInbox()
 	}
 	switch {
@@ -107,8 +107,8 @@ func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 		s.executor.memory.Pressure.BeganFull = false
 		return nil
 	}
-	if s.multi != nil && flags.Has(commands.RunsQueue) {
-		flags = s.multi.flags
+	if s.tx.multi != nil && flags.Has(commands.RunsQueue) {
+		flags = s.tx.multi.flags
 	}
 	if flags.Has(commands.DenyOOM) {
 		return commands.ErrOutOfMemory
@@ -146,7 +146,7 @@ func plainnessOf(table *commands.Table) []plainness {
 // client sees it. No plain command changes any of that.
 func (s *session) takesFastPath() bool {
 	ex := s.executor
-	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == 0 && s.tracker == nil &&
+	return s.authenticated && s.tx.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.mute.mode == 0 && s.tracker == nil &&
 		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0 && (ex.group == nil || ex.group.Leads(&s.place)) && ex.hook == nil
 }
 
@@ -266,5 +266,5 @@ func (p *pausing) covers(s *session, row *commands.Row, argv [][]byte) bool {
 	}
 	const writing = commands.Write | commands.MayReplicate
 	return p.all || ex.scripts.Flags(row, argv)&writing != 0 ||
-		row.Flags.Has(commands.RunsQueue) && s.multi != nil && s.multi.flags&writing != 0
+		row.Flags.Has(commands.RunsQueue) && s.tx.multi != nil && s.tx.multi.flags&writing != 0
 }

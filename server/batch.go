@@ -156,7 +156,7 @@ func repeats(row *commands.Row, argv, other [][]byte) bool {
 func (b *batch) lookNoMore(s *session) {
 	if p := recover(); p != nil {
 		s.Panicked(p)
-		s.noLookAhead, b.ahead = true, false
+		s.in.noLookAhead, b.ahead = true, false
 		clear(b.rows[:])
 		clear(b.keys[:])
 	}

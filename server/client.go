@@ -18,8 +18,9 @@ import (
 
 // newSession makes a session of version 2 of the protocol at the first database.
 func (ex *executor) newSession(c transport.Conn) *session {
-	s := &session{executor: ex, conn: c, Party: wait.Party{Waits: &ex.waits, DB: ex.store.DB(0)}}
-	s.Client, s.Out.Proto, s.memory.Of = s, 2, s
+	s := &session{executor: ex, Party: wait.Party{Waits: &ex.waits, DB: ex.store.DB(0)}}
+	s.Client, s.Out.Proto, s.memory.Of = waitClient{s}, 2, s
+	s.output.Open(c, s, &s.Party, &ex.gates)
 	return s
 }
 
@@ -65,7 +66,7 @@ func (ex *executor) endTerminated() {
 				// plant:unsent-grant
 				ex.waits.Undo(w)
 			}
-			s.conn.HangUp() // its owner closes it when it finds the connection shut
+			s.output.Conn.HangUp() // its owner closes it when it finds the connection shut
 		}
 	}
 	clear(ex.terminated)
@@ -82,8 +83,8 @@ func (s *session) leave() {
 	if s.Waiter != nil {
 		ex.waits.Unpark(s.Waiter, false)
 	}
-	if s.replica != nil {
-		ex.replication.Left(s.replica)
+	if s.link.replica != nil {
+		ex.replication.Left(s.link.replica)
 	}
 	s.discard()
 	// plant:leave-channels
@@ -99,18 +100,18 @@ func (s *session) leave() {
 	if s.Pulse != nil {
 		ex.timers.Remove(&s.Pulse.Timer)
 	}
-	s.dropInbox()
+	s.inbox.Drop()
 }
 
 // discard leaves a transaction and forgets the watched keys.
 func (s *session) discard() {
-	s.multi = nil
+	s.tx.multi = nil
 	s.unwatch()
 }
 
 // unwatch forgets the session's watched keys, and whether one of them has changed.
 func (s *session) unwatch() {
-	if s.executor.watching.Forget(&s.watches) {
+	if s.executor.watching.Forget(&s.tx.watches) {
 		s.executor.observe()
 	}
 }
@@ -209,7 +210,7 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 		cmd = s.lastRow.FullName()
 	}
 	queued, queuedBytes := -1, 0
-	if tx := cmp.Or(s.multi, s.running); tx != nil {
+	if tx := cmp.Or(s.tx.multi, s.tx.running); tx != nil {
 		queued, queuedBytes = len(tx.queued), len(tx.text)
 	}
 	var listens [pubsub.Kinds]int
@@ -225,7 +226,7 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 	m := &s.memory
 	input := m.Input + m.Backlog
 	if running != nil { // its own command counts, with those before and behind it that came together
-		input = s.decoder.Read() + m.Backlog
+		input = s.in.decoder.Read() + m.Backlog
 	}
 	events := "r"
 	if m.Unsent > 0 {
@@ -236,8 +237,8 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 		"user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
 		s.Number, s.Info.Addr, s.Info.LocalAddr, s.Info.FD, s.Info.Name, (nowUS-s.Info.CreatedUS)/1_000_000,
 		(nowUS-s.Info.LastUS)/1_000_000, s.flags(), s.DB.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
-		queued, s.watches.Len(), input, m.Capacity-min(m.Capacity, m.Input), words, queuedBytes,
-		cap(s.Out.Buf), len(s.Out.Buf), len(s.Out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.Out.Buf)+textBytes(running), events, cmd,
+		queued, s.tx.watches.Len(), input, m.Capacity-min(m.Capacity, m.Input), words, queuedBytes,
+		cap(s.Out.Buf), len(s.Out.Buf), len(s.Out.Buf), s.inbox.Len(), s.outputHeld(), s.bytes()+cap(s.Out.Buf)+textBytes(running), events, cmd,
 		s.userName(), s.tracker.Redirection(), s.Out.Proto, s.Info.LibName, s.Info.LibVersion)
 }
 
@@ -257,14 +258,14 @@ func (s *session) flags() string {
 	}{
 		{"M", s.isMaster},
 		{"O", s.monitors},
-		{"S", s.replica.Is() && !s.monitors},
+		{"S", s.link.replica.Is() && !s.monitors},
 		{"P", s.subs != nil},
-		{"x", s.multi != nil || s.running != nil},
+		{"x", s.tx.multi != nil || s.tx.running != nil},
 		{"b", s.Waiter != nil || s.held},
 		{"t", s.tracker != nil},
 		{"R", s.tracker != nil && s.tracker.Broken},
 		{"B", s.tracker != nil && s.tracker.BCast},
-		{"d", s.watches.Changed()},
+		{"d", s.tx.watches.Changed()},
 		{"c", s.closing},
 		{"U", strings.HasSuffix(s.Info.Addr, ":0")},
 		{"e", s.memory.Exempt},
@@ -319,7 +320,7 @@ func (ex *executor) evictClients() {
 func (ex *executor) largestClient() *session {
 	var largest *session
 	for _, s := range ex.clients {
-		if !s.memory.Exempt && !s.replica.Is() && (largest == nil || s.memory.Counted > largest.memory.Counted ||
+		if !s.memory.Exempt && !s.link.replica.Is() && (largest == nil || s.memory.Counted > largest.memory.Counted ||
 			s.memory.Counted == largest.memory.Counted && s.Number < largest.Number) {
 			largest = s
 		}

@@ -131,12 +131,12 @@ func clientReply(c *commands.Ctx) error {
 	s := sessionOf(c)
 	switch {
 	case word == "ON":
-		s.replies &^= replyOff | replySkip
+		s.mute.mode &^= replyOff | replySkip
 		c.Out.OK()
 	case word == "OFF":
-		s.replies |= replyOff
-	case s.replies&replyOff == 0:
-		s.replies |= replySkipNext
+		s.mute.mode |= replyOff
+	case s.mute.mode&replyOff == 0:
+		s.mute.mode |= replySkipNext
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func checkClientSum(t *testing.T, srv *instance) {
 	for _, s := range ex.clients {
 		require.Equal(t, s.memory.Counted, s.bytes(), "client %d", s.Number)
 		sum += s.memory.Counted
-		if s.replica.Is() {
+		if s.link.replica.Is() {
 			replicas += s.memory.Counted
 		}
 	}

@@ -216,7 +216,7 @@ func resetCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	s.DB = s.executor.store.DB(0)
 	s.Info.Name = ""
-	s.replies &= replySkip // its own reply is dropped if that was said
+	s.mute.mode &= replySkip // its own reply is dropped if that was said
 	s.noTouch, s.place.ReadOnly = false, false
 	s.executor.memory.Clients.SetExempt(&s.memory, false)
 	s.discard()

@@ -33,7 +33,7 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) (held bool
 // runPlain is runAny for a plain command of a session that takes the fast path.
 func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	s.lastRow, s.tells = row, s.tells || row.Flags&keyspace != 0
-	if len(s.inbox) > 0 {
+	if s.inbox.Len() > 0 {
 		s.takeInbox()
 	}
 	err := s.admitPlain(row, argv)
@@ -148,7 +148,7 @@ func (ex *executor) refuse(s *session, mark int, err error) {
 func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) (held bool) {
 	s.lastRow = row
 	s.tells = s.tells || row != nil && s.replyTells(row)
-	if len(s.inbox) > 0 {
+	if s.inbox.Len() > 0 {
 		s.takeInbox()
 	}
 	if s.unblocked {
@@ -171,7 +171,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	}
 	mark := s.Out.Mark() // it may have got messages about evicted keys
 	queued := false
-	if s.multi != nil || err != nil {
+	if s.tx.multi != nil || err != nil {
 		queued, err = s.intercept(row, argv, err)
 	}
 	if err == nil && !queued {
@@ -195,11 +195,11 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		}
 		ex.refuse(s, mark, err)
 	}
-	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !s.replies.isMuted() && s.Waiter == nil && row != nil {
+	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !s.mute.mode.isMuted() && s.Waiter == nil && row != nil {
 		ex.logReply(s, row, argv, mark)
 	}
 	s.afterReply(mark)
-	if s.tracker != nil && s.tracker.Caching && s.Waiter == nil && s.multi == nil {
+	if s.tracker != nil && s.tracker.Caching && s.Waiter == nil && s.tx.multi == nil {
 		s.tracker.EndCaching(row)
 	}
 	if ex.busy.on {
@@ -329,7 +329,7 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 	g := &ex.gauge
 	us := ex.tookUS()
 	ex.stats.Traffic.Batch(us)
-	if s.mostInput >= g.RequestBytes {
+	if s.in.most >= g.RequestBytes {
 		ex.logRequests(s, batch)
 	}
 	if us >= stats.HeldUS {
@@ -388,7 +388,7 @@ func (ex *executor) reportHeld(s *session, batch [][][]byte, us int64) {
 // immediate, neither. err is what a command sent alone would be refused with. Outside a transaction
 // it only words the refusal of EXEC.
 func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued bool, _ error) {
-	tx := s.multi
+	tx := s.tx.multi
 	if err == nil && row.Flags.Has(commands.Immediate) {
 		return false, nil
 	}
@@ -409,7 +409,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 		}
 		return false, err
 	}
-	if !tx.aborted && !s.watches.Changed() { // what will not run is not worth the memory
+	if !tx.aborted && !s.tx.watches.Changed() { // what will not run is not worth the memory
 		tx.add(row, s.executor.scripts.Flags(row, argv), argv)
 		if row.Flags.Has(commands.InLog) {
 			tx.choose(s.executor.store, argv)

@@ -40,7 +40,7 @@ func (h dumpHost) State() *dump.State { return &h.executor.dump }
 func (h dumpHost) InGroup() bool { return h.executor.member != nil }
 
 // Copied implements dump.Transfer.
-func (h dumpHost) Copied() *gate.Gate { return &h.executor.copied }
+func (h dumpHost) Copied() *gate.Gate { return &h.executor.gates.Copied }
 
 // Due implements dump.Transfer.
 func (h dumpHost) Due(c *commands.Ctx) int64 {

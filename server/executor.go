@@ -19,9 +19,9 @@ import (
 	"lockserver/server/clock"
 	"lockserver/server/dump"
 	"lockserver/server/durability"
-	"lockserver/server/gate"
 	"lockserver/server/memory"
 	"lockserver/server/monitor"
+	"lockserver/server/output"
 	"lockserver/server/pubsub"
 	"lockserver/server/raft"
 	"lockserver/server/replication"
@@ -116,11 +116,8 @@ type executor struct {
 	ending     bool            // Close was called: no further command runs
 	failed     error           // a write command panicked: the data may be damaged, nothing runs any more
 
-	gate gate.Gate // of the log; has its own lock, as has copied
-	// copied is the gate of what other servers must have before clients may see it. In a raft group that is
-	// a majority, which the member says (the commit gate); otherwise so many replicas (min-replicas-ack).
-	copied gate.Gate
-	acks   acks
+	gates output.Gates // they have locks of their own
+	acks  acks
 }
 
 // host is what the executor needs of the server around it.
@@ -186,6 +183,10 @@ func (ex *executor) readClock() {
 		ex.waits.Watchdog.RenewLate()
 	}
 }
+
+// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
+// PAUSE, when a replica is to have all that happened.
+func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
 
 // tookUS is for how long the slice has gone on, in microseconds.
 func (ex *executor) tookUS() int64 { return ex.clock.NowUS() - ex.sliceUS }
@@ -270,21 +271,11 @@ func (ex *executor) endUnit() {
 	}
 }
 
-// handOn gives the journal what has been done since the last call. What a command left half done
-// when it panicked stays out of it.
+// handOn records what has been done since the last call. What a command left half done when it panicked stays
+// out of it.
 func (ex *executor) handOn() {
-	// plant:hand-on
-	if effects := ex.store.TakeEffects(); effects != nil && ex.durable.Records() && ex.failed == nil {
-		defer ex.damaging()
-		ex.durable.Append(effects)
-		if ex.opts.Journal == nil { // our own keeps nothing
-			ex.store.GiveBackEffects()
-		}
-	}
-	if ex.member != nil {
-		ex.member.AddMessages()
-	}
-	ex.replication.AddMessages()
+	defer ex.damaging()
+	ex.durable.EndUnit(ex.failed == nil)
 }
 
 // prepare fills a context for one command of s.
@@ -387,7 +378,7 @@ func (ex *executor) terminate(s *session) {
 	s.Terminated, s.closing = true, true
 	delete(ex.clients, s.Number)
 	ex.memory.Clients.Uncount(&s.memory)
-	s.dropInbox()
+	s.inbox.Drop()
 	// plant:end-session
 	ex.terminated = append(ex.terminated, s)
 }
@@ -422,8 +413,8 @@ type debugging struct {
 }
 
 // acks is min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was
-// written before it. The same way of waiting serves as for the log (send.go), at a gate of its own,
-// executor.copied. Its positions are those of the history, base further on, so that they only rise.
+// written before it. The same way of waiting serves as for the log (package output), at a gate of
+// its own. Its positions are those of the history, base further on, so that they only rise.
 type acks struct {
 	executor *executor
 	needed   bool // replies about data have to wait for replicas, or for the group

@@ -14,15 +14,11 @@ import (
 // taken back, delayed entries are added to their streams, and keys go because memory is full. Each is worked
 // off in slices.
 
-// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
-// PAUSE, when a replica is to have all that happened.
-func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
-
-// endLeases lets keys die at their deadlines before commands look at them, if there are waiters. A
+// endLeases lets keys die at their deadlines before commands look at them. The caller has found waiters. A
 // command that found one first would be answered between the end of a lease and the grant to the next
 // waiter, a moment that no client may see.
 func (ex *executor) endLeases() {
-	if ex.waits.Queues.Len() == 0 || ex.debug.expiryPaused || !ex.endsThings() {
+	if ex.debug.expiryPaused || !ex.endsThings() {
 		return
 	}
 	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {
@@ -30,53 +26,36 @@ func (ex *executor) endLeases() {
 	}
 }
 
-// endHolds takes back the orders of sales that were not confirmed in time, as a unit of its own, and says
-// whether there may be more. When the next hold ends, store.NextAlarmMS tells the ticker.
-func (ex *executor) endHolds() (more bool) {
-	if !ex.endsThings() || !ex.store.AlarmDue(store.HoldAlarm) || ex.failed != nil || ex.durable.Loading() {
+// alarmBudget is how many holds, and how many delayed entries, one slice works off. A hold takes back a whole
+// order, so the number is smaller than that of timers.
+const alarmBudget = 128
+
+// fireAlarms takes back the orders of sales that were not confirmed in time. Then it adds delayed entries
+// (DELAY.ADD) that are due to their streams. Each kind is a unit of its own. The result says whether there
+// may be more. While the log cannot be written, no entry is added: it would be added again after a restart.
+//
+// It is called in each slice: by the ticker, and before the first command of a client. So a command finds the
+// stock that is free by now.
+func (ex *executor) fireAlarms() (more bool) {
+	held, due := ex.store.AlarmDue(store.HoldAlarm), ex.store.AlarmDue(store.DelayAlarm)
+	idle := !held && !due && ex.counts.delayed.sinceMS != 0
+	if idle || !ex.endsThings() || ex.failed != nil || ex.durable.Loading() {
 		return false
 	}
-	// To contain a panic it is the command that does the same for a client.
-	_ = ex.contain(ex.original.Lookup([]byte("seckill.cancel")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.Queues, Settings: &ex.settings}
-		more = commands.EndHolds(c, ex.store, holdsBudget)
-		return nil
-	})
-	ex.endUnit()
+	defer ex.damaging()
+	c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.Queues, Settings: &ex.settings}
+	if held {
+		more = commands.EndHolds(c, ex.store, alarmBudget)
+		ex.endUnit()
+	}
+	if (due || ex.counts.delayed.sinceMS == 0) && ex.durable.Broken() == nil {
+		if ex.counts.delayed.serve(ex.store.NowMS()); due {
+			more = commands.FireDelayed(c, ex.store, alarmBudget, ex.counts.delayed.firing(ex.store.NowUS())) || more
+			ex.endUnit()
+		}
+	}
 	return more && ex.failed == nil
 }
-
-// holdsBudget is how many holds one slice ends: each takes back a whole order, so
-// there are fewer than of timers.
-const holdsBudget = 128
-
-// fireDelayed adds delayed entries (DELAY.ADD) that are due to their streams, as a unit of its own, and
-// reports whether there may be more. What is added, and what is taken out of the keys of the stream, is one
-// unit. When the next one is due, store.NextAlarmMS tells the ticker. While the log cannot be
-// written, nothing is added: it would be added again after a restart.
-func (ex *executor) fireDelayed() (more bool) {
-	due := ex.store.AlarmDue(store.DelayAlarm)
-	if !due && ex.counts.delayed.sinceMS != 0 || !ex.firesDelayed() || ex.failed != nil || ex.durable.Loading() {
-		return false
-	}
-	if ex.counts.delayed.serve(ex.store.NowMS()); !due {
-		return false
-	}
-	// To contain a panic it is the command that does the same for a client.
-	_ = ex.contain(ex.original.Lookup([]byte("xadd")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: services{ex}, Queues: ex.waits.Queues, Settings: &ex.settings}
-		more = commands.FireDelayed(c, ex.store, delayedBudget, ex.counts.delayed.firing(ex.store.NowUS()))
-		return nil
-	})
-	ex.endUnit()
-	return more && ex.failed == nil
-}
-
-// firesDelayed reports whether delayed entries are added to their streams when they are due.
-func (ex *executor) firesDelayed() bool { return ex.endsThings() && ex.durable.Broken() == nil }
-
-// delayedBudget is how many delayed entries one slice adds.
-const delayedBudget = 128
 
 // expireDue removes keys with a deadline in the past, and records how long that took. budget bounds the work:
 // a key counts as 1, and the end of a wait as outcomeCost. So while there are waiters it is done in steps.

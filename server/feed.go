@@ -6,9 +6,11 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/output"
 	"lockserver/server/replication"
 	"lockserver/server/transport"
 	"lockserver/server/wait"
+	"lockserver/store"
 )
 
 // The way of a session's input: what was read becomes commands (nextWork), a batch of them runs in one hold
@@ -19,34 +21,34 @@ import (
 func (s *session) Feed(data []byte, scratch transport.Scratch, from *transport.Loop) (hangUp bool) {
 	b := scratch.(*batch)
 	defer s.contain(b, from, &hangUp)
-	if r := s.follower.Load(); r != nil && !s.fedAsClient {
+	if r := s.link.follower.Load(); r != nil && !s.link.asClient {
 		return s.feedReplica(r, data, scratch, from)
 	}
-	if l := s.executor.limits.decoder.Load(); l != s.limits {
-		s.limits = l
-		s.decoder.SetLimits(*l)
+	if l := s.executor.limits.decoder.Load(); l != s.in.limits {
+		s.in.limits = l
+		s.in.decoder.SetLimits(*l)
 	}
-	if len(s.pending.marks) > 0 || s.leaving {
-		if s.sendPending() {
+	if s.output.Keeps() || s.output.Leaving {
+		if s.output.SendKept() {
 			return true
 		}
-		if s.leaving {
+		if s.output.Leaving {
 			return false
 		}
 	}
-	if s.stalled {
+	if s.output.Stalled {
 		s.control(resumeUnsent)
 	}
 	if data != nil {
-		s.decoder.Feed(data)
-		s.fed = len(data)
+		s.in.decoder.Feed(data)
+		s.in.fed = len(data)
 	}
 	s.onLoop = from != nil
-	s.input = s.decoder.Pending()
-	if len(s.backlog) == 0 || s.input > s.mostInput {
-		s.mostInput = s.input
+	s.in.bytes = s.in.decoder.Pending()
+	if len(s.in.backlog) == 0 || s.in.bytes > s.in.most {
+		s.in.most = s.in.bytes
 	}
-	large := s.input > largeInput
+	large := s.in.bytes > largeInput
 	s.turn.behind = true
 	left := feedSlices * batchCommands
 	if !s.authenticated {
@@ -62,15 +64,15 @@ func (s *session) Feed(data []byte, scratch transport.Scratch, from *transport.L
 		}
 		left -= cost
 	}
-	if s.decoder.Keep(); large {
+	if s.in.decoder.Keep(); large {
 		b.args, b.commands = nil, nil // they would keep the decoder's buffer alive
 	}
 	switch {
 	case s.turn.behind:
-		s.conn.Wake(nil) // in the loop's next round
-	case s.inputEnded && !s.stalled:
-		s.leaving = true
-		return s.sendPending()
+		s.output.Conn.Wake(nil) // in the loop's next round
+	case s.in.ended && !s.output.Stalled:
+		s.output.Leaving = true
+		return s.output.SendKept()
 	}
 	return false
 }
@@ -81,12 +83,12 @@ func (s *session) feedReplica(r *replication.Replica, data []byte, scratch trans
 	if len(data) > 0 {
 		r.Heard(data)
 	}
-	if len(data) > 0 || !r.Awake() || s.decoder.Pending() > 0 || s.backlog != nil || len(s.pending.marks) > 0 || s.leaving || s.stalled {
-		s.fedAsClient = true
+	if len(data) > 0 || !r.Awake() || s.in.decoder.Pending() > 0 || s.in.backlog != nil || s.output.Keeps() || s.output.Leaving || s.output.Stalled {
+		s.link.asClient = true
 		hangUp = s.Feed(data, scratch, from)
-		s.fedAsClient = false
+		s.link.asClient = false
 	}
-	return hangUp || len(s.pending.marks) == 0 && r.Send(s.conn)
+	return hangUp || !s.output.Keeps() && r.Send(s.output.Conn)
 }
 
 // largeInput is the size of a read buffer beyond which it is not kept for the sake of what points into it.
@@ -125,7 +127,7 @@ func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, h
 	s.stage = within
 	s.beginSlice(b)
 	ran, outcomes := 0, ex.waits.Outcomes
-	if len(w.todo) > 0 && s.inboxBytes <= batchOutput { // otherwise that leaves first
+	if len(w.todo) > 0 && s.inbox.Bytes() <= batchOutput { // otherwise that leaves first
 		ran = s.runBatch(ex, b, w.todo)
 	}
 	outcomes = ex.waits.Outcomes - outcomes
@@ -140,13 +142,13 @@ func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, h
 	hangUp = s.sendResult(b, &r)
 	// plant:keep-commands
 	if ran < len(w.todo) && !hangUp {
-		s.keep(w.todo[ran:], w.fresh)
+		s.in.keep(w.todo[ran:], w.fresh)
 	}
 	if r.touched != nil {
 		s.toWake = nil
 		wakeAll(r.touched, from)
 	}
-	return again && !s.stalled, cost, hangUp
+	return again && !s.output.Stalled, cost, hangUp
 }
 
 // work is what a slice has to do: commands that stood behind one that waited, or what the decoder has.
@@ -161,10 +163,10 @@ type work struct {
 // something to send.
 func (s *session) nextWork(b *batch) (w work) {
 	switch {
-	case s.stalled:
-	case s.backlog != nil:
-		w.todo, w.more = s.backlog, true // the decoder may hold more
-		s.backlog = nil
+	case s.output.Stalled:
+	case s.in.backlog != nil:
+		w.todo, w.more = s.in.backlog, true // the decoder may hold more
+		s.in.backlog = nil
 	default:
 		most := batchCommands
 		if s.turn.endedWaits { // those that cannot run in this slice would have to be copied
@@ -174,7 +176,7 @@ func (s *session) nextWork(b *batch) (w work) {
 			most = 1 // the limits of the next command depend on whether this one logs in
 		}
 		w.fresh = true
-		w.more, w.err = b.decode(&s.decoder, most)
+		w.more, w.err = b.decode(&s.in.decoder, most)
 		w.todo = b.commands
 	}
 	return w
@@ -188,15 +190,15 @@ func (s *session) beginSlice(b *batch) {
 		}
 		s.Out.Buf = b.out[:0]
 	}
-	s.pendingBytes = s.unsentBytes()
+	s.pendingBytes = s.output.Unsent()
 	s.memory.Unsent, s.memory.Fresh = s.pendingBytes, 0
 	book := &s.executor.stats
-	if s.fed > 0 {
-		book.Traffic.Read(s.fed)
-		s.fed = 0
+	if s.in.fed > 0 {
+		book.Traffic.Read(s.in.fed)
+		s.in.fed = 0
 	}
-	book.Buffers.Sample(s.input, s.pendingBytes+s.inboxBytes)
-	s.input = 0
+	book.Buffers.Sample(s.in.bytes, s.pendingBytes+s.inbox.Bytes())
+	s.in.bytes = 0
 	s.touched = false
 	if s.soft.sinceMS != 0 && !s.executor.busy.on {
 		s.judgeSoftLimit()
@@ -231,7 +233,7 @@ func (s *session) endWork(w *work, ran int) (again bool) {
 type result struct {
 	out        []byte
 	granted    *wait.Parked // its answer is in out
-	needs      needs        // what out has to wait for
+	needs      output.Needs // what out has to wait for
 	before     int          // bytes of output that were already on their way
 	terminated bool
 	hangUp     bool
@@ -245,23 +247,23 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 	if ex.tracking.InUse() && !ex.busy.on {
 		ex.endTracking()
 	}
-	if len(s.inbox) > 0 && !s.stalled {
+	if s.inbox.Len() > 0 && !s.output.Stalled {
 		most := batchOutput - len(s.Out.Buf)
 		if s.closing {
 			most = math.MaxInt
 		}
 		s.takeMessages(most)
-		r.more = len(s.inbox) > 0
+		r.more = s.inbox.Len() > 0
 	}
 	s.recount()
 	if ex.memory.Clients.Over() {
 		ex.evictClients()
 	}
 	if log := ex.durable.Log(); log != nil {
-		r.needs.log = log.Due(&s.mark)
+		r.needs.Log = log.Due(&s.mark)
 	}
 	if s.tells && ex.acks.needed {
-		r.needs.replicas = ex.acks.due(s)
+		r.needs.Copied = ex.acks.due(s)
 	}
 	s.tells = false
 	r.out, r.granted, r.before, r.terminated = s.Out.Buf, s.Granted, s.pendingBytes, s.Terminated
@@ -291,17 +293,16 @@ func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 	switch {
 	case r.terminated: // it is sent nothing more, and what it was granted is taken back
 		r.out = r.out[:0]
-	case r.needs.any() || len(s.pending.marks) > 0:
-		hangUp = s.sendLater(r.out, r.granted, r.needs, hangUp)
+	case r.needs.Any() || s.output.Keeps():
+		hangUp = s.output.SendLater(r.out, r.granted, r.needs, hangUp)
 		if r.before+len(r.out) > notableOutput && !hangUp {
 			s.measureOutput(len(r.out))
 		}
 	case r.granted != nil:
-		s.hand(r.out, r.granted)
+		s.output.Hand(r.out, r.granted)
 	case len(r.out) > 0:
 		var err error
-		s.sent += int64(len(r.out))
-		held, err = s.conn.Send(r.out, false)
+		held, err = s.output.Send(r.out)
 		hangUp = hangUp || err != nil
 		if r.before+len(r.out) > notableOutput && !hangUp {
 			s.measureOutput(len(r.out))
@@ -324,9 +325,12 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	if ex.memory.Pressure.IsFull() && !ex.store.Full() {
 		ex.notFull()
 	}
-	ex.endLeases()
-	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
-	ex.fireDelayed()
+	if ex.waits.Queues.Len() > 0 {
+		ex.endLeases()
+	}
+	if ex.store.AlarmDue(store.HoldAlarm) || ex.store.AlarmDue(store.DelayAlarm) {
+		ex.fireAlarms()
+	}
 	s.Info.LastUS = ex.store.NowUS()
 	ex.gauge.BeginBatch()
 	ran = s.runBetween(ex, b, todo)
@@ -350,7 +354,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	b.ahead = false
 	ex.waits.MostOutcomes = ex.waits.Outcomes + sliceOutcomes
 	next := 0 // in b.slots
-	if len(todo) >= prefetchLeast && !s.noLookAhead && !ex.busy.on {
+	if len(todo) >= prefetchLeast && !s.in.noLookAhead && !ex.busy.on {
 		b.lookAhead(ex, s, todo)
 	} else {
 		clear(rows)
@@ -376,14 +380,14 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 }
 
 // keep puts commands that could not run yet aside. Fresh ones point into the read buffer and are copied.
-func (s *session) keep(rest [][][]byte, fresh bool) {
+func (in *intake) keep(rest [][][]byte, fresh bool) {
 	if !fresh {
-		s.backlog = rest
+		in.backlog = rest
 		return
 	}
-	s.backlog = make([][][]byte, len(rest))
+	in.backlog = make([][][]byte, len(rest))
 	for i, argv := range rest {
-		s.backlog[i] = commands.CloneAll(argv)
+		in.backlog[i] = commands.CloneAll(argv)
 	}
 }
 
@@ -413,7 +417,7 @@ func (s *session) abandon(b *batch, from *transport.Loop) {
 	s.stage = within
 	s.closing = true
 	s.Out.Buf = nil
-	s.decoder, s.backlog = resp.Decoder{}, nil
+	s.in.decoder, s.in.backlog = resp.Decoder{}, nil
 	ex.store.SetNoTouch(false)
 	var touched []*session
 	if !ex.busy.on {

@@ -1,7 +1,5 @@
 package server
 
-import "slices"
-
 // Flow control. A client may send requests faster than it reads replies, and a pipeline of small requests may
 // ask for gigabytes. When a session's unsent output has passed mostUnsent, it runs no further command until
 // the client, or the disk that the output waits for, has taken some of it. Its input is read on meanwhile, so
@@ -23,35 +21,25 @@ const (
 	unauthUnsent = 16 << 10
 )
 
-// unsentBytes is how much output is on its way to the client. Only the owner calls it.
-func (s *session) unsentBytes() int { return s.conn.Buffered() + s.pending.bytes() }
-
 // control looks at the output that is on its way and decides whether commands may run; limit is how much
-// there may be. If they may not, the owner feeds again when it is time to look: by the connection,
-// or by the gate if it is the disk that is slow. Only the owner calls it.
+// there may be. Only the owner calls it.
 func (s *session) control(limit int) {
 	resume := resumeUnsent
 	if !s.authenticated {
 		resume = unauthUnsent / 2
 		limit = min(limit, unauthUnsent)
 	}
-	for {
-		unsent := s.conn.Buffered()
-		s.stalled = unsent+s.pending.bytes() > limit
-		if !s.stalled || unsent <= resume || s.conn.AwaitDrain(resume) {
-			return
-		}
-	}
+	s.output.Control(limit, resume)
 }
 
 // InputFull implements transport.Session: there are commands that may not run yet, and a read of so many
 // bytes could pass client-query-buffer-limit.
 func (s *session) InputFull(readBytes int) bool {
-	if !s.stalled && !s.turn.behind {
+	if !s.output.Stalled && !s.turn.behind {
 		return false
 	}
-	bytes := s.decoder.Pending() + readBytes
-	if s.backlog != nil {
+	bytes := s.in.decoder.Pending() + readBytes
+	if s.in.backlog != nil {
 		bytes += s.memory.Backlog
 	}
 	if !s.authenticated {
@@ -59,7 +47,7 @@ func (s *session) InputFull(readBytes int) bool {
 	}
 	// A session that is not stalled will run what it has, so there is no reason to keep more. On a connection
 	// with goroutines it may have to wait until its client reads.
-	return int64(bytes) > s.limits.MaxQuery || s.onLoop && !s.stalled && bytes > mostBehind
+	return int64(bytes) > s.in.limits.MaxQuery || s.onLoop && !s.output.Stalled && bytes > mostBehind
 }
 
 // mostBehind is how much input is kept of a session that has its turns. To copy megabytes of it into a larger
@@ -69,14 +57,14 @@ func (s *session) InputFull(readBytes int) bool {
 const mostBehind = 128 << 10
 
 // outputBytes is how much output the client has not taken yet.
-func (s *session) outputBytes() int { return s.pendingBytes + len(s.Out.Buf) + s.inboxBytes }
+func (s *session) outputBytes() int { return s.pendingBytes + len(s.Out.Buf) + s.inbox.Bytes() }
 
 // outputTooLarge reports whether the client's unread output has passed client-output-buffer-limit: the hard
 // limit, or the soft one for too long. Output that has just passed the soft limit is given its time.
 func (s *session) outputTooLarge() bool {
 	limit := &s.executor.limits.outputs[s.class]
 	bytes := int64(s.outputBytes())
-	return bytes > limit.least && s.passesLimit(limit, bytes) || s.inboxBytes > limit.pushed
+	return bytes > limit.least && s.passesLimit(limit, bytes) || s.inbox.Bytes() > limit.pushed
 }
 
 func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
@@ -120,7 +108,7 @@ const notableOutput = 16 << 10
 // measureOutput learns what the connection still holds after it was given so many bytes. The owner calls it.
 func (s *session) measureOutput(given int) {
 	s.control(mostUnsent)
-	bytes := s.unsentBytes()
+	bytes := s.output.Unsent()
 	ex := s.executor
 	ex.mu.Lock()
 	defer ex.damaging()
@@ -172,58 +160,17 @@ func (ex *executor) deliver(s *session, b []byte, again bool) {
 		return
 	}
 	if again {
-		s.inbox = appendCopy(s.inbox, b, min(s.inboxBytes, mostInboxSpace))
+		s.inbox.AddCopy(b)
 	} else {
-		s.inbox = append(s.inbox, slices.Clip(b))
+		s.inbox.Add(b)
 	}
-	s.inboxBytes += len(b)
 	s.tells = true
 	ex.touch(s)
 	s.checkOutput()
 }
 
-// mostInboxSpace is the most memory that an element of an inbox gets for several messages. The first elements
-// get less: most clients hear of one lock now and then.
-const mostInboxSpace = 4 << 10
-
-// appendCopy appends a message to the last element of an inbox if that has space left, or makes one with so
-// much. Only such elements have space. 100,000 waits of a client may end at once, and memory of its own for
-// each would start the collector.
-func appendCopy(inbox [][]byte, b []byte, space int) [][]byte {
-	last := len(inbox) - 1
-	if last < 0 || cap(inbox[last])-len(inbox[last]) < len(b) {
-		inbox, last = append(inbox, make([]byte, 0, max(len(b), space))), last+1
-	}
-	inbox[last] = append(inbox[last], b...)
-	return inbox
-}
-
 // afterReply drops a reply that the client does not want and closes on a client that takes none.
 func (s *session) afterReply(mark int) {
-	s.muteReply(mark)
+	s.mute.after(&s.Out, mark)
 	s.checkOutput()
-}
-
-// dropReply takes back a reply that the client does not want. Confirmations of subscriptions are sent all the
-// same.
-func (s *session) dropReply(mark int) {
-	s.Out.Rollback(mark)
-	s.Out.Raw(s.confirmed)
-	s.confirmed = nil
-}
-
-// muteReply drops a reply that the client does not want.
-func (s *session) muteReply(mark int) {
-	if s.replies == 0 {
-		return
-	}
-	if s.replies.isMuted() && s.replies&replyDone == 0 {
-		s.dropReply(mark)
-	}
-	next := s.replies & replyOff
-	// plant:reply-skip
-	if s.replies&replySkipNext != 0 {
-		next |= replySkip
-	}
-	s.replies = next
 }

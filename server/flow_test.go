@@ -25,7 +25,7 @@ func (srv *instance) unreadBy(id int64) int {
 	if srv.executor.opts.EventLoops {
 		return s.pendingBytes
 	}
-	return s.conn.Buffered()
+	return s.output.Conn.Buffered()
 }
 
 // mostUnread is the largest output that a client had not taken when that was last looked at.

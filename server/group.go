@@ -136,8 +136,8 @@ func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags)
 		s.findKeys(&call, row, argv)
 		return call
 	}
-	if s.multi != nil {
-		for _, q := range s.multi.queued {
+	if s.tx.multi != nil {
+		for _, q := range s.tx.multi.queued {
 			if s.findKeys(&call, q.row, q.argv); call.Keyed && !s.executor.group.Strict() {
 				break
 			}

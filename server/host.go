@@ -5,7 +5,6 @@ import (
 
 	"lockserver/commands"
 	"lockserver/server/acl"
-	"lockserver/server/replication"
 	"lockserver/server/wait"
 	"lockserver/store"
 )
@@ -70,7 +69,7 @@ func (h services) ForcedShare(c *commands.Ctx, key, owner []byte) {
 
 // Publish implements commands.Services.
 func (h services) Publish(channel, message []byte) int64 {
-	h.handOnMessage(replication.Channel, channel, message)
+	h.durable.Message("PUBLISH", channel, message)
 	if p := h.opts.peers; p != nil {
 		p.publish(channel, message)
 	}
@@ -86,7 +85,7 @@ func (ex *executor) anyoneListens() bool {
 
 // TellFirst implements commands.Services.
 func (h services) TellFirst(c *commands.Ctx) { // nothing has been answered yet
-	if s := sessionOf(c); h.tracking.InUse() && !s.replies.isMuted() {
+	if s := sessionOf(c); h.tracking.InUse() && !s.mute.mode.isMuted() {
 		h.tracking.TellOwn()
 		s.takeInbox()
 	}
@@ -224,22 +223,22 @@ func (h waitHost) Acquired(low, sinceMS int64) *wait.Party {
 	return nil
 }
 
-var _ wait.Connection = (*session)(nil)
+var _ wait.Connection = waitClient{}
 
 // Resume implements connection.
-func (s *session) Resume(row *commands.Row) {
-	if tr := s.tracker; tr != nil && tr.Caching && s.multi == nil {
+func (s waitClient) Resume(row *commands.Row) {
+	if tr := s.tracker; tr != nil && tr.Caching && s.tx.multi == nil {
 		tr.EndCaching(row)
 	}
 	s.Info.LastUS = s.executor.store.NowUS() // it was not idle, and now begins to be
-	s.executor.touch(s)
+	s.executor.touch(s.session)
 }
 
 // Answered implements connection.
-func (s *session) Answered(w *wait.Parked, mark int) {
+func (s waitClient) Answered(w *wait.Parked, mark int) {
 	ex := s.executor
 	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !w.Muted {
-		ex.logReply(s, w.Row, w.Words.Argv(), mark)
+		ex.logReply(s.session, w.Row, w.Words.Argv(), mark)
 	}
 	s.tells = true
 	if ex.hook != nil {
@@ -249,40 +248,40 @@ func (s *session) Answered(w *wait.Parked, mark int) {
 }
 
 // Deliver implements connection.
-func (s *session) Deliver(message []byte) { s.executor.deliver(s, message, true) }
+func (s waitClient) Deliver(message []byte) { s.executor.deliver(s.session, message, true) }
 
 // TakeInbox implements connection.
-func (s *session) TakeInbox() {
-	if len(s.inbox) > 0 {
+func (s waitClient) TakeInbox() {
+	if s.inbox.Len() > 0 {
 		s.takeInbox()
 	}
 }
 
 // Muted implements connection.
-func (s *session) Muted() bool { return s.replies.isMuted() }
+func (s waitClient) Muted() bool { return s.mute.mode.isMuted() }
 
 // Permit implements connection.
-func (s *session) Permit(row *commands.Row, argv [][]byte) error {
+func (s waitClient) Permit(row *commands.Row, argv [][]byte) error {
 	return s.permit(row, argv, acl.TopLevel)
 }
 
 // PermitIn implements connection.
-func (s *session) PermitIn(user *acl.User, db *store.DB, row *commands.Row, argv [][]byte) error {
+func (s waitClient) PermitIn(user *acl.User, db *store.DB, row *commands.Row, argv [][]byte) error {
 	return s.permitIn(user, db, row, argv, acl.TopLevel)
 }
 
 // Act implements connection.
-func (s *session) Act() { s.executor.tracking.Act(s) }
+func (s waitClient) Act() { s.executor.tracking.Act(s.session) }
 
 // HasRead implements connection.
-func (s *session) HasRead(row *commands.Row, argv [][]byte) {
+func (s waitClient) HasRead(row *commands.Row, argv [][]byte) {
 	if s.tracker != nil {
-		s.executor.tracking.Read(s, row, argv)
+		s.executor.tracking.Read(s.session, row, argv)
 	}
 }
 
 // GuardPeer implements connection.
-func (s *session) GuardPeer(silenceMS int64) { s.conn.GuardPeer(silenceMS) }
+func (s waitClient) GuardPeer(silenceMS int64) { s.output.Conn.GuardPeer(silenceMS) }
 
 // Heard implements connection.
-func (s *session) Heard() wait.Silence { return wait.Silence(s.conn.Heard()) }
+func (s waitClient) Heard() wait.Silence { return wait.Silence(s.output.Conn.Heard()) }

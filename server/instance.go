@@ -478,8 +478,8 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 		return err
 	}
 	ex.store = store.New(c.Databases, store.Limits{})
-	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: files, Log: o.Log,
-		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode,
+	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gates.Log, Config: c, Files: files, Log: o.Log,
+		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, History: ex.history(), Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode,
 		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
 	mostServed := wait.ServedPerUnit
 	if _, manual := ex.clock.(*clock.Manual); manual {
@@ -498,6 +498,14 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.applyConfig()
 	ex.store.SetNow(ex.clock.NowUS())
 	return nil
+}
+
+// history is what other servers follow: that of the raft group, or of replication.
+func (ex *executor) history() durability.History {
+	if ex.member != nil {
+		return ex.member
+	}
+	return &ex.replication
 }
 
 // useTable makes these the commands, with all that goes by their rows.

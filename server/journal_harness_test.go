@@ -199,7 +199,7 @@ func (w *logWorld) awaitHeld(t testing.TB) {
 func (w *logWorld) awaitPending(t testing.TB, n int) {
 	t.Helper()
 	eventually(t, func() bool {
-		return w.srv.executor.gate.Waiting() == n
+		return w.srv.executor.gates.Log.Waiting() == n
 	}, "%d sessions should wait for the log", n)
 }
 

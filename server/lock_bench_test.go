@@ -145,3 +145,14 @@ func appendCommand(dst []byte, words ...string) []byte {
 	}
 	return dst
 }
+
+// BenchmarkLockPairs measures a batch of LOCKs with a lease and the batch of UNLOCKs behind it. A step is one
+// command.
+func BenchmarkLockPairs(b *testing.B) {
+	for _, pipeline := range []int{1, 16} {
+		b.Run(fmt.Sprintf("P=%d", pipeline), func(b *testing.B) {
+			var scratch batch
+			feedAgain(b, toNowhere(b), &scratch, pairsOf(pipeline, "PX", "3600000"), pipeline)
+		})
+	}
+}

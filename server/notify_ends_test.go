@@ -37,7 +37,7 @@ func TestNotifySlowReader(t *testing.T) {
 	for i := range locks {
 		require.EqualValues(t, 1, holder.Do("UNLOCK", fmt.Sprint("k", i), "holder").Int)
 		bytes, gone := 0, false
-		srv.executor.look(func() { bytes, gone = slow.inboxBytes, slow.Terminated })
+		srv.executor.look(func() { bytes, gone = slow.inbox.Bytes(), slow.Terminated })
 		require.LessOrEqual(t, bytes, limit)
 		if gone && goneAfter < 0 {
 			goneAfter = i

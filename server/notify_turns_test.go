@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/server/output"
 	"lockserver/server/transport"
 	"lockserver/tests/testkit"
 )
@@ -184,15 +185,15 @@ func TestNotifyGivesWay(t *testing.T) {
 				require.Equal(t, tt.outcomes*piecesWaits, p.waits.Outcomes-before)
 				require.Zero(t, p.waits.QueuedWaits)
 				if p.hears.deaf {
-					require.True(t, p.asker.Ended() || p.asker.inboxBytes > batchOutput, "%d bytes", p.asker.inboxBytes)
+					require.True(t, p.asker.Ended() || p.asker.inbox.Bytes() > batchOutput, "%d bytes", p.asker.inbox.Bytes())
 					p.hears.deaf = false
 				}
 				p.run(p.asker, nil)
-				require.Zero(t, p.asker.inboxBytes)
+				require.Zero(t, p.asker.inbox.Bytes())
 				t.Logf("at most in one piece of work: %+v", p.most)
 				require.LessOrEqual(t, p.most.outcomes, sliceOutcomes)
 				require.LessOrEqual(t, p.most.commands, feedSlices*batchCommands)
-				require.LessOrEqual(t, p.most.bytes, batchOutput+mostInboxSpace+2*piecesName)
+				require.LessOrEqual(t, p.most.bytes, batchOutput+output.MostSpace+2*piecesName)
 			})
 		}
 	}
@@ -220,7 +221,7 @@ func TestBehindSessionsAreNotReadFrom(t *testing.T) {
 	s.Feed(pings, &scratch, nil)
 	require.False(t, s.InputFull(1), "its owner is no loop")
 	c.deaf = true
-	for !s.stalled {
+	for !s.output.Stalled {
 		s.Feed(pings, &scratch, &loop)
 	}
 	require.False(t, s.InputFull(1))
@@ -283,7 +284,7 @@ func TestPushesShareElementsOfAnInbox(t *testing.T) {
 			want += string(shared)
 		}
 	}
-	elements := len(s.inbox)
+	elements := s.inbox.Len()
 	p.mu.Unlock()
 	require.Less(t, elements, 50)
 	require.Equal(t, make([]byte, 64-len(shared)), shared[len(shared):cap(shared)], "a message that others have was written to")

@@ -29,13 +29,13 @@ func spoilRow() commands.Row {
 			c.Out.OK()
 			switch string(c.Argv[1]) {
 			case "decoder":
-				*(*int)(reflect.ValueOf(&s.decoder).Elem().FieldByName("pos").Addr().UnsafePointer()) = -1
+				*(*int)(reflect.ValueOf(&s.in.decoder).Elem().FieldByName("pos").Addr().UnsafePointer()) = -1
 			case "ahead":
 				s.DB = nil
 			case "between":
 				s.class = clientClasses
 			case "sending":
-				s.conn = deafConn{s.conn}
+				s.output.Conn = deafConn{s.output.Conn}
 			case "shared":
 				s.executor.terminated = append(s.executor.terminated, nil)
 			}
@@ -143,7 +143,7 @@ func TestPanicWhileSendingAGrant(t *testing.T) {
 		srv.executor.mu.Lock()
 		for _, s := range srv.executor.clients {
 			if s.Waiter != nil {
-				s.conn = deafConn{s.conn}
+				s.output.Conn = deafConn{s.output.Conn}
 			}
 		}
 		srv.executor.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"lockserver/server/attach"
 	"lockserver/server/monitor"
 	"lockserver/server/pubsub"
-	"lockserver/server/replication"
 	"lockserver/store"
 )
 
@@ -21,15 +20,6 @@ import (
 // command, or the transaction, that did it.
 //
 // What lies in an inbox counts against client-output-buffer-limit like any output.
-
-// handOnMessage lets others who have this server's data tell who listens there.
-func (ex *executor) handOnMessage(kind replication.MessageKind, channel, message []byte) {
-	if ex.member != nil {
-		ex.member.Message(kind.String(), channel, message)
-		return
-	}
-	ex.replication.Publish(kind, channel, message)
-}
 
 // publish sends a message to everyone who listens to the channel, and returns how many they are.
 func (ex *executor) publish(channel, payload []byte) int64 {
@@ -105,15 +95,17 @@ func (of subscriber) Unsubscribe(kind pubsub.Kind, name []byte) {
 }
 
 // Muted implements pubsub.Caller.
-func (of subscriber) Muted() bool { return of.session.replies.isMuted() }
+func (of subscriber) Muted() bool { return of.session.mute.mode.isMuted() }
 
 // SendAnyway implements pubsub.Caller.
-func (of subscriber) SendAnyway(b []byte) { of.session.confirmed = append(of.session.confirmed, b...) }
+func (of subscriber) SendAnyway(b []byte) {
+	of.session.mute.confirmed = append(of.session.mute.confirmed, b...)
+}
 
 // PublishSharded implements pubsub.Caller.
 func (of subscriber) PublishSharded(channel, message []byte) int64 {
 	ex := of.session.executor
-	ex.handOnMessage(replication.ShardChannel, channel, message)
+	ex.durable.Message("SPUBLISH", channel, message)
 	return ex.publishSharded(channel, message)
 }
 
@@ -168,7 +160,7 @@ func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][
 	}
 	line := monitor.Line(ex.store.NowUS(), db, origin, row, argv)
 	for _, m := range ex.monitors {
-		if !m.replies.isMuted() {
+		if !m.mute.mode.isMuted() {
 			ex.deliver(m, line, false)
 		}
 	}

@@ -71,7 +71,7 @@ func (h raftHost) Apply(db int, argv [][]byte) error {
 }
 
 // Gate implements raft.MemberServer.
-func (h raftHost) Gate() *gate.Gate { return &h.copied }
+func (h raftHost) Gate() *gate.Gate { return &h.gates.Copied }
 
 // SetTime implements raft.MemberServer.
 func (h raftHost) SetTime(leastMS int64) {
@@ -80,13 +80,7 @@ func (h raftHost) SetTime(leastMS int64) {
 }
 
 // Records implements raft.MemberServer.
-func (h raftHost) Records(on bool) {
-	if on {
-		h.durable.SetHistory(h.member)
-	} else {
-		h.durable.SetHistory(nil)
-	}
-}
+func (h raftHost) Records(on bool) { h.durable.RecordHistory(on) }
 
 // BeginUndo implements raft.MemberServer.
 func (h raftHost) BeginUndo() { h.store.BeginUndo() }

@@ -44,13 +44,7 @@ func (h replicationHost) NewID() string { return h.newID() }
 func (h replicationHost) HandOn() { h.handOn() }
 
 // Records implements replication.NodeServer.
-func (h replicationHost) Records(on bool) {
-	if on {
-		h.durable.SetHistory(&h.replication)
-	} else {
-		h.durable.SetHistory(nil)
-	}
-}
+func (h replicationHost) Records(on bool) { h.durable.RecordHistory(on) }
 
 // Snapshot implements replication.NodeServer.
 func (h replicationHost) Snapshot(at replication.Place, keys, functions bool) replication.Snapshot {
@@ -170,10 +164,10 @@ var (
 )
 
 // Replica implements replication.Client.
-func (c replicaClient) Replica() *replication.Replica { return c.session.replica }
+func (c replicaClient) Replica() *replication.Replica { return c.session.link.replica }
 
 // BecomeReplica implements replication.Client.
-func (c replicaClient) BecomeReplica(r *replication.Replica) { c.session.replica = r }
+func (c replicaClient) BecomeReplica(r *replication.Replica) { c.session.link.replica = r }
 
 // Peer implements replication.Client.
 func (c replicaClient) Peer() replication.Peer { return c }
@@ -184,14 +178,14 @@ func (c replicaClient) Describe() string { return c.session.line() }
 // Follows implements replication.Peer.
 func (c replicaClient) Follows() {
 	c.session.class = classReplica
-	c.session.follower.Store(c.session.replica)
+	c.session.link.follower.Store(c.session.link.replica)
 }
 
 // Wake implements replication.Peer.
-func (c replicaClient) Wake() { c.session.conn.Wake(nil) }
+func (c replicaClient) Wake() { c.session.output.Conn.Wake(nil) }
 
 // WakeAtEnd implements replication.Peer.
-func (c replicaClient) WakeAtEnd() { c.session.conn.WakeAtEnd(c.session.executor.round) }
+func (c replicaClient) WakeAtEnd() { c.session.output.Conn.WakeAtEnd(c.session.executor.round) }
 
 // End implements replication.Peer.
 func (c replicaClient) End() { c.session.executor.terminate(c.session) }
@@ -214,4 +208,4 @@ func (c replicaClient) RemoteIP() string {
 }
 
 // Waits implements replication.Peer. What has been handed to the connection may have been read already.
-func (c replicaClient) Waits() bool { return len(c.session.Out.Buf)+c.session.inboxBytes > 0 }
+func (c replicaClient) Waits() bool { return len(c.session.Out.Buf)+c.session.inbox.Bytes() > 0 }

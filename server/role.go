@@ -134,11 +134,11 @@ func (a *acks) due(s *session) int64 {
 	if ex.member != nil {
 		return ex.member.Due()
 	}
-	if s.replica != nil {
+	if s.link.replica != nil {
 		return 0
 	}
 	position := a.end()
-	if position <= ex.copied.Safe() {
+	if position <= ex.gates.Copied.Safe() {
 		return 0
 	}
 	return position
@@ -161,17 +161,17 @@ func (a *acks) open() {
 		return
 	}
 	if n := ex.config.Replication.MinAck; n > 0 {
-		ex.copied.Open(a.base + ex.replication.AckedBy(n))
-	} else if ex.copied.Waiting() > 0 {
-		ex.copied.Open(a.end())
+		ex.gates.Copied.Open(a.base + ex.replication.AckedBy(n))
+	} else if ex.gates.Copied.Waiting() > 0 {
+		ex.gates.Copied.Open(a.end())
 	}
 }
 
 // lose closes the waiters for replicas: what their replies tell of may be lost with what this server did on
 // its own.
 func (a *acks) lose() {
-	if ex := a.executor; ex.member == nil && ex.copied.Waiting() > 0 {
-		ex.copied.Lose(a.end())
+	if ex := a.executor; ex.member == nil && ex.gates.Copied.Waiting() > 0 {
+		ex.gates.Copied.Lose(a.end())
 	}
 }
 
@@ -180,7 +180,7 @@ func (a *acks) raise() {
 	if a.executor.member != nil {
 		return // the member counts them
 	}
-	if below := a.executor.copied.End() + 1 - a.end(); below > 0 {
+	if below := a.executor.gates.Copied.End() + 1 - a.end(); below > 0 {
 		a.base += below
 	}
 }

@@ -247,7 +247,7 @@ func TestManyHoldsEndTogether(t *testing.T) {
 	want(t, c, [2]string{"SECKILL.INFO v", `["state" "soldout" "stock" 0 "total" 10000 "sold" 10000 "held" 10000 "confirmed" 0 "buyers" 10000 ` +
 		`"start" 0 "end" 0 "limit" 1 "hold" 100 "stream" "stream.orders" "stream-length" 10000 "groups" []]`})
 	clock.Set(time.UnixMilli(saleStart + 100))
-	want(t, c, [2]string{"GET seckill:stock:v", strconv.Quote(strconv.Itoa(holdsBudget))}, // one slice was due before the command
+	want(t, c, [2]string{"GET seckill:stock:v", strconv.Quote(strconv.Itoa(alarmBudget))}, // one slice was due before the command
 		[2]string{"SECKILL.CONFIRM v u9999 o9999", "0"})
 	clock.Advance(0)
 	want(t, c, [2]string{"SECKILL.INFO v", `["state" "open" "stock" 10000 "total" 10000 "sold" 0 "held" 0 "confirmed" 0 "buyers" 0 ` +
@@ -257,7 +257,7 @@ func TestManyHoldsEndTogether(t *testing.T) {
 	defer srv.executor.mu.Unlock()
 	sum := 0
 	for _, n := range journal.taken {
-		require.LessOrEqual(t, n, holdsBudget)
+		require.LessOrEqual(t, n, alarmBudget)
 		sum += n
 	}
 	require.Equal(t, orders, sum)

@@ -137,7 +137,7 @@ func (h scriptHost) Loading() bool {
 func (h scriptHost) Yield(c *commands.Ctx) (failed bool) {
 	h.executor.busy.on = true
 	h.executor.withoutLock(func() {
-		sessionOf(c).conn.WhileBusy()
+		sessionOf(c).output.Conn.WhileBusy()
 		runtime.Gosched()
 	})
 	return h.executor.failed != nil

@@ -10,8 +10,8 @@ import (
 	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 	"lockserver/server/durability"
-	"lockserver/server/gate"
 	"lockserver/server/memory"
+	"lockserver/server/output"
 	"lockserver/server/pubsub"
 	"lockserver/server/replication"
 	"lockserver/server/topology"
@@ -25,38 +25,24 @@ import (
 
 // session is one client: bytes in, bytes out. Nothing above it knows what kind of connection carries them.
 //
-// The fields from decoder to unread belong to the owner, the loop or goroutine that reads from the
-// connection. Everything else is only touched under the executor's lock.
+// The fields from in to toWake belong to the owner, the loop or goroutine that reads from the connection.
+// Everything else is only touched under the executor's lock.
 type session struct {
 	wait.Party
-	executor    *executor
-	conn        transport.Conn
-	decoder     resp.Decoder
-	backlog     [][][]byte   // commands that were decoded but stand behind one that waits
-	mostInput   int          // bounds the size of each command that is at hand
-	limits      *resp.Limits // those that the decoder has
-	fed, input  int          // bytes of the last read, and of all that is to be decoded since; 0: it was counted
-	stalled     bool         // too much output is unsent: no command runs; see flow.go
-	turn        turn
-	onLoop      bool          // the owner is an event loop
-	inputEnded  bool          // the client sends no more; the session leaves when it has run what was read
-	sent        int64         // bytes of output given to the connection
-	unread      []unreadGrant // what the client was given and may not have read yet
-	pending     pending       // output that waits for the log
-	leaving     bool          // nothing more is run; the connection is closed when nothing is pending any more
-	stage       stage         // what the owner is doing
-	noLookAhead bool          // looking ahead has panicked: it is let be
-	fedAsClient bool          // a replica: what is fed is what it has sent, and not the history
-	toWake      []*session    // the sessions that this one's slice has touched, while it sends its own output
+	executor *executor
+	in       intake
+	output   output.Output
+	turn     turn
+	onLoop   bool       // the owner is an event loop
+	stage    stage      // what the owner is doing
+	toWake   []*session // the sessions that this one's slice has touched, while it sends its own output
 
 	touched bool            // it is in executor.touched
 	mark    durability.Mark // what the log knows of the session
 	// tells: what was replied since the slice began may tell of data.
 	tells   bool
-	written int64                // how long the history of replication was behind what it wrote last
-	replica *replication.Replica // nil: it has said nothing of being one
-	// follower is the same once the client is sent the history, for the owner.
-	follower atomic.Pointer[replication.Replica]
+	written int64 // how long the history of replication was behind what it wrote last
+	link    replicaLink
 
 	held bool // it is in pausing.held: the next command waits for the end of CLIENT PAUSE
 	// unblocked: CLIENT UNBLOCK has ended that the next command is held, which is to be answered with that.
@@ -68,32 +54,52 @@ type session struct {
 	authenticated bool
 	loggedIn      bool
 	noTouch       bool
-	replies       replyMode
+	mute          muting
 	reads         atomic.Bool // the client has taken some of what waited for it; set by the owner, looked at by closeIdle
 	pendingBytes  int         // output that the connection held when it was last asked, and what it was given since
 	memory        memory.Client
 
 	// lastRow is the row of the running or last command, nil if there was no such command.
 	lastRow *commands.Row
-	multi   *transaction     // since MULTI, nil outside
-	running *transaction     // that of EXEC, nil outside
-	spare   *transaction     // an ended one, for the next MULTI
-	watches watching.Watches // WATCH
-	// subs is what the session is subscribed to; nil: nothing. inbox are messages that
-	// are still to be taken into out.
-	subs  *pubsub.Subscriptions[*session]
-	inbox [][]byte
-	// confirmed has confirmations of subscriptions, which are sent although replies are switched off.
-	confirmed  []byte
-	inboxBytes int
-	class      clientClass
-	obeyed     bool     // its commands come from the master or a log, and run whatever the state of the server
-	isMaster   bool     // it is no client, but the link to the master
-	monitors   bool     // MONITOR
-	tracker    *tracker // CLIENT TRACKING, nil while it is off
+	tx      transactions
+	subs    *pubsub.Subscriptions[*session] // nil: the session is not subscribed
+	inbox   output.Inbox
+	class   clientClass
+	// obeyed: the commands come from the master or a log, and run whatever the state of the server.
+	obeyed   bool
+	isMaster bool     // it is no client, but the link to the master
+	monitors bool     // MONITOR
+	tracker  *tracker // CLIENT TRACKING, nil while it is off
 	// soft is set while the output is above the soft limit of client-output-buffer-limit.
 	soft  softLimit
 	place topology.Place // which member of the server's group the client talks with
+}
+
+// intake is the input of a session that has not run yet.
+type intake struct {
+	decoder     resp.Decoder
+	backlog     [][][]byte   // commands that were decoded but stand behind one that waits
+	most        int          // bounds the size of each command that is at hand
+	limits      *resp.Limits // those that the decoder has
+	fed, bytes  int          // bytes of the last read, and of all that is to be decoded since; 0: it was counted
+	ended       bool         // the client sends no more; the session leaves when it has run what was read
+	noLookAhead bool         // looking ahead has panicked: it is let be
+}
+
+// replicaLink is what a session is to replication.
+type replicaLink struct {
+	replica *replication.Replica // nil: it has said nothing of being one
+	// follower is the same once the client is sent the history, for the owner.
+	follower atomic.Pointer[replication.Replica]
+	asClient bool // Feed gets the bytes that the replica has sent, and none of the history
+}
+
+// transactions is what a session has of MULTI and WATCH.
+type transactions struct {
+	multi   *transaction // since MULTI, nil outside
+	running *transaction // that of EXEC, nil outside
+	spare   *transaction // an ended one, for the next MULTI
+	watches watching.Watches
 }
 
 // turn is how a session shares the time of its event loop with the loop's others.
@@ -102,23 +108,54 @@ type turn struct {
 	endedWaits bool // the last slice was over because of the waits that its commands ended
 }
 
-// replyMode is what CLIENT REPLY has set; 0: replies are sent.
+// muting is what CLIENT REPLY has set.
+type muting struct {
+	mode replyMode // 0: replies are sent
+	// confirmed has confirmations of subscriptions, which are sent although replies are switched off.
+	confirmed []byte
+}
+
+// replyMode is a set of conditions under which replies are dropped.
 type replyMode uint8
 
 const (
 	replyOff      replyMode = 1 << iota
 	replySkip               // this command's reply is dropped
 	replySkipNext           // CLIENT REPLY SKIP was just run: the next command's reply is dropped
-	replyDone               // what is to be dropped of this command's reply is dropped (EXEC)
+	replyDone               // EXEC has dropped the reply already, as far as it is to be dropped
 )
 
 // isMuted reports whether what is written now is dropped.
 func (m replyMode) isMuted() bool { return m&(replyOff|replySkip) != 0 }
 
+// drop takes back a reply that the client does not want, which begins at mark. Confirmations of subscriptions
+// are sent all the same.
+func (m *muting) drop(out *resp.Writer, mark int) {
+	out.Rollback(mark)
+	out.Raw(m.confirmed)
+	m.confirmed = nil
+}
+
+// after is called behind each reply, and drops it if the client does not want it.
+func (m *muting) after(out *resp.Writer, mark int) {
+	if m.mode == 0 {
+		return
+	}
+	if m.mode.isMuted() && m.mode&replyDone == 0 {
+		m.drop(out, mark)
+	}
+	next := m.mode & replyOff
+	// plant:reply-skip
+	if m.mode&replySkipNext != 0 {
+		next |= replySkip
+	}
+	m.mode = next
+}
+
 // Wakes the owners of sessions that have something to do.
 func wakeAll(touched []*session, from *transport.Loop) {
 	for _, s := range touched {
-		s.conn.Wake(from)
+		s.output.Conn.Wake(from)
 	}
 }
 
@@ -127,12 +164,12 @@ func (s *session) setAuthenticated(ok bool) {
 		s.Info.UnauthSinceUS = s.executor.store.NowUS()
 	}
 	s.authenticated = ok
-	s.decoder.SetAuthenticated(ok)
+	s.in.decoder.SetAuthenticated(ok)
 	most := 0
 	if !ok {
 		most = unauthInput
 	}
-	s.conn.SetUnauthenticated(most)
+	s.output.Conn.SetUnauthenticated(most)
 }
 
 // peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has none
@@ -162,7 +199,17 @@ func (s *session) mayDebug() bool { return s.executor.config.EnableDebugCommand.
 func sessionOf(c *commands.Ctx) *session { return clientOf(c.Session.(*wait.Party)) }
 
 // clientOf is the connection of a party.
-func clientOf(p *wait.Party) *session { return p.Client.(*session) }
+func clientOf(p *wait.Party) *session { return p.Client.(waitClient).session }
+
+// MayLeave implements transport.Session. It is asked for the last time at which output can be kept; false: it
+// must not leave at all, what it tells of is lost.
+func (s *session) MayLeave() bool {
+	needs := s.mark.Needs()
+	return needs == 0 || s.executor.gates.Log.Written(needs) // plant:may-leave
+}
+
+// waitClient is a session as waits see it (host.go).
+type waitClient struct{ *session }
 
 // whenever are the flags of a command that works at any time and only from a client itself.
 const whenever = commands.NoScript | commands.Loading | commands.Stale
@@ -187,108 +234,14 @@ func (s *session) takeInbox() { s.takeMessages(math.MaxInt) }
 // takeMessages appends messages of the inbox to the output, until they are so many bytes. It takes at least
 // one.
 func (s *session) takeMessages(most int) {
-	n := 0
-	for _, b := range s.inbox {
-		s.Out.Raw(b)
-		if n++; most <= len(b) {
-			break
-		}
-		most -= len(b)
-	}
+	s.inbox.Take(&s.Out, most)
 	s.tells = s.tells || s.executor.member != nil // of what may never have been
-	if n == len(s.inbox) {
-		s.dropInbox()
-		return
-	}
-	for i, b := range s.inbox[:n] {
-		s.inboxBytes -= len(b)
-		s.inbox[i] = nil
-	}
-	s.inbox = s.inbox[n:]
-}
-
-// mostSpareInbox is the length of the longest inbox that a session keeps.
-const mostSpareInbox = 64
-
-func (s *session) dropInbox() {
-	clear(s.inbox)
-	s.inbox, s.inboxBytes = s.inbox[:0], 0
-	if cap(s.inbox) > mostSpareInbox {
-		s.inbox = nil
-	}
 }
 
 // softLimit is since when a session's output has been above its soft limit.
 type softLimit struct {
 	sinceMS int64     // 0: it is not
 	timer   due.Timer // when it will have been for too long
-}
-
-// Pending output and group commit. Under appendfsync always a reply may not leave before the log is on disk
-// up to the position at which the reply was made. That holds for reads as well, because they may show what
-// another client has just written. The loop does not wait for the disk: it keeps such output (pending) and
-// goes on. When the log's writer has synced, it opens the gate up to the new position, which has the owners
-// of the waiting sessions called.
-//
-// Under the other policies a reply may not leave before the system has the log up to that position. So a
-// killed process loses nothing that a client has a reply about. That needs no waiting: the sender writes the
-// log before (MayLeave), once for all that the round of an event loop has held back.
-
-// pending is a session's output that waits for the log. It belongs to the session's owner.
-type pending struct {
-	out   []byte
-	from  int            // out[:from] has been sent
-	marks []pendingPiece // what of it may leave when, in order; empty: nothing is pending
-	// place and ackPlace are where the session stands at the log's gate, and at that of the replicas.
-	place, ackPlace gate.Place
-}
-
-// pendingPiece is a piece of output and its condition.
-type pendingPiece struct {
-	end int // in pending.out
-	needs
-	granted *wait.Parked // the waiter that is granted by it, if that can be taken back
-}
-
-// needs is what output has to wait for: a position of the log, and one of the history that replicas have to
-// acknowledge; 0: it need not.
-type needs struct{ log, replicas int64 }
-
-// any reports whether there is anything to wait for.
-func (n needs) any() bool { return n.log > 0 || n.replicas > 0 }
-
-// mostSparePending is the size of the largest buffer for such output that a session keeps.
-const mostSparePending = 64 << 10
-
-// bytes is how much output is kept.
-func (o *pending) bytes() int { return len(o.out) - o.from }
-
-// layAside keeps output until what it has to wait for is safe, behind what is pending already. Only the owner
-// calls it.
-func (o *pending) layAside(out []byte, granted *wait.Parked, n needs) {
-	if last := len(o.marks) - 1; last >= 0 {
-		n.log, n.replicas = max(n.log, o.marks[last].log), max(n.replicas, o.marks[last].replicas)
-	}
-	o.out = append(o.out, out...)
-	o.marks = append(o.marks, pendingPiece{len(o.out), n, granted})
-}
-
-// drop forgets all that is pending, and returns the grants that were in it.
-func (o *pending) drop() []unreadGrant {
-	var grants []unreadGrant
-	for _, m := range o.marks {
-		if m.granted != nil {
-			grants = append(grants, unreadGrant{waiter: m.granted})
-		}
-	}
-	o.marks, o.out, o.from = nil, nil, 0
-	return grants
-}
-
-// unreadGrant is an answer that can be taken back.
-type unreadGrant struct {
-	waiter *wait.Parked
-	end    int64 // what session.sent was when the answer had been sent
 }
 
 // A transaction is the commands that a client sent between MULTI and EXEC. They run as one unit. No other
@@ -383,8 +336,8 @@ func (s *session) recount() {
 	if s.Dead || s.Terminated {
 		return
 	}
-	s.memory.Input, s.memory.Capacity = s.decoder.Pending(), s.decoder.Held()
-	s.executor.memory.Clients.Recount(&s.memory, s.bytes(), s.replica != nil && s.replica.Is())
+	s.memory.Input, s.memory.Capacity = s.in.decoder.Pending(), s.in.decoder.Held()
+	s.executor.memory.Clients.Recount(&s.memory, s.bytes(), s.link.replica != nil && s.link.replica.Is())
 }
 
 // bytes is what the session takes.
@@ -401,10 +354,10 @@ func (s *session) bytes() int {
 
 // restBytes is what stays as it is while the session runs plain commands.
 func (s *session) restBytes() (n int) {
-	if s.multi != nil {
-		n += s.multi.bytes()
+	if s.tx.multi != nil {
+		n += s.tx.multi.bytes()
 	}
-	n += watchBytes * s.watches.Len()
+	n += watchBytes * s.tx.watches.Len()
 	if s.subs != nil {
 		n += s.subs.Bytes()
 	}
@@ -415,7 +368,7 @@ func (s *session) restBytes() (n int) {
 
 // outputHeld is the memory that output takes which the client has not taken yet. What it was sent in the
 // running slice is on its way, and counts when the connection turns out to hold it.
-func (s *session) outputHeld() int { return s.memory.Unsent + s.inboxBytes + wordBytes*cap(s.inbox) }
+func (s *session) outputHeld() int { return s.memory.Unsent + s.inbox.Held() }
 
 // bytes is what a transaction takes.
 func (tx *transaction) bytes() int {

@@ -62,16 +62,15 @@ func shutdownCmd(c *commands.Ctx) error {
 	if waits, err := ex.shutdown.begin(o, nil); err != nil {
 		return commands.ErrShutdown
 	} else if waits {
-		return s.awaitShutdown(c)
+		return ex.shutdown.await(c, s)
 	}
 	s.closing = true
 	return nil
 }
 
-// awaitShutdown lets a client wait for a shutdown that waits for replicas. The client gets a reply only if
+// await lets a client wait for a shutdown that waits for replicas. The client gets a reply only if
 // that fails.
-func (s *session) awaitShutdown(c *commands.Ctx) error {
-	sd := &s.executor.shutdown
+func (sd *shutdown) await(c *commands.Ctx, s *session) error {
 	before := sd.refused
 	refuse := func(c *commands.Ctx) { c.Out.Error(commands.ErrShutdown.Error()) }
 	err := c.Block(commands.Wait{TimedOut: refuse, Try: func(*commands.Ctx) (bool, error) {

@@ -327,7 +327,7 @@ func TestTerminatedSessionGrowsNoMore(t *testing.T) {
 			}
 			srv.executor.terminate(s) // not twice
 		}
-		inbox, terminated, clients = s.inboxBytes, len(srv.executor.terminated), len(srv.executor.clients)
+		inbox, terminated, clients = s.inbox.Bytes(), len(srv.executor.terminated), len(srv.executor.clients)
 	})
 	require.Zero(t, inbox)
 	require.Equal(t, 1, terminated)

@@ -395,7 +395,7 @@ func (s *session) forget() {
 	trackingCaller{s}.Stop()
 	ex.waits.DetachAll(&s.Party)
 	s.stopMonitoring()
-	s.replies, s.noTouch, s.place.ReadOnly = 0, false, false
+	s.mute.mode, s.noTouch, s.place.ReadOnly = 0, false, false
 	ex.memory.Clients.SetExempt(&s.memory, false)
 	if u := ex.users.Find([]byte(s.User.Name())); u != nil {
 		s.User = u

@@ -92,7 +92,9 @@ func (t *ticker) rest() {
 }
 
 // repliesWait reports whether output waits for the disk or for other servers. The caller needs no lock.
-func (t *ticker) repliesWait() bool { return t.executor.gate.Waiting()+t.executor.copied.Waiting() > 0 }
+func (t *ticker) repliesWait() bool {
+	return t.executor.gates.Log.Waiting()+t.executor.gates.Copied.Waiting() > 0
+}
 
 // dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed
 // in the millisecond in which it ends goes on.
@@ -112,8 +114,7 @@ func (t *ticker) dueSlice() (more bool) {
 	}
 	more = due.FireDue(&ex.timers, now, wait.DueBudget, ex.waits.Spent) || more
 	ex.endUnit()
-	more = ex.endHolds() || more
-	more = ex.fireDelayed() || more
+	more = ex.fireAlarms() || more
 	if ex.memory.Pressure.Evicting {
 		ex.evict()
 		more = more || ex.memory.Pressure.Evicting
@@ -298,7 +299,7 @@ func (t *ticker) keepHouse() {
 // PAUSE, does not. Nor does one that listens, that is attached to owners, or for which the server renews a
 // lock: closing it would take the lock away.
 func (s *session) idles() bool {
-	return s.Waiter == nil && !s.KeepsPlaces() && !s.held && s.subs == nil && !s.monitors && !s.Keeps() && s.Attachments.Len() == 0 && !s.replica.Is()
+	return s.Waiter == nil && !s.KeepsPlaces() && !s.held && s.subs == nil && !s.monitors && !s.Keeps() && s.Attachments.Len() == 0 && !s.link.replica.Is()
 }
 
 // closeUnauthenticated closes clients that have to log in, and have had their time for it (auth-timeout).

@@ -23,13 +23,13 @@ func transactionRows() []commands.Row {
 
 func multiCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
-	if s.multi != nil {
+	if s.tx.multi != nil {
 		return commands.ErrNestedMulti
 	}
-	if s.multi = s.spare; s.multi == nil {
-		s.multi = new(transaction)
+	if s.tx.multi = s.tx.spare; s.tx.multi == nil {
+		s.tx.multi = new(transaction)
 	}
-	s.spare = nil
+	s.tx.spare = nil
 	c.Out.OK()
 	return nil
 }
@@ -38,11 +38,11 @@ func multiCmd(c *commands.Ctx) error {
 // run all the same, as in Redis.
 func execCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
-	tx := s.multi
+	tx := s.tx.multi
 	if tx == nil {
 		return commands.ErrExecWithoutMulti
 	}
-	changed := s.watches.Look()
+	changed := s.tx.watches.Look()
 	s.discard() // first: what the transaction itself changes is of no interest
 	switch {
 	case tx.aborted:
@@ -55,13 +55,13 @@ func execCmd(c *commands.Ctx) error {
 	whole := c.Out.Mark()
 	c.Out.Array(len(tx.queued))
 	start := c.Out.Mark()
-	if s.replies.isMuted() {
+	if s.mute.mode.isMuted() {
 		c.Out.Rollback(whole)
 		start = whole
 	}
 	var inner commands.Ctx
-	s.running = tx
-	defer func() { s.running = nil }()
+	s.tx.running = tx
+	defer func() { s.tx.running = nil }()
 	if ex.tracking.Actor() == nil { // no client tracked before: changes of the transaction are sent at its end all the same
 		ex.tracking.Act(s)
 		defer func() {
@@ -76,15 +76,15 @@ func execCmd(c *commands.Ctx) error {
 		mark, over := c.Out.Mark(), s.closing
 		ex.runQueued(&inner, s, q)
 		// From CLIENT REPLY OFF to ON, and behind CLIENT KILL, whatever the array's length says, as in Redis.
-		if s.replies.isMuted() || over {
-			s.dropReply(mark)
+		if s.mute.mode.isMuted() || over {
+			s.mute.drop(&s.Out, mark)
 		}
 		if s.checkOutput(); s.Terminated { // the transaction goes on, its client does not
 			c.Out.Rollback(start)
 		}
 	}
-	s.replies |= replyDone
-	s.reuse(tx)
+	s.mute.mode |= replyDone
+	s.tx.reuse(tx)
 	return nil
 }
 
@@ -115,7 +115,7 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 
 func discardCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
-	if s.multi == nil {
+	if s.tx.multi == nil {
 		return commands.ErrDiscardNoMulti
 	}
 	s.discard()
@@ -125,13 +125,13 @@ func discardCmd(c *commands.Ctx) error {
 
 func watchCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
-	if s.multi != nil {
+	if s.tx.multi != nil {
 		return commands.ErrWatchInsideMulti
 	}
 	ex := s.executor
-	if !s.watches.Changed() { // otherwise the next EXEC fails whatever else is watched
+	if !s.tx.watches.Changed() { // otherwise the next EXEC fails whatever else is watched
 		for _, key := range c.Args().Rest() {
-			ex.watching.Add(&s.watches, s.DB, key)
+			ex.watching.Add(&s.tx.watches, s.DB, key)
 		}
 		ex.observe()
 	}
@@ -146,14 +146,14 @@ func unwatchCmd(c *commands.Ctx) error {
 }
 
 // reuse keeps the memory of a transaction that has ended for the session's next one.
-func (s *session) reuse(tx *transaction) {
+func (t *transactions) reuse(tx *transaction) {
 	if cap(tx.args) > mostSpareWords || cap(tx.text) > mostSpareText {
 		return
 	}
 	clear(tx.queued)
 	clear(tx.args)
 	*tx = transaction{queued: tx.queued[:0], args: tx.args[:0], text: tx.text[:0]}
-	s.spare = tx
+	t.spare = tx
 }
 
 // What a session keeps of an ended transaction: memory for so many words, and so many bytes of them.

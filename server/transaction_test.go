@@ -153,7 +153,7 @@ func checkWatching(t *testing.T, srv *instance) {
 	defer srv.executor.mu.Unlock()
 	n := 0
 	for _, s := range srv.executor.clients {
-		n += s.watches.Len()
+		n += s.tx.watches.Len()
 	}
 	require.Equal(t, n, srv.executor.watching.Len())
 	require.NoError(t, srv.executor.watching.Check())

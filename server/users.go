@@ -23,8 +23,8 @@ import (
 // permit says whether the session's user may run a command. What is refused is logged.
 func (s *session) permit(row *commands.Row, argv [][]byte, where acl.Context) error {
 	db := s.DB
-	if s.multi != nil && s.multi.db != nil {
-		db = s.multi.db
+	if s.tx.multi != nil && s.tx.multi.db != nil {
+		db = s.tx.multi.db
 	}
 	return s.permitIn(s.User, db, row, argv, where)
 }
@@ -96,7 +96,7 @@ func (s *session) logIn(name, password, command []byte) error {
 	u := ex.users.LogIn(name, password)
 	if u == nil {
 		where := acl.TopLevel
-		if s.running != nil {
+		if s.tx.running != nil {
 			where = acl.InMulti
 		}
 		ex.users.RefuseLogin(name, command, where, ex.store.NowMS(), s.line)
@@ -319,7 +319,7 @@ func (auditRunner) Find(c *commands.Ctx) (l *audit.Log, client audit.Client, log
 // audited reports whether the log has lines of the session. Sessions of the console have none, because the
 // console writes its own lines.
 func audited(s *session) bool {
-	_, replayed := s.conn.(noConn)
+	_, replayed := s.output.Conn.(noConn)
 	return !replayed && !s.isMaster && !s.Info.Apart
 }
 

@@ -154,6 +154,7 @@ var parts = map[string][]string{
 	"server/info":    {"commands", "internal/ascii"},
 	"server/memory":  {"commands", "internal/rusage", "server/info"},
 	"server/monitor": {"commands", "internal/resp"},
+	"server/output":  {"internal/resp", "server/gate", "server/transport", "server/wait"},
 	"server/pubsub":  {"commands", "internal/glob", "internal/resp"},
 	"server/raft": {"commands", "internal/ascii", "internal/histogram", "internal/resp", "persistence", "persistence/aof", "persistence/digest", "server/gate", "server/info",
 		"server/replication", "store"},

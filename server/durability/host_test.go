@@ -170,11 +170,7 @@ func (h *testHost) Do(f func()) {
 func (h *testHost) Background(f func()) { h.background.Go(f) }
 
 // HandOn implements Executor.
-func (h *testHost) HandOn() {
-	if unit := h.store.TakeEffects(); unit != nil && h.storage.Records() {
-		h.storage.Append(unit)
-	}
-}
+func (h *testHost) HandOn() { h.storage.EndUnit(true) }
 
 // errEnds is what Rest returns when the server is to end.
 var errEnds = errors.New("it ends")

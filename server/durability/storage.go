@@ -30,21 +30,18 @@ type Options struct {
 	Place func() persistence.History
 	// Journal receives the effects of every unit in addition to the log, and may keep them; it may be nil.
 	Journal Journal
+	// History is the history that other servers follow; nil: there is none.
+	History History
 	Version string // the version that a snapshot states
 	// Configured says that the server has a configuration file, and therefore a directory, even if it writes
 	// nothing there.
 	Configured bool
 }
 
-// Journal receives the effects of each unit, in order.
-type Journal interface {
-	Append(unit []store.Effect)
-}
-
 // Storage holds everything that a server keeps on disk. Init makes it ready.
 type Storage struct {
 	// Each command reads these three fields.
-	journal Journal  // receives the units: the log, the history, Options.Journal, or several of them; nil: none
+	Recorder
 	log     *Log     // nil: appendonly is off
 	loading *loading // nil: no load is running
 
@@ -56,8 +53,7 @@ type Storage struct {
 	files  disk.FS
 	logger *slog.Logger
 
-	history   Journal             // of replication; nil: no history is recorded
-	found     persistence.History // the position of the loaded data in such a history
+	found     persistence.History // the position of the loaded data in a replication history
 	overdue   overdue             // keys and fields of the snapshot that were not loaded at the start
 	rewrites  rewrites
 	snapshots snapshots
@@ -74,16 +70,10 @@ type Storage struct {
 // Init makes a Storage ready. It must not be copied afterwards. Nothing is read or written before Load.
 func (s *Storage) Init(o Options) {
 	*s = Storage{opts: o, host: o.Host, store: o.Store, gate: o.Gate, config: o.Config, files: o.Files, logger: o.Log}
+	s.Recorder = Recorder{store: o.Store, kept: o.Journal, history: o.History}
 	s.compose()
 	s.store.Record(s.Records())
 }
-
-// Records reports whether units must be passed to Append.
-func (s *Storage) Records() bool { return s.journal != nil }
-
-// Append takes the effects of a unit, if Records returns true. With Options.Journal set, the caller must not
-// use them again.
-func (s *Storage) Append(unit []store.Effect) { s.journal.Append(unit) }
 
 // Log returns the append-only log, or nil.
 func (s *Storage) Log() *Log { return s.log }
@@ -195,9 +185,9 @@ func (s *Storage) close(log *aof.Log) (err error) {
 	return err
 }
 
-// SetHistory makes units also go to a history of replication; nil: to no history.
-func (s *Storage) SetHistory(history Journal) {
-	s.history = history
+// RecordHistory makes units also go to the history of other servers, or no more.
+func (s *Storage) RecordHistory(on bool) {
+	s.Recorder.recorded = on
 	s.compose()
 	if s.loading == nil {
 		s.store.Record(s.Records())
@@ -205,56 +195,4 @@ func (s *Storage) SetHistory(history Journal) {
 }
 
 // compose sets the journal that receives all units.
-func (s *Storage) compose() {
-	var all journals
-	if s.history != nil {
-		all = append(all, s.history)
-	}
-	if s.log != nil {
-		all = append(all, s.log)
-	}
-	if s.opts.Journal != nil {
-		all = append(all, keeper{s.opts.Journal, len(all) > 0})
-	}
-	switch len(all) {
-	case 0:
-		s.journal = nil
-	case 1:
-		s.journal = all[0]
-	default:
-		s.journal = all
-	}
-}
-
-// journals is a list of journals that all receive each unit.
-type journals []Journal
-
-// Append implements Journal.
-func (all journals) Append(unit []store.Effect) {
-	for _, j := range all {
-		j.Append(unit)
-	}
-}
-
-// keeper is a journal that may keep its units. It gets a copy if other journals receive the unit, too.
-type keeper struct {
-	Journal
-	copies bool
-}
-
-// Append implements Journal.
-func (k keeper) Append(unit []store.Effect) {
-	if k.copies {
-		unit = cloneUnit(unit)
-	}
-	k.Journal.Append(unit)
-}
-
-// cloneUnit copies a unit, because a journal may keep it.
-func cloneUnit(unit []store.Effect) []store.Effect {
-	own := make([]store.Effect, len(unit))
-	for i, e := range unit {
-		own[i] = store.Effect{DB: e.DB, Args: commands.CloneAll(e.Args)}
-	}
-	return own
-}
+func (s *Storage) compose() { s.Recorder.compose(s.log) }

@@ -136,35 +136,19 @@ func (n *Node) Append(unit Effects) {
 	}
 }
 
-// MessageKind is the command of a message: PUBLISH or SPUBLISH.
-type MessageKind bool
-
-// The kinds of messages.
-const (
-	Channel      MessageKind = false
-	ShardChannel MessageKind = true
-)
-
-// String returns the command that sends such a message.
-func (k MessageKind) String() string {
-	if k == ShardChannel {
-		return "SPUBLISH"
-	}
-	return "PUBLISH"
-}
-
 // HasReplicas reports whether the server is a master and has replicas.
 func (n *Node) HasReplicas() bool { return len(n.replicas) > 0 && n.link == nil }
 
 // Replicas returns the number of replicas.
 func (n *Node) Replicas() int { return len(n.replicas) }
 
-// Publish sends a message to the subscribers at replicas, after the effects of the running unit.
-func (n *Node) Publish(kind MessageKind, channel, message []byte) {
+// Message sends a message to the subscribers at replicas, after the effects of the running unit. word is the
+// command that sends it: PUBLISH or SPUBLISH.
+func (n *Node) Message(word string, channel, message []byte) {
 	if !n.HasReplicas() {
 		return
 	}
-	n.messages = resp.AppendCommand(n.messages, []byte(kind.String()), channel, message)
+	n.messages = resp.AppendCommand(n.messages, []byte(word), channel, message)
 }
 
 // AddMessages ends a unit after its effects were added.
