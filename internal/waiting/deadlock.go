@@ -62,12 +62,20 @@ type edge struct {
 	alone bool // the reached owner blocks the link's waiter alone
 }
 
-// Deadlock returns the cycle that a waiter closes, or nil. The waiter has just entered.
+// Deadlock returns the cycle that a waiter closes, or nil. The waiter has just entered. If it stands before
+// other waiters, they now wait for its owner, so any waiter of the owner may be in the cycle.
 func (qs *Queues) Deadlock(w *Waiter) Cycle {
 	if w.owner == nil {
 		return nil
 	}
-	cycle, _ := qs.find(w.owner, w)
+	from := w
+	for pl := w.First(); pl != nil && w.level > 0; pl = pl.Sibling() {
+		// plant:deadlock-behind
+		if pl.next != nil {
+			from = nil
+		}
+	}
+	cycle, _ := qs.find(w.owner, from)
 	return cycle
 }
 
@@ -223,7 +231,7 @@ func (s *search) followBefore(w *Waiter, pl *Place, l *Lock) (end bool) {
 	for b := pl.queue.branches(); b != nil && s.looked < SearchLimit; b = b.next {
 		s.looked++
 		other := b.place.waiter
-		if other.number >= first.number {
+		if !other.precedes(first) {
 			continue
 		}
 		alone := limit-other.units < w.units && !tooMuch(w, l) && !tooMuch(other, l) && (other.owner != w.owner || !w.counts)
@@ -235,16 +243,44 @@ func (s *search) followBefore(w *Waiter, pl *Place, l *Lock) (end bool) {
 }
 
 // firstIn returns the first waiter of w's owner in a queue, if that waiter is enough to look at.
-func (s *search) firstIn(q *Queue, w *Waiter) *Waiter {
-	if !w.reentrant {
-		return w
+func (s *search) firstIn(q *Queue, w *Waiter) (first *Waiter) {
+	if first = w; w.reentrant {
+		s.eachBefore(q, w, func(other *Waiter) bool {
+			first = other
+			return false
+		})
 	}
-	for other := w.owner.first; other != w; other = other.Younger() {
-		if s.looked++; s.looked > SearchLimit || other.standsIn(q) {
-			return other
+	return first
+}
+
+// eachBefore visits the waiters of w's owner that stand before w in a queue, in its order, until visit returns
+// false or the search has looked enough.
+func (s *search) eachBefore(q *Queue, w *Waiter, visit func(other *Waiter) bool) {
+	if s.qs.ranked == 0 { // the owner's waiters have the order of the queue
+		for other := w.owner.first; other != w && s.looked <= SearchLimit; other = other.Younger() {
+			if s.looked++; other.standsIn(q) && !visit(other) {
+				return
+			}
+		}
+		return
+	}
+	var before []*Waiter
+	for other := w.owner.first; other != nil && s.looked <= SearchLimit; other = other.Younger() {
+		if s.looked++; other.precedes(w) && other.standsIn(q) {
+			before = append(before, other)
 		}
 	}
-	return w
+	slices.SortFunc(before, func(a, b *Waiter) int {
+		if a.precedes(b) {
+			return -1
+		}
+		return 1
+	})
+	for _, other := range before {
+		if !visit(other) {
+			return
+		}
+	}
 }
 
 // reach records that a waiter may have to wait for an owner at a place. alone says that the owner blocks the
@@ -384,24 +420,22 @@ func (s *search) canGoAt(w *Waiter, pl *Place) bool {
 	return s.queueMoves(w, pl, &l, free, lacking)
 }
 
-// hasBefore returns how many units the owner of w has after its older waiters in the same queue have gone; it
+// hasBefore returns how many units the owner of w has after its waiters before w in the queue have gone; it
 // holds held now. with is the waiter after which the owner has enough for w, or nil.
 func (s *search) hasBefore(q *Queue, w *Waiter, held int32) (has int32, with *Waiter) {
 	has = held
-	for older := w.owner.first; older != w && s.looked < SearchLimit; older = older.Younger() {
-		if s.looked++; !older.standsIn(q) {
-			continue
-		}
-		if older.counts {
-			has = max(has, older.units)
+	s.eachBefore(q, w, func(other *Waiter) bool {
+		if other.counts {
+			has = max(has, other.units)
 		} else {
-			has += older.units
+			has += other.units
 		}
 		if has >= w.units {
-			return has, older
+			with = other
 		}
-	}
-	return has, nil
+		return with == nil
+	})
+	return has, with
 }
 
 // queueMoves is canGoAt for a waiter that queues for the units it lacks. free units are free, or will be.

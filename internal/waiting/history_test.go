@@ -20,6 +20,7 @@ type history struct {
 	log     []string
 	refused int // waits that were refused after they had begun
 	cycles  int // waits that would have closed a cycle
+	levels  bool
 }
 
 // future is what can still happen in a history: the holds, and the calls that are left.
@@ -108,7 +109,7 @@ func canGo(t *table, c *call, before []*call) bool {
 }
 
 func (h *history) describe(c *call) string {
-	return fmt.Sprintf("%s(%s %v shared=%v permits=%d once=%v)", c.name, c.owner, c.keys, c.shared, c.permits, c.once)
+	return fmt.Sprintf("%s(%s %v shared=%v permits=%d once=%v level=%d at=%d)", c.name, c.owner, c.keys, c.shared, c.permits, c.once, c.level, c.atUS)
 }
 
 func (h *history) fail(format string, args ...any) {
@@ -131,13 +132,13 @@ func (h *history) wait(c *call) {
 	calls := t.calls
 	refused := got != "waits"
 	if refused {
-		calls = append(slices.Clone(calls), c)
+		calls = t.add(calls, c)
 	}
 	left := h.stuck(calls)
 	if !refused && h.open() {
 		return
 	}
-	if refused != (len(left) > 0) || refused && !slices.Contains(left, c) {
+	if refused != (len(left) > 0) || refused && !slices.Contains(left, c) && c.level == 0 {
 		for _, c := range calls {
 			h.log = append(h.log, h.describe(c))
 		}
@@ -221,18 +222,21 @@ func (h *history) drain() {
 	}
 }
 
-// cancel ends the oldest wait of an owner at a key, and requires that Find finds it.
+// cancel ends a wait of an owner at a key, and requires that Find finds the oldest, or with levels the first in
+// the queue.
 func (h *history) cancel(owner, key string) {
 	t := h.table
-	i := slices.IndexFunc(t.calls, func(c *call) bool { return c.owner == owner && slices.Contains(c.keys, key) })
+	of := slices.DeleteFunc(slices.Clone(t.calls), func(c *call) bool { return c.owner != owner || !slices.Contains(c.keys, key) })
 	w := t.qs.Find(0, []byte(key), []byte(owner), nil)
-	if (w == nil) != (i < 0) || w != nil && w.Call().(*call) != t.calls[i] {
+	if w == nil && len(of) == 0 {
+		return
+	}
+	oldest := slices.MinFunc(of, func(a, b *call) int { return a.number - b.number })
+	if w == nil || w.Call().(*call) != oldest && w.Call().(*call) != of[0] {
 		h.fail("the wait of %s at %s is not the oldest, or not found", owner, key)
 	}
-	if w != nil {
-		h.log = append(h.log, fmt.Sprintf("cancel %s of %s", key, owner))
-		t.calls[i].end(false)
-	}
+	h.log = append(h.log, fmt.Sprintf("cancel %s of %s", key, owner))
+	w.Call().(*call).end(false)
 }
 
 // endGrant confirms the grants of an owner that include the lock at a key, or gives the oldest of them back.
@@ -264,6 +268,10 @@ func (h *history) endGrant(owner, key string) {
 // step makes one random change, or a few changes in one unit.
 func (h *history) step(owners, number int, semaphores bool) {
 	t := h.table
+	t.nowUS += int64(h.random.IntN(3) * h.random.IntN(1000))
+	if h.levels && h.random.IntN(20) == 0 {
+		h.changeTime()
+	}
 	kinds := 12
 	if !semaphores {
 		kinds = 9
@@ -287,6 +295,9 @@ func (h *history) step(owners, number int, semaphores bool) {
 			}
 		}
 		c.notify = c.owner != "" && h.random.IntN(3) == 0
+		if h.levels && c.owner != "" && h.random.IntN(2) == 0 {
+			c.level = h.random.IntN(Levels)
+		}
 		h.wait(c)
 	case what < 10:
 		h.endGrant(h.pick("o", owners), h.pick("k", 4))
@@ -340,6 +351,20 @@ func (h *history) step(owners, number int, semaphores bool) {
 	h.serveWaiters()
 }
 
+// changeTime changes the step of levels, or lets the clock go back.
+func (h *history) changeTime() {
+	t := h.table
+	if back := int64(h.random.IntN(5000)); h.random.IntN(2) == 0 {
+		t.nowUS -= back
+		h.log = append(h.log, fmt.Sprintf("the clock goes back by %d", back))
+		return
+	}
+	step := []int64{0, 100, 1000, 3000}[h.random.IntN(4)]
+	h.log = append(h.log, fmt.Sprintf("a level is gained every %d", step))
+	t.setStep(step)
+	h.serveWaiters()
+}
+
 // TestHistories: in random histories of locks, shared locks, semaphores and lists every refusal is a real
 // deadlock and every deadlock is refused. Each waiter that can go goes, and in the end no waiter waits for
 // ever.
@@ -347,7 +372,7 @@ func TestHistories(t *testing.T) {
 	seed := testkit.Seed(t)
 	var sum history
 	for round := range testkit.Steps(60, 2000) {
-		h := &history{T: t, table: newTable(), random: rand.New(rand.NewPCG(seed, uint64(round)))}
+		h := &history{T: t, table: newTable(), random: rand.New(rand.NewPCG(seed, uint64(round))), levels: round%4 >= 2}
 		h.table.refused = func(c *call) {
 			h.refused++
 			if !slices.Contains(h.stuck(h.table.calls), c) {

@@ -63,6 +63,10 @@ type Request struct {
 	// Counts: the units that the owner holds already count. An owner that holds enough does not queue. An
 	// owner that holds less queues for the rest. Reentrant implies Counts.
 	Counts bool
+	// Level is the priority, below Levels; NowUS is the time in microseconds. See rank.go. Only waiters for
+	// locks, which are strict, have levels above 0.
+	Level uint8
+	NowUS int64
 	// Strict waiters are served strictly in order: when a strict waiter cannot go, those behind it do not
 	// try.
 	Strict bool
@@ -83,12 +87,14 @@ type Waiter struct {
 	earlier, later *Waiter
 	pair           *siblings // nil: the owner has no other waiter
 	number         uint64    // higher than the number of each earlier waiter
+	rank           int64     // the order of the queues: see rank.go
 	db, units      int32
 	kind           uint8
 	reentrant      bool
 	counts         bool
 	strict         bool
 	latch          bool
+	level          uint8
 	granted        bool // it left its queues because it was granted
 }
 
@@ -240,7 +246,8 @@ func (pl *Place) Sibling() *Place {
 	return pl.extra.sibling
 }
 
-// Queue holds the waiters for one key, the oldest first. It has at least one waiter.
+// Queue holds the waiters for one key in the order of their ranks, which is that of arrival if no waiter has a
+// level. It has at least one waiter.
 type Queue struct {
 	link        *Queue // hashindex.Index's
 	first, last *Place
@@ -283,6 +290,9 @@ type queueExtra struct {
 	holder     string  // the lock's owner at the last look, if that owner also waits here
 	attachment Attachment
 	latch      latchQueue
+	// lastOf has for each level above 0 the last place that certainly comes before all later waiters of the
+	// level, or nil. The array is nil before the first waiter with a level enters.
+	lastOf *[Levels]*Place
 }
 
 // extras returns the queue's extra, and makes it if necessary.
@@ -326,11 +336,15 @@ type Queues struct {
 	trying         *Waiter  // the waiter that tries now
 	suspects       []*Owner // owners that may be in a deadlock since the last change
 	search         search   // the running search
+	// ranked is the number of waiters with a level above 0. stepUS is the step of ranks, timeUS the time of the
+	// queues, and seenUS the caller's time at the last look.
+	ranked                 int
+	stepUS, timeUS, seenUS int64
 }
 
 // New returns the queues of a number of databases.
 func New(databases int, locks Locks) *Queues {
-	return &Queues{locks: locks, queues: make([]hashindex.Index[Queue, *Queue], databases), ofLocks: make([]int, databases), latches: make([]latches, databases), seed: maphash.MakeSeed()}
+	return &Queues{locks: locks, queues: make([]hashindex.Index[Queue, *Queue], databases), ofLocks: make([]int, databases), latches: make([]latches, databases), seed: maphash.MakeSeed(), stepUS: noAging}
 }
 
 // Entered returns the number of the last waiter that has entered.
@@ -386,17 +400,20 @@ func (qs *Queues) Each(visit func(q *Queue) bool) {
 	}
 }
 
-// Enter puts a waiter at the end of the queue of each of its keys.
+// Enter puts a waiter into the queue of each of its keys: at the end, unless it has a level. Where it has a
+// place before other waiters, it has a turn at the next Serve.
 func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 	w.call, w.db, w.units, w.kind, w.reentrant, w.strict = call, int32(r.DB), r.Units, r.Kind, r.Reentrant, r.Strict
 	w.counts, w.latch = r.Counts || r.Reentrant, r.Latch
+	qs.entered++
+	w.number, w.level, w.rank = qs.entered, r.Level, qs.rankNow(r.Level, r.NowUS)
 	last := (*Place)(nil)
 	for _, key := range r.Keys {
 		hash := qs.hash(key)
 		q := qs.queues[r.DB].Find(hash, key)
 		if q == nil {
 			q = &Queue{hash: hash}
-		} else if q.last.waiter == w {
+		} else if q.entersTwice(w) {
 			continue // the request names the same key twice
 		}
 		pl := &w.place
@@ -409,13 +426,14 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 		if !r.Strict {
 			q.loose++
 		}
-		pl.waiter, pl.queue, pl.prev = w, q, q.last
-		if q.last != nil {
-			q.last.next = pl
-			q.last = pl
-		} else {
-			q.first, q.last = pl, pl
+		pl.waiter, pl.queue = w, q
+		fresh := q.last == nil
+		if q.insert(pl); fresh {
 			qs.queues[r.DB].Add(q)
+		}
+		// plant:enter-before
+		if pl.next != nil {
+			qs.MakeReady(q) // it may be able to go although the waiters behind it are not
 		}
 		if r.Latch {
 			qs.latches[r.DB].enter(q)
@@ -426,8 +444,10 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 		qs.loose++
 	}
 	qs.count++
-	qs.entered++
-	if w.number = qs.entered; r.Owner != nil {
+	if r.Level > 0 {
+		qs.ranked++
+	}
+	if r.Owner != nil {
 		w.name = r.Name
 		qs.ofLocks[r.DB]++
 		qs.own(w, r.Owner)
@@ -439,7 +459,7 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 	w.granted = granted
 	if w.owner != nil {
 		qs.ofLocks[w.db]--
-		if !granted && w.Younger() != nil {
+		if !granted && (w.Younger() != nil || qs.ranked > 0 && w.older() != nil) {
 			qs.leftBehind(w)
 		}
 		qs.disown(w)
@@ -452,17 +472,7 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 		if w.latch {
 			qs.latches[w.db].leave(q)
 		}
-		if pl.prev != nil {
-			pl.prev.next = pl.next
-		} else {
-			q.first = pl.next
-		}
-		if pl.next != nil {
-			pl.next.prev = pl.prev
-		} else {
-			q.last = pl.prev
-		}
-		if q.first == nil {
+		if q.unlink(pl); q.first == nil {
 			qs.queues[w.db].Remove(q)
 			if a := q.Attached(); a != nil {
 				a.QueueEnded()
@@ -474,6 +484,9 @@ func (qs *Queues) Leave(w *Waiter, granted bool) {
 	w.place = Place{}
 	if !w.strict || w.owner == nil {
 		qs.loose--
+	}
+	if w.level > 0 {
+		qs.ranked--
 	}
 	qs.count--
 }

@@ -293,11 +293,17 @@ func (qs *Queues) suspectBranches(q *Queue) {
 	}
 }
 
-// leftBehind makes a suspect of the owner of a waiter that leaves without the lock, if a younger waiter of
-// the owner is in one of the same queues.
+// leftBehind makes a suspect of the owner of a waiter that leaves without the lock, if another waiter of the
+// owner stands behind it in one of the same queues.
 func (qs *Queues) leftBehind(w *Waiter) {
-	for other, looked := w.Younger(), 0; other != nil && looked < SearchLimit; other = other.Younger() {
-		looked += other.Places()
+	other := w.Younger()
+	if qs.ranked > 0 {
+		other = w.owner.first
+	}
+	for looked := 0; other != nil && looked < SearchLimit; other = other.Younger() {
+		if looked += other.Places(); !w.precedes(other) {
+			continue
+		}
 		for pl := w.First(); pl != nil; pl = pl.Sibling() {
 			if other.standsIn(pl.queue) {
 				qs.suspect(w.owner)

@@ -13,7 +13,12 @@ import (
 type table struct {
 	qs     *Queues
 	keys   map[string]*value
-	calls  []*call // the calls that wait, in the order in which they began
+	calls  []*call // the calls that wait, in the order in which they are served
+	began  int     // the number of calls that have begun to wait
+	nowUS  int64   // the clock, which may go back
+	seenUS int64   // the clock at the last wait
+	timeUS int64   // how far it went on from wait to wait
+	step   int64   // microseconds for a level; 0: a higher level always comes first
 	events []string
 	// grants holds the grants that are not confirmed. tokens holds the last token of each lock.
 	grants Grants
@@ -56,6 +61,41 @@ type call struct {
 	once    bool  // the permits that the owner has already count
 	notify  bool  // the grant must be confirmed
 	grant   *Grant
+	level   int
+	number  int // of the wait
+	atUS    int64
+}
+
+// before reports whether a call is served before another one: the higher level first, and a level counts as a
+// step of time.
+func (t *table) before(a, b *call) bool {
+	switch ahead := int64(a.level-b.level) * t.step; {
+	case t.step == 0 && a.level != b.level:
+		return a.level > b.level
+	case a.atUS-ahead != b.atUS:
+		return a.atUS-ahead < b.atUS
+	}
+	return a.number < b.number
+}
+
+// add returns a list of calls with one more, in the order in which they are served.
+func (t *table) add(calls []*call, c *call) []*call {
+	at := slices.IndexFunc(calls, func(other *call) bool { return t.before(c, other) })
+	if at < 0 {
+		at = len(calls)
+	}
+	return slices.Insert(slices.Clone(calls), at, c)
+}
+
+// setStep sets the step of levels.
+func (t *table) setStep(us int64) {
+	t.step = us
+	t.qs.SetAging(us)
+	calls := t.calls
+	t.calls = nil
+	for _, c := range calls {
+		t.calls = t.add(t.calls, c)
+	}
 }
 
 // fails reports whether a call asks for more permits than the semaphore has: it ends when its turn comes.
@@ -292,7 +332,7 @@ func (c Cycle) String() string {
 
 // request returns the Request of a call.
 func (c *call) request() Request {
-	r := Request{First: c.keys[0], Units: c.permits, Reentrant: true, Strict: c.owner != ""}
+	r := Request{First: c.keys[0], Units: c.permits, Reentrant: true, Strict: c.owner != "", Level: uint8(c.level), NowUS: c.t.nowUS}
 	for _, key := range c.keys {
 		r.Keys = append(r.Keys, []byte(key))
 	}
@@ -323,13 +363,17 @@ func (t *table) begin(c *call) string {
 	if c.name == "" {
 		return "not now"
 	}
+	t.began++
+	t.timeUS += max(0, t.nowUS-t.seenUS)
+	t.seenUS = t.nowUS
+	c.number, c.atUS = t.began, t.timeUS
 	r := c.request()
 	t.qs.Enter(&c.Waiter, c, &r)
 	if cycle := t.qs.Deadlock(&c.Waiter); cycle != nil {
 		t.qs.Leave(&c.Waiter, false)
 		return "refused: " + cycle.String()
 	}
-	t.calls = append(t.calls, c)
+	t.calls = t.add(t.calls, c)
 	return "waits"
 }
 
@@ -397,12 +441,15 @@ func (t *table) check(fail func(format string, args ...any)) {
 		}
 	}
 	qs.Each(func(q *Queue) bool {
-		last := uint64(0)
-		for pl := q.first; pl != nil; pl = pl.next {
-			if places--; pl.queue != q || pl.waiter.number <= last || pl.next == nil && q.last != pl {
+		calls, prev := t.calls, (*Place)(nil)
+		for pl := q.first; pl != nil; prev, pl = pl, pl.next {
+			for len(calls) > 0 && !calls[0].Waiter.standsIn(q) {
+				calls = calls[1:]
+			}
+			if places--; pl.queue != q || pl.prev != prev || pl.next == nil && q.last != pl || len(calls) == 0 || &calls[0].Waiter != pl.waiter {
 				fail("the queue of %s is out of order", q.key())
 			}
-			last = pl.waiter.number
+			calls = calls[1:]
 		}
 		return true
 	})
