@@ -2,6 +2,13 @@ package commands
 
 import "fmt"
 
+const (
+	// ErrPriority says that the number after PRIORITY is not a priority.
+	ErrPriority = Error("ERR a priority must be an integer from 0 to 9")
+	// ErrPriorityAlone says that a call with PRIORITY has no WAIT.
+	ErrPriorityAlone = Error("ERR PRIORITY needs WAIT")
+)
+
 // ErrLockWaiters says that a lock has the largest allowed number of waiters.
 func ErrLockWaiters(key []byte, most int64) Error {
 	return Error(fmt.Sprintf("LOCKLIMIT lock '%.128s' has %d waiters already (lock-max-waiters)", key, most))

@@ -11,16 +11,17 @@ import (
 
 // lockCall is one call of LOCK or MLOCK.
 type lockCall struct {
-	keys   [][]byte
-	owner  []byte
-	lease  lease
-	shared bool
-	many   bool // MLOCK: the reply is an array
-	once   bool // a lock that the owner already holds gets no further hold
-	waits  bool
-	notify bool        // the client is not blocked, and gets the outcome later as a message
-	waitMS int64       // 0 means no limit
-	grants []lockGrant // one for each key, set when the locks are taken; kept only after a wait
+	keys     [][]byte
+	owner    []byte
+	lease    lease
+	shared   bool
+	many     bool // MLOCK: the reply is an array
+	once     bool // a lock that the owner already holds gets no further hold
+	waits    bool
+	priority             // among those that wait
+	notify   bool        // the client is not blocked, and gets the outcome later as a message
+	waitMS   int64       // 0 means no limit
+	grants   []lockGrant // one for each key, set when the locks are taken; kept only after a wait
 }
 
 // read reads the words behind the keys and validates them.
@@ -40,6 +41,8 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 				a.Syntax()
 			}
 			l.waits, l.waitMS = true, readWaitMS(a)
+		case "PRIORITY":
+			l.priority.read(a)
 		case "ONCE":
 			if l.once {
 				a.Syntax()
@@ -56,6 +59,9 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 	}
 	if l.notify && !l.waits {
 		a.Syntax()
+	}
+	if l.named && !l.waits {
+		a.Fail(ErrPriorityAlone)
 	}
 	if err := a.Err(); err != nil {
 		return err
@@ -245,7 +251,7 @@ func (l *lockCall) mode() lockhistory.Mode {
 // park makes the client wait for its turn.
 func (l *lockCall) park(c *Ctx) error {
 	own := WaitingLock{leaseMS: l.lease.ms, number: int32(len(l.keys)), kind: kindOf(l.shared, l.many), renewed: l.lease.unit == "", once: l.once, traced: c.Traced}
-	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Units: l.units(), Notify: l.notify, Lock: own})
+	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Units: l.units(), Priority: l.level, Notify: l.notify, Lock: own})
 	if err == nil {
 		l.tryAgain(c)
 	}

@@ -19,6 +19,7 @@ type semCall struct {
 	initial    bool  // the limit only applies if the call creates the semaphore
 	once       bool  // permits that the owner already holds count
 	waits      bool
+	priority        // among those that wait
 	notify     bool // the client is not blocked while it waits
 	waited     bool // the call has waited: limit is that of the semaphore at the last try
 	waitMS     int64
@@ -51,7 +52,7 @@ func semAcquire(c *Ctx) error {
 func (s *semCall) park(c *Ctx) error {
 	own := WaitingLock{leaseMS: s.lease.ms, number: int32(s.limit), kind: waitsForPermits, renewed: s.lease.unit == "", once: s.once, traced: c.Traced}
 	return c.Block(Wait{Keys: [][]byte{s.key}, DeadlineMS: c.WaitEndMS(s.waitMS), Queue: true, Owner: s.owner, Units: int32(s.permits),
-		Permits: true, Counts: s.once, Notify: s.notify, Lock: own})
+		Permits: true, Counts: s.once, Priority: s.level, Notify: s.notify, Lock: own})
 }
 
 // read reads the words behind the owner and validates them.
@@ -68,6 +69,8 @@ func (s *semCall) read(c *Ctx, a *Scanner) error {
 			s.permits = readPermits(a, ErrPermits)
 		case w == "WAIT" && !s.waits:
 			s.waits, s.waitMS = true, readWaitMS(a)
+		case w == "PRIORITY":
+			s.priority.read(a)
 		case w == "ONCE" && !s.once:
 			s.once = true
 		case w == "NOTIFY" && !s.notify:
@@ -81,6 +84,9 @@ func (s *semCall) read(c *Ctx, a *Scanner) error {
 	s.permits = max(s.permits, 1)
 	if s.notify && !s.waits {
 		a.Syntax()
+	}
+	if s.named && !s.waits {
+		a.Fail(ErrPriorityAlone)
 	}
 	if err := a.Err(); err != nil {
 		return err

@@ -11,7 +11,7 @@ func SemaphoreRows() []Row {
 			Complexity: logarithmic,
 			Args: []Arg{Key("key", RW|Access|Update|Insert), Str("owner"),
 				Opt(OneOf("size", Int("limit").After("LIMIT"), Int("initial-limit").After("INITIAL"))), Opt(Int("permits").After("PERMITS")),
-				lease, Opt(Block("wait", Int("milliseconds").After("WAIT"), Opt(Flag("NOTIFY")))), Opt(Flag("ONCE")),
+				lease, Opt(Block("wait", Int("milliseconds").After("WAIT"), Opt(Int("priority").After("PRIORITY")), Opt(Flag("NOTIFY")))), Opt(Flag("ONCE")),
 				Opt(Str("traceparent").After("TRACE"))}},
 		{Name: "sem.release", Group: Lock, Since: "0.1.0", Flags: Write | Fast, Run: semRelease,
 			Summary:    "Gives permits back, all by default, and returns how many the owner still holds.",

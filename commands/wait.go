@@ -27,6 +27,8 @@ type Wait struct {
 	Kind store.Kind
 	// EndsWithKey: Try also answers when one of Keys is removed. INFO counts the keys of such waits.
 	EndsWithKey bool
+	// Priority is the level of the wait among those for the same locks, below waiting.Levels.
+	Priority uint8
 	// Notify: the client is not blocked. It gets a reply at once, and the outcome later as a message.
 	Notify bool
 	// Lock is used for waits for locks, which have an Owner. All other waits use Try and TimedOut.

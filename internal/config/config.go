@@ -238,6 +238,8 @@ type Config struct {
 	LockMaxWaiters int64
 	// LockMaxWaitsPerClient limits the waits of one connection; 0 means no limit.
 	LockMaxWaitsPerClient int64
+	// LockPriorityAgingMS is the time in which a waiter for a lock gains a level of priority; 0 means never.
+	LockPriorityAgingMS int64
 	// LockHistoryBytes is the memory of LOCK.HISTORY; 0 keeps no history.
 	LockHistoryBytes int64
 	// LockClasses holds the lines of the directive lock-class: a name, followed by patterns of keys.

@@ -313,7 +313,7 @@ func TestEveryDirectiveOfRedisIsKnown(t *testing.T) {
 		listed[name] = true
 		require.True(t, name == "include" || lookup(name) != nil, name)
 	}
-	ours := map[string]bool{"min-replicas-ack": true, "requirepass-file": true, "masterauth-file": true, "admin-port": true, "admin-bind": true, "admin-hosts": true, "admin-debug": true, "console-auto-login": true, "test-mode": true, "test-topology": true, "exit-with-parent": true, "io-coalesce-usec": true, "auth-timeout": true, "tls-auth-clients-user": true, "lock-watchdog-timeout": true, "lock-max-waiters": true, "lock-max-waits-per-client": true,
+	ours := map[string]bool{"min-replicas-ack": true, "requirepass-file": true, "masterauth-file": true, "admin-port": true, "admin-bind": true, "admin-hosts": true, "admin-debug": true, "console-auto-login": true, "test-mode": true, "test-topology": true, "exit-with-parent": true, "io-coalesce-usec": true, "auth-timeout": true, "tls-auth-clients-user": true, "lock-watchdog-timeout": true, "lock-max-waiters": true, "lock-max-waits-per-client": true, "lock-priority-aging": true,
 		"lock-history-bytes": true, "shards": true, "lock-class": true, "audit-log": true, "audit-log-max-bytes": true, "audit-log-files": true, "otlp-endpoint": true}
 	for name := range byName {
 		// Valkey 8.1, Redis 8.6

@@ -297,6 +297,9 @@ var topics = []topic{
 			Doc: "how many may wait for one lock; further ones get `-LOCKLIMIT`. 0: no limit", Redis: notInRedis},
 		{Name: "lock-max-waits-per-client", Default: "100000", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LockMaxWaitsPerClient }),
 			Doc: "how many waits one connection may have at a time (`NOTIFY`); further ones get `-LOCKLIMIT`. 0: no limit", Redis: notInRedis},
+		// A year at most, so that nine levels are less than a rank can hold.
+		{Name: "lock-priority-aging", Default: "10000", Kind: integer(0, 31_536_000_000, func(c *Config) *int64 { return &c.LockPriorityAgingMS }),
+			Doc: "milliseconds in which a waiter gains one level on those that come later ([PRIORITY](LOCKS.md#priorities)). 0: never", Redis: notInRedis},
 		{Name: "lock-history-bytes", Default: "4mb", Kind: memory(0, 1<<36, func(c *Config) *int64 { return &c.LockHistoryBytes }),
 			Doc: "memory for the events that [LOCK.HISTORY](HISTORY.md) shows, at least 64kb; 0: it keeps none", Redis: notInRedis},
 		{Name: "lock-class", Kind: classLines{},

@@ -318,6 +318,9 @@ func (w *Parked) fields() int {
 	if w.lock.Traced() {
 		n++
 	}
+	if w.Level() > 0 {
+		n++
+	}
 	return n
 }
 
@@ -339,6 +342,15 @@ func (w *Parked) write(out *resp.Writer) {
 	if trace, ok := w.lock.Trace(w.Words); ok {
 		out.BulkString("trace")
 		out.BulkString(trace.String())
+	}
+	w.writePriority(out)
+}
+
+// writePriority writes the field that waiters with a priority have besides the others.
+func (w *Parked) writePriority(out *resp.Writer) {
+	if w.Level() > 0 {
+		out.BulkString("priority")
+		out.Int(int64(w.Level()))
 	}
 }
 

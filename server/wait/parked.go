@@ -122,7 +122,8 @@ func (ws *Waits) Park(c *commands.Ctx, wait commands.Wait) error {
 	}
 	w.Party, w.Row, w.Words, w.sinceUS = s, c.Row, commands.PackWords(c.Argv), ws.Store.NowUS()
 	w.endsWithKey, w.Muted = wait.EndsWithKey, s.Client.Muted()
-	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Latch: wait.Latch, Kind: uint8(wait.Kind)}
+	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Latch: wait.Latch, Kind: uint8(wait.Kind),
+		Level: wait.Priority, NowUS: w.sinceUS}
 	if len(wait.Keys) > 0 {
 		r.First = w.textOf(wait.Keys[0])
 	}

@@ -128,7 +128,8 @@ func (ws *Waits) enqueue(c *commands.Ctx, wait *commands.Wait) error {
 		return err
 	}
 	w := &queuedWait{Parked: Parked{Party: s, Row: c.Row, lock: wait.Lock, Words: commands.PackWords(c.Argv), sinceUS: ws.Store.NowUS()}}
-	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind)}
+	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind),
+		Level: wait.Priority, NowUS: w.sinceUS}
 	r.First, r.Name = w.textOf(wait.Keys[0]), w.textOf(wait.Owner)
 	ws.Queues.Enter(&w.Waiter, w, &r)
 	if !w.lock.Limiter() { // a limiter waits for time alone

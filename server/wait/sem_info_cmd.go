@@ -105,7 +105,11 @@ func writePermitWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	}
 	for _, of := range partyOf(c).Waits.Queues.InGrantOrder(q, n) {
 		w, out := ParkedOf(of), c.Out
-		out.Map(5)
+		fields := 5
+		if w.Level() > 0 {
+			fields++
+		}
+		out.Map(fields)
 		out.BulkString("owner")
 		out.BulkString(w.Owner())
 		out.BulkString("permits")
@@ -113,5 +117,6 @@ func writePermitWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 		w.writeWaitingClient(out)
 		writeKnown(out, "since", w.sinceUS/1000)
 		writeKnown(out, "deadline", w.DeadlineMS())
+		w.writePriority(out)
 	}
 }

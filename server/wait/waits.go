@@ -110,6 +110,7 @@ func (ws *Waits) Open(d Door, databases, mostPerUnit int) {
 
 // Configure applies the directives.
 func (ws *Waits) Configure(c *config.Config) {
+	ws.Queues.SetAging(c.LockPriorityAgingMS * 1000)
 	ws.mostWaiters, ws.mostWaits = c.LockMaxWaiters, c.LockMaxWaitsPerClient
 	ws.Story.configure(ws, c)
 }
