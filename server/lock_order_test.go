@@ -69,6 +69,9 @@ func (r *orderRun) build() {
 	if r.random.IntN(4) == 0 {
 		words = append(words, "NOTIFY")
 	}
+	if r.random.IntN(4) == 0 {
+		words = append(words, "PRIORITY", fmt.Sprint(r.random.IntN(10)))
+	}
 	r.say(client, words...)
 	r.hearAll()
 }

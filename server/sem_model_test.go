@@ -21,6 +21,7 @@ import (
 type permitShape struct {
 	locks, owners int
 	semaphores    map[string]int64 // the limit with which each is made
+	levels        bool             // calls have priorities
 }
 
 // permitRun plays random commands on locks and semaphores to a server and to permitWorld.
@@ -134,6 +135,10 @@ func (r *permitRun) acquire(client int) {
 	if c.once {
 		words = append(words, "ONCE")
 	}
+	if c.sinceMS = r.world.nowMS; r.levels && r.random.IntN(2) == 0 {
+		c.level = r.random.Int64N(10)
+		words = append(words, "PRIORITY", strconv.FormatInt(c.level, 10))
+	}
 	r.begin(c, words)
 }
 
@@ -144,25 +149,26 @@ func (r *permitRun) begin(c *permitCall, words []string) {
 	r.say(c.client, words...)
 	got, answered := r.hear(c.client)
 	r.log[len(r.log)-1] += fmt.Sprintf(" -> %v %v", answered, got)
+	place := w.placeOf(c)
 	switch {
 	case w.fails(c):
 		if !answered || !strings.HasPrefix(got.Str, "ERR semaphore '") {
 			r.fail("%v asks for too much", c)
 		}
-	case w.canGo(c, w.waiters):
+	case w.canGo(c, w.waiters[:place]) && (place == len(w.waiters) || !strings.HasPrefix(got.Str, "DEADLOCK ")):
 		w.take(c)
 		if !answered || got.IsError() || got.IsNull() {
 			r.fail("%v should be granted", c)
 		}
 	case answered:
-		w.waiters = append(w.waiters, c)
-		if !strings.HasPrefix(got.Str, "DEADLOCK ") || !slices.Contains(w.stuck(), c) {
+		w.waiters = slices.Insert(w.waiters, place, c)
+		if left := w.stuck(); !strings.HasPrefix(got.Str, "DEADLOCK ") || len(left) == 0 || c.level == 0 && !slices.Contains(left, c) {
 			r.fail("%v could wait", c)
 		}
-		w.waiters = w.waiters[:len(w.waiters)-1]
+		w.waiters = slices.Delete(w.waiters, place, place+1)
 		r.cycles++
 	default:
-		w.waiters = append(w.waiters, c)
+		w.waiters = slices.Insert(w.waiters, place, c)
 		if left := w.stuckNow(); len(left) > 0 {
 			r.fail("%v can never go", left[0])
 		}
@@ -410,6 +416,11 @@ func runPermits(t *testing.T, rounds int, shape permitShape) {
 	cycles, refused, seen := 0, 0, map[string]int{}
 	for round := range rounds {
 		r := newPermitRun(t, rand.New(rand.NewPCG(seed, uint64(round))), shape, seen)
+		if shape.levels && round%4 > 0 {
+			r.world.agingMS = []int64{0, 40, 120, 10_000}[round%4]
+		}
+		r.say(0, "CONFIG", "SET", "lock-priority-aging", strconv.FormatInt(r.world.agingMS, 10))
+		_, _ = r.hear(0)
 		for range 400 {
 			r.step()
 		}
@@ -428,6 +439,12 @@ func runPermits(t *testing.T, rounds int, shape permitShape) {
 	for _, kind := range []string{"shared", "exclusive", "upgrade", "MLOCK shared", "MLOCK exclusive", "MLOCK upgrade", "upgrade before others"} {
 		require.Positive(t, seen[kind], kind)
 	}
+}
+
+// TestPrioritiesAgainstAModel: the calls of the two tests beside it with priorities, and waiters that age.
+func TestPrioritiesAgainstAModel(t *testing.T) {
+	t.Parallel()
+	runPermits(t, testkit.Steps(12, 400), permitShape{locks: 3, owners: 4, semaphores: map[string]int64{"s0": 3, "s1": 4}, levels: true})
 }
 
 // TestSemaphoresAgainstAModel: of locks, shared locks and semaphores together, the clients that are granted,

@@ -7,11 +7,30 @@ import (
 )
 
 // permitWorld is locks, shared locks and semaphores as simple as can be. All waiters are in one list in the
-// order of arrival. A deadlock is found by trying every order in which the waiters could go on.
+// order in which they are served. A deadlock is found by trying every order in which the waiters could go on.
 type permitWorld struct {
 	nowMS   int64
 	keys    map[string]*permitKey
 	waiters []*permitCall
+	agingMS int64 // in which a waiter gains a level; 0: never
+}
+
+// precedes reports whether a waiter is served before a later waiter.
+func (w *permitWorld) precedes(c, later *permitCall) bool {
+	if w.agingMS == 0 {
+		return c.level >= later.level
+	}
+	return later.sinceMS-c.sinceMS >= (later.level-c.level)*w.agingMS
+}
+
+// placeOf is how many waiters are served before a call that begins to wait now.
+func (w *permitWorld) placeOf(c *permitCall) (before int) {
+	for _, other := range w.waiters {
+		if w.precedes(other, c) {
+			before++
+		}
+	}
+	return before
 }
 
 // permitKey is a lock, or a semaphore if it has a limit.
@@ -31,14 +50,16 @@ type permitCall struct {
 	shared, once bool
 	permits      int64 // 0: it wants locks
 	leaseMS      int64
+	level        int64
+	sinceMS      int64
 }
 
 func (c *permitCall) String() string {
-	return fmt.Sprintf("%s by %s %v shared=%v permits=%d once=%v PX %d", fmt.Sprint("c", c.client), c.owner, c.keys, c.shared, c.permits, c.once, c.leaseMS)
+	return fmt.Sprintf("%s by %s %v shared=%v permits=%d once=%v PX %d level=%d since=%d", fmt.Sprint("c", c.client), c.owner, c.keys, c.shared, c.permits, c.once, c.leaseMS, c.level, c.sinceMS)
 }
 
 func (w *permitWorld) clone() *permitWorld {
-	c := &permitWorld{w.nowMS, make(map[string]*permitKey), slices.Clone(w.waiters)}
+	c := &permitWorld{w.nowMS, make(map[string]*permitKey), slices.Clone(w.waiters), w.agingMS}
 	for name, k := range w.keys {
 		copied := &permitKey{k.limit, make(map[string]*permitHold)}
 		for owner, h := range k.holds {
