@@ -16,9 +16,8 @@ type Cluster struct {
 	t       testing.TB
 }
 
-// StartCluster starts a Redis Cluster of n shards, 1 to 64, which ends with the test. Their clocks stand
-// still, so that all of them show the same time: see Advance. Faults that have not struck by the end fail the
-// test.
+// StartCluster starts a Redis Cluster of n shards, 1 to 64, which ends with the test. They have one clock,
+// which stands still: see Advance. Faults that have not struck by the end fail the test.
 func StartCluster(t testing.TB, n int) *Cluster {
 	t.Helper()
 	of, err := server.NewCluster(server.Options{Directives: map[string]string{"test-mode": "yes"}}, n)
@@ -29,12 +28,11 @@ func StartCluster(t testing.TB, n int) *Cluster {
 		t.Fatalf("lockservertest: %v", err)
 	}
 	t.Cleanup(func() { _ = of.Close() })
-	c, at := &Cluster{cluster: of, t: t}, time.Now()
+	c := &Cluster{cluster: of, t: t}
 	for _, srv := range of.Shards() {
-		shard := watch(t, srv)
-		shard.FreezeAt(at)
-		c.Shards = append(c.Shards, shard)
+		c.Shards = append(c.Shards, watch(t, srv))
 	}
+	c.Shards[0].Freeze()
 	return c
 }
 
@@ -46,13 +44,22 @@ func (c *Cluster) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Advance moves the clocks of all shards forwards. Deadlines on the way have been carried out when it
-// returns.
+// Advance moves the clock of all shards forwards. Deadlines on the way have been carried out when it returns,
+// those of all shards in the order of their times.
 func (c *Cluster) Advance(d time.Duration) {
 	c.t.Helper()
-	for _, s := range c.Shards {
-		s.Advance(d)
-	}
+	c.Shards[0].Advance(d)
+}
+
+// CutOff makes a shard, counted from 0, answer no client, until end is called. It runs no command meanwhile.
+// A command that waits there loses its connection instead of getting its answer. A connection that was not
+// answered is never answered again, as if its route were lost.
+func (c *Cluster) CutOff(shard int) (end func()) { return c.Shards[shard].Fault(Fault{Kind: Silence}) }
+
+// Slow makes all replies of a shard, counted from 0, come later by d, until end is called. The time is that
+// of the cluster: see Advance.
+func (c *Cluster) Slow(shard int, d time.Duration) (end func()) {
+	return c.Shards[shard].Fault(Fault{Kind: Delay, DelayMS: d.Milliseconds()})
 }
 
 // Kill ends a shard, counted from 0, as a crash does: its connections break, its slots are not served, and

@@ -43,6 +43,7 @@ const (
 	DropBefore = testmode.DropBefore
 	DropAfter  = testmode.DropAfter
 	Close      = testmode.Close
+	Silence    = testmode.Silence
 )
 
 // patience is how long Do waits for an answer.

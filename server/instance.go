@@ -78,7 +78,9 @@ func newOn(files disk.FS, o Options) (*instance, error) {
 	srv.ticker.open(&srv.executor)
 	switch {
 	case c.TestMode:
-		o.Clock = clock.NewAdjustable()
+		if o.Clock == nil { // of a server that is no shard
+			o.Clock = clock.NewAdjustable()
+		}
 		test := newTestMode(&srv.executor, c)
 		if srv.executor.hook = test; test.group != nil {
 			o.Group = test.group.Topology

@@ -123,6 +123,8 @@ type peers interface {
 	// given returns the reply of a command that another shard was sent, and has repeated here, once; nil:
 	// none has. A client of a cluster sends a command for all shards to each.
 	given(argv [][]byte) (reply []byte)
+	// kill ends a shard, counted from 0, as a crash does.
+	kill(shard int) error
 	// ending tells how this server ends, and all others with it.
 	ending(o ShutdownOptions)
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"lockserver/commands"
+	"lockserver/server/clock"
 	"lockserver/server/cluster"
 	"lockserver/server/topology"
 )
@@ -86,6 +87,12 @@ func NewCluster(o Options, n int) (*Cluster, error) {
 	}
 	if whole.TestTopology != "standalone" {
 		return nil, errors.New("server: test-topology: one server that looks like several, and no shards")
+	}
+	if whole.TestMode {
+		if o.Clock != nil {
+			return nil, errTestOptions
+		}
+		o.Clock = clock.NewAdjustable() // one for all shards
 	}
 	c := &Cluster{done: make(chan struct{}), places: make([]topology.Member, n), gives: make([]map[callSum][]byte, n)}
 	c.id = topology.NodeID(strconv.FormatUint(rand.Uint64(), 10))
@@ -411,6 +418,21 @@ func (s *clusterShard) given(argv [][]byte) (reply []byte) {
 	delete(s.of.gives[s.index], sum)
 	return reply
 }
+
+// running are the executors of the shards that have not been killed.
+func (s *clusterShard) running() (all []*executor) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	for i, other := range s.of.shards {
+		if s.of.places[i].Up {
+			all = append(all, other.executor)
+		}
+	}
+	return all
+}
+
+// kill implements peers.
+func (s *clusterShard) kill(shard int) error { return s.of.CloseShard(shard) }
 
 // ending implements peers.
 func (s *clusterShard) ending(o ShutdownOptions) {

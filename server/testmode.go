@@ -64,7 +64,7 @@ func testable(o *Options, c *config.Config) error {
 	switch {
 	case !c.TestMode:
 		return nil
-	case o.Clock != nil || o.Group != nil && o.peers == nil || o.Raft != nil:
+	case (o.Clock != nil || o.Group != nil) && o.peers == nil || o.Raft != nil:
 		return errTestOptions
 	case o.Listener != nil:
 		if err := testmode.FitListener(o.Listener.Addr()); err != nil {
@@ -141,6 +141,9 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 	case f.Kind == testmode.DropBefore:
 		s.closing = true
 		return nil
+	case f.Kind == testmode.Silence:
+		ex.prepare(&ex.ctx, &s.Party, row, argv)
+		return ex.waits.Park(&ex.ctx, commands.Wait{Try: func(*commands.Ctx) (bool, error) { return false, nil }})
 	}
 	mark := s.Out.Mark()
 	err := ex.count(s, row, argv)
@@ -178,10 +181,13 @@ func (t *testMode) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
 // answered implements hook. What has waited is not delayed any more.
 func (t *testMode) answered(w *wait.Parked, mark int) {
 	f, ok := t.struck[w]
+	delete(t.struck, w)
+	if !ok && t.faults.Some() && t.faults.CutOff() && !strings.HasPrefix(w.Row.FullName(), "test.") {
+		f, ok = testmode.Fault{Kind: testmode.DropAfter}, true
+	}
 	if !ok {
 		return
 	}
-	delete(t.struck, w)
 	switch f.Kind {
 	case testmode.DropAfter:
 		w.Party.Out.Rollback(mark)
@@ -316,17 +322,31 @@ const errReset commands.Error = "UNBLOCKED client unblocked via TEST.RESET"
 
 // Reset implements testmode.Controls. What falls due by the old time is gone before the clock is set.
 func (t *testMode) Reset() (err error) {
-	t.executor.do(func() {
-		if err = t.configureAsNew(); err == nil {
-			t.leadAsNew()
-			t.forgetAll()
+	all := []*executor{t.executor}
+	if shard, ok := t.executor.opts.peers.(*clusterShard); ok {
+		all = shard.running()
+	}
+	for _, ex := range all {
+		t := testOf(ex)
+		ex.do(func() {
+			if err = t.configureAsNew(); err == nil {
+				t.leadAsNew()
+				t.forgetAll()
+			}
+		})
+		if err != nil {
+			return err
 		}
-	})
-	if err != nil {
-		return err
 	}
 	t.Clock().Reset()
-	ex := t.executor
+	for _, ex := range all {
+		beginAnew(ex)
+	}
+	return nil
+}
+
+// beginAnew makes the times of the server those of a start, by the clock that was set.
+func beginAnew(ex *executor) {
 	ex.do(func() {
 		now := ex.store.NowUS()
 		ex.uptime = clock.Start(ex.opts.Clock)
@@ -336,6 +356,16 @@ func (t *testMode) Reset() (err error) {
 		}
 		ex.alarm.begin() // by the old time what it waits for may be years away
 	})
+}
+
+// errNoShard answers TEST.SHARD KILL.
+const errNoShard commands.Error = "ERR there is no such shard"
+
+// KillShard implements testmode.Controls.
+func (t *testMode) KillShard(n int64) error {
+	if p := t.executor.opts.peers; p == nil || p.kill(int(n-1)) != nil {
+		return errNoShard
+	}
 	return nil
 }
 

@@ -20,6 +20,7 @@ const (
 	DropBefore             // it does not run, and the connection is closed
 	DropAfter              // it runs, and the connection is closed before its reply
 	Close                  // it runs and gets its reply, and then the connection is closed
+	Silence                // it does not run, and its connection is never answered again
 	// The other kinds are only for Chaos.
 	Expire   // a lock's lease ends just before it runs
 	Failover // the next member leads, and the connection to the old leader is lost before it runs
@@ -27,10 +28,10 @@ const (
 )
 
 // single is the last kind that TEST.FAULT ADD accepts.
-const single = Close
+const single = Silence
 
 // kinds holds the words of TEST.FAULT ADD and of TEST.CHAOS.
-var kinds = [...]string{Error: "ERROR", Delay: "DELAY", DropBefore: "DROPBEFORE", DropAfter: "DROPAFTER", Close: "CLOSE",
+var kinds = [...]string{Error: "ERROR", Delay: "DELAY", DropBefore: "DROPBEFORE", DropAfter: "DROPAFTER", Close: "CLOSE", Silence: "SILENCE",
 	Expire: "EXPIRE", Failover: "FAILOVER", Restart: "RESTART"}
 
 // Fault is a fault for future commands. The zero value gives every command an error with an empty text.
@@ -128,6 +129,12 @@ func (l *Faults) Each(visit func(id int64, f Fault)) {
 	for i := range list {
 		visit(list[i].id, list[i].fault)
 	}
+}
+
+// CutOff reports whether no command is answered: there is a Silence for all commands.
+func (l *Faults) CutOff() (is bool) {
+	l.Each(func(_ int64, f Fault) { is = is || f == Fault{Kind: Silence, Struck: f.Struck} })
+	return is
 }
 
 // Strike returns the first fault that matches a command; ok is false if none matches.

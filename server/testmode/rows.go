@@ -25,9 +25,11 @@ type Controls interface {
 	// NewServer starts a further server that imitates topology, and returns its address; EndServer ends it.
 	NewServer(topology string) (addr string, err error)
 	EndServer(addr string) error
-	// Reset restores the state after the start of the server, but keeps connections. An error names state
-	// that could not be restored; then nothing has changed.
+	// Reset restores the state after the start of the server, and of all shards, but keeps connections. An
+	// error names state that could not be restored; then nothing has changed.
 	Reset() error
+	// KillShard ends a shard of the process, counted from 1.
+	KillShard(n int64) error
 	// Failover makes the next member the leader of the imitated group, and returns its address. by is the
 	// calling client.
 	Failover(by int64) (addr string, err error)
@@ -54,7 +56,7 @@ func Rows(of func(c *commands.Ctx) Controls) []commands.Row {
 			Sub: []commands.Row{
 				row("add", "Makes commands fail, come late or lose their connection.", addFault,
 					commands.OneOf("fault", commands.Str("text").After("ERROR"), commands.Int("milliseconds").After("DELAY"),
-						commands.Flag("DROPBEFORE"), commands.Flag("DROPAFTER"), commands.Flag("CLOSE")),
+						commands.Flag("DROPBEFORE"), commands.Flag("DROPAFTER"), commands.Flag("CLOSE"), commands.Flag("SILENCE")),
 					commands.Opt(commands.Str("command").After("MATCH")), commands.Opt(commands.Str("pattern").After("KEY")),
 					commands.Opt(commands.Int("client-id").After("CLIENT")), commands.Opt(commands.Int("times").After("TIMES")),
 					commands.Opt(commands.Int("skip").After("SKIP"))),
@@ -69,6 +71,8 @@ func Rows(of func(c *commands.Ctx) Controls) []commands.Row {
 					commands.Opt(commands.OneOf("topology", commands.Flag("STANDALONE"), commands.Flag("CLUSTER"), commands.Flag("SENTINEL")))),
 				row("end", "Ends such a server.", endServer, commands.Str("address")),
 			}},
+		{Name: "test.shard", Group: commands.Server, Since: "0.1.0", Summary: "The shards of a cluster in one process.", Complexity: "Depends on the subcommand.",
+			Sub: []commands.Row{row("kill", "Ends a shard as a crash does.", killShard, commands.Int("shard"))}},
 		row("test.reset", "Makes everything as when the server had just started, but connections.", reset),
 		row("test.failover", "Makes another member the leader of the group that the server looks like.", failover),
 		row("test.seed", "Makes what is random repeat.", seed, commands.Int("seed")),
@@ -296,4 +300,14 @@ func endServer(h Controls, c *commands.Ctx) error {
 	var err error
 	addr := string(c.Argv[2])
 	return h.Meanwhile(c, func() { err = h.EndServer(addr) }, func(c *commands.Ctx) { okUnless(c, err) })
+}
+
+func killShard(h Controls, c *commands.Ctx) error {
+	a := c.Args()
+	n := a.Int()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	var err error
+	return h.Meanwhile(c, func() { err = h.KillShard(n) }, func(c *commands.Ctx) { okUnless(c, err) })
 }

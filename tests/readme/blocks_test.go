@@ -65,7 +65,7 @@ var byHand = map[string]string{
 	"docs/RUN.md":                       "cmd/lockserver runs commands so, also by the rights of that user",
 	"docs/REPLICATION.md":               "tests/replication does what it says, between servers of both kinds",
 	"docs/MIGRATION.md":                 "tests/migration does what it says, under load",
-	"docs/TESTING.md":                   "cmd/lockserver starts one so; lockservertest and server/testmode_test.go do what it tells of",
+	"docs/TESTING.md":                   "cmd/lockserver starts one so; lockservertest (TestClusterPage) and server/testmode_test.go do what it tells of",
 	"docs/METRICS.md":                   "tests/metrics lets Prometheus scrape by it",
 	"clients/node/README.md":            "clients/node/tests makes the calls that it shows",
 	"clients/python/README.md":          "clients/python/tests/test_pages.py runs each block, test_package.py the lines of its shell",
