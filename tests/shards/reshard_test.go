@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/keyslot"
-	"lockserver/internal/testkit"
+	"lockserver/tests/testkit"
 )
 
 // resharded is data that a cluster keeps over changes of its number of shards.
