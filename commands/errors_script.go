@@ -45,7 +45,6 @@ const (
 	ErrFunctionKeys     Error = "ERR Bad number of keys provided"
 	ErrFunctionFlush    Error = "ERR FUNCTION FLUSH only supports SYNC|ASYNC option"
 	ErrFunctionPolicy   Error = "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE."
-	ErrFunctionNoCode   Error = "ERR Function code is missing"
 	ErrLibraryArgument  Error = "ERR library name argument was not given"
 	ErrLibraryName      Error = "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long"
 	ErrLibraryNoName    Error = "ERR Library name was not given"

@@ -11,7 +11,7 @@ import (
 	"lockserver/tests/tabletest"
 )
 
-const goldenFile = "tabletest/testdata/redis-7.4.txt"
+const goldenFile = "../tests/tabletest/testdata/redis-7.4.txt"
 
 var update = flag.Bool("update", false, "write "+goldenFile+" from an redis-server 7.4, and stop")
 

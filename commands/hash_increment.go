@@ -38,11 +38,7 @@ func hincrby(c *Ctx) error {
 }
 
 func hincrbyfloat(c *Ctx) error {
-	a := c.Args()
-	key, field, text := a.Key(), a.Bytes(), a.Bytes()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, field, text := c.Argv[1], c.Argv[2], c.Argv[3]
 	by, ok := resp.ParseLongDouble(text)
 	switch {
 	case !ok:

@@ -39,11 +39,7 @@ func hget(c *Ctx) error {
 }
 
 func hmget(c *Ctx) error {
-	a := c.Args()
-	key, fields := a.Key(), a.Rest()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, fields := c.Argv[1], c.Argv[2:]
 	h, err := c.findHash(key)
 	if err != nil {
 		return err

@@ -46,11 +46,7 @@ func setFields(c *Ctx) (added int64, err error) {
 }
 
 func hsetnx(c *Ctx) error {
-	a := c.Args()
-	key, field, val := a.Key(), a.Bytes(), a.Bytes()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, field, val := c.Argv[1], c.Argv[2], c.Argv[3]
 	e, ok := c.DB.OpenHash(key)
 	if !ok {
 		return ErrWrongType
@@ -66,11 +62,7 @@ func hsetnx(c *Ctx) error {
 }
 
 func hdel(c *Ctx) error {
-	a := c.Args()
-	key, fields := a.Key(), a.Rest()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, fields := c.Argv[1], c.Argv[2:]
 	e, ok := c.DB.OpenHash(key)
 	if !ok {
 		return ErrWrongType

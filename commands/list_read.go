@@ -8,12 +8,7 @@ import (
 )
 
 func llen(c *Ctx) error {
-	a := c.Args()
-	key := a.Key()
-	if err := a.Err(); err != nil {
-		return err
-	}
-	l, err := c.findList(key)
+	l, err := c.findList(c.Argv[1])
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,7 @@ import (
 )
 
 func sadd(c *Ctx) error {
-	a := c.Args()
-	key, members := a.Key(), a.Rest()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, members := c.Argv[1], c.Argv[2:]
 	e, ok := c.DB.OpenSet(key)
 	if !ok {
 		return ErrWrongType
@@ -32,11 +28,7 @@ func sadd(c *Ctx) error {
 }
 
 func srem(c *Ctx) error {
-	a := c.Args()
-	key, members := a.Key(), a.Rest()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, members := c.Argv[1], c.Argv[2:]
 	e, ok := c.DB.OpenSet(key)
 	if !ok {
 		return ErrWrongType
@@ -48,11 +40,7 @@ func srem(c *Ctx) error {
 
 // smove checks the destination's type only if the source exists, as Redis does.
 func smove(c *Ctx) error {
-	a := c.Args()
-	source, destination, member := a.Key(), a.Key(), a.Bytes()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	source, destination, member := c.Argv[1], c.Argv[2], c.Argv[3]
 	from, fromOK := c.DB.OpenSet(source)
 	to, toOK := c.DB.OpenSet(destination)
 	switch {
@@ -83,11 +71,7 @@ func memberCount(s *set.Set, member []byte) int64 {
 }
 
 func sismember(c *Ctx) error {
-	a := c.Args()
-	key, member := a.Key(), a.Bytes()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, member := c.Argv[1], c.Argv[2]
 	s, err := c.findSet(key)
 	if err != nil {
 		return err
@@ -97,11 +81,7 @@ func sismember(c *Ctx) error {
 }
 
 func smismember(c *Ctx) error {
-	a := c.Args()
-	key, members := a.Key(), a.Rest()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, members := c.Argv[1], c.Argv[2:]
 	s, err := c.findSet(key)
 	if err != nil {
 		return err
@@ -120,12 +100,7 @@ func smismember(c *Ctx) error {
 }
 
 func smembers(c *Ctx) error {
-	a := c.Args()
-	key := a.Key()
-	if err := a.Err(); err != nil {
-		return err
-	}
-	s, err := c.findSet(key)
+	s, err := c.findSet(c.Argv[1])
 	if err != nil {
 		return err
 	}
@@ -140,12 +115,7 @@ func smembers(c *Ctx) error {
 }
 
 func scard(c *Ctx) error {
-	a := c.Args()
-	key := a.Key()
-	if err := a.Err(); err != nil {
-		return err
-	}
-	s, err := c.findSet(key)
+	s, err := c.findSet(c.Argv[1])
 	if err != nil {
 		return err
 	}

@@ -153,11 +153,7 @@ func (x *scoreCall) incrementOne(c *Ctx, key []byte, e *store.ZSetEdit, member [
 }
 
 func zrem(c *Ctx) error {
-	a := c.Args()
-	key, members := a.Key(), a.Rest()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, members := c.Argv[1], c.Argv[2:]
 	e, ok := c.DB.OpenZSet(key)
 	if !ok {
 		return ErrWrongType

@@ -11,12 +11,7 @@ func scored(z *zset.ZSet) int {
 }
 
 func zcard(c *Ctx) error {
-	a := c.Args()
-	key := a.Key()
-	if err := a.Err(); err != nil {
-		return err
-	}
-	z, err := c.findZSet(key)
+	z, err := c.findZSet(c.Argv[1])
 	if err != nil {
 		return err
 	}
@@ -25,11 +20,7 @@ func zcard(c *Ctx) error {
 }
 
 func zscore(c *Ctx) error {
-	a := c.Args()
-	key, member := a.Key(), a.Bytes()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, member := c.Argv[1], c.Argv[2]
 	z, err := c.findZSet(key)
 	if err != nil {
 		return err
@@ -39,11 +30,7 @@ func zscore(c *Ctx) error {
 }
 
 func zmscore(c *Ctx) error {
-	a := c.Args()
-	key, members := a.Key(), a.Rest()
-	if err := a.Err(); err != nil {
-		return err
-	}
+	key, members := c.Argv[1], c.Argv[2:]
 	z, err := c.findZSet(key)
 	if err != nil {
 		return err

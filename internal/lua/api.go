@@ -120,43 +120,13 @@ func (l *LState) Insert(v LValue, i int) {
 	l.stack[at] = Of(v)
 }
 
-// Remove takes out a value.
-func (l *LState) Remove(i int) {
-	at := l.index(i)
-	if at < 0 {
-		return
-	}
-	copy(l.stack[at:l.top-1], l.stack[at+1:l.top])
-	l.Pop(1)
-}
-
-// Replace sets the value at an index.
-func (l *LState) Replace(i int, v LValue) {
-	if at := l.index(i); at >= 0 {
-		l.stack[at] = Of(v)
-	}
-}
-
-// GetTable is object[key].
-func (l *LState) GetTable(object, key LValue) LValue {
-	return l.indexValue(Of(object), Of(key), noOperand).Boxed()
-}
-
 // GetField is object[name].
 func (l *LState) GetField(object LValue, name string) LValue {
 	return l.indexValue(Of(object), String(name), noOperand).Boxed()
 }
 
-// SetTable sets object[key].
-func (l *LState) SetTable(object, key, value LValue) {
-	l.setValue(Of(object), Of(key), Of(value), noOperand)
-}
-
 // RawEqual is equality without metamethods.
 func (l *LState) RawEqual(a, b Value) bool { return rawEqual(a, b) }
-
-// Equal is equality with metamethods.
-func (l *LState) Equal(a, b Value) bool { return l.equal(a, b) }
 
 // Less is the operator <. It raises an error for values that cannot be compared.
 func (l *LState) Less(a, b Value) bool { return l.less(a, b) }

@@ -5,9 +5,6 @@ package lua
 // NewTable makes a table with space for a number of items and of fields.
 func NewTable(items, fields int) *LTable { return newTable(items, fields) }
 
-// RawGet is t[key].
-func (t *LTable) RawGet(key LValue) LValue { return t.get(Of(key)).Boxed() }
-
 // RawGetString is t[key].
 func (t *LTable) RawGetString(key string) LValue { return t.getStr(key).Boxed() }
 
@@ -29,9 +26,6 @@ func (t *LTable) RawSet(key, value LValue) { t.set(Of(key), Of(value)) }
 // RawSetString is t[key] = value.
 func (t *LTable) RawSetString(key string, value LValue) { t.set(String(key), Of(value)) }
 
-// RawSetInt is t[i] = value.
-func (t *LTable) RawSetInt(i int, value LValue) { t.setInt(i, Of(value)) }
-
 // SetItem is t[i] = value.
 func (t *LTable) SetItem(i int, value Value) { t.setInt(i, value) }
 
@@ -46,10 +40,6 @@ func (t *LTable) Len() int { return t.length() }
 
 // Bytes is about how much memory the items take.
 func (t *LTable) Bytes() int { return t.bytes() }
-
-// Items returns the array of the table: the values of the keys from 1 on that are in the array. The caller
-// must not keep it.
-func (t *LTable) Items() []Value { return t.array }
 
 // Metatable is the table's metatable, or LNil.
 func (t *LTable) Metatable() LValue {

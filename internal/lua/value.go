@@ -231,9 +231,6 @@ func (l *LState) String() string    { return fmt.Sprintf("thread: %p", l) }
 // String is v as an error message shows it.
 func (v Value) String() string { return v.Boxed().String() }
 
-// LVAsBool tells whether v counts as true.
-func LVAsBool(v LValue) bool { return v != LNil && v != LFalse }
-
 // Of converts an LValue to a Value.
 func Of(v LValue) Value {
 	switch x := v.(type) {

@@ -10,9 +10,6 @@ import (
 
 // State is an interpreter with the libraries and the sandbox. One goroutine at a time may use it.
 type State struct {
-	// Attached belongs to the embedder: its Go functions find their data there through FromLua.
-	Attached any
-
 	vm      *lua.LState    // the main thread
 	main    *lua.LFunction // the function of the chunk that Run runs
 	options Options

@@ -8,18 +8,6 @@ func FormatNumber(number float64) string { return lua.FormatNumber(number) }
 // AppendNumber appends what FormatNumber returns.
 func AppendNumber(dst []byte, number float64) []byte { return lua.AppendNumber(dst, number) }
 
-// ToNumber is a number, or a string that reads as one.
-func ToNumber(v lua.LValue) (float64, bool) {
-	switch value := v.(type) {
-	case lua.LNumber:
-		return float64(value), true
-	case lua.LString:
-		return lua.ParseNumber(string(value))
-	default:
-		return 0, false
-	}
-}
-
 // typeName is a value's type as Lua names it.
 func typeName(v lua.LValue) string { return v.Type().String() }
 

@@ -63,9 +63,6 @@ func (f *Facts) Uint64(key []byte) uint64 {
 	return 0
 }
 
-// Value is a value of the stable store; nil: it has none.
-func (f *Facts) Value(key []byte) []byte { return f.Values[string(key)] }
-
 // Scanned is a directory that was read and verified.
 type Scanned struct {
 	Facts
