@@ -99,7 +99,7 @@ func redisArgs(t testing.TB, lines *tabletest.Facts, depth int, access []KeyFlag
 			default:
 				kind := slices.Index(kindNames[:], w)
 				require.GreaterOrEqual(t, kind, 0, w)
-				a.Kind = Kind(kind)
+				a.Kind = ArgKind(kind)
 			}
 		}
 		if a.Kind == KindString && slices.Contains(access, NotKey) && strings.HasPrefix(a.Name, "shardchannel") {

@@ -16,7 +16,7 @@ type Arg struct {
 	Since string
 	// Deprecated is the version that deprecated the argument, or empty.
 	Deprecated string
-	Kind       Kind
+	Kind       ArgKind
 	// Access says how a key is used. For a pattern it means that the command makes names of keys from it. For
 	// a string it is NotKey: see Channel and Routed.
 	Access   KeyFlags
@@ -31,12 +31,12 @@ type Arg struct {
 	keySpec int  // derived: index into the row's key specs plus 1, or 0
 }
 
-// Kind is the type of an argument.
-type Kind uint8
+// ArgKind is the type of an argument.
+type ArgKind uint8
 
 // The kinds of arguments, named as COMMAND DOCS names them.
 const (
-	KindString Kind = iota
+	KindString ArgKind = iota
 	KindInteger
 	KindDouble
 	KindKey
@@ -52,10 +52,10 @@ var kindNames = [...]string{
 }
 
 // String returns the kind's name in COMMAND DOCS.
-func (k Kind) String() string { return kindNames[k] }
+func (k ArgKind) String() string { return kindNames[k] }
 
 // isLeaf reports whether an argument of the kind is a word, and does not consist of other arguments.
-func (k Kind) isLeaf() bool { return k < KindOneOf }
+func (k ArgKind) isLeaf() bool { return k < KindOneOf }
 
 // KeyFlags say how a command uses a key. A key has exactly one of RO, RW, OW and RM. An argument that is no
 // key does not have these flags.

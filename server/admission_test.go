@@ -355,7 +355,7 @@ func TestAdmission(t *testing.T) {
 // TestAdmissionInACluster compares with a server of a Redis Cluster that has become a replica.
 func TestAdmissionInACluster(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, topology.Options{})
+	g := newGroup(t, topology.GroupOptions{})
 	srv := start(t, Options{Group: g.Group})
 	at := &admissionSite{t: t, dial: srv.Dial}
 	at.move = func() { g.lead("b") }

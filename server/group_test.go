@@ -18,7 +18,7 @@ type group struct {
 	term int64
 }
 
-func newGroup(t testing.TB, o topology.Options) *group {
+func newGroup(t testing.TB, o topology.GroupOptions) *group {
 	o.Self = func(net.Addr) string { return topology.NodeID("a") }
 	g := &group{Group: topology.New(o), t: t}
 	g.lead("a")
@@ -51,7 +51,7 @@ func says(t *testing.T, c *testkit.Client, lines [][2]string) {
 // foo, bar and a. The keys of a command may have several (D145).
 func TestClusterSendsClientsOn(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, topology.Options{})
+	g := newGroup(t, topology.GroupOptions{})
 	srv := start(t, Options{Group: g.Group})
 	c := client(t, srv)
 	for range 3 { // the second time on the fast path
@@ -99,7 +99,7 @@ func TestClusterSendsClientsOn(t *testing.T) {
 // A command that waits is answered when its member leads no more; locks, too.
 func TestWhoWaitsIsSentOn(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, topology.Options{})
+	g := newGroup(t, topology.GroupOptions{})
 	srv := start(t, Options{Group: g.Group})
 	holder, waiter, popper := client(t, srv), client(t, srv), client(t, srv)
 	require.Equal(t, "1", holder.Do("LOCK", "foo", "me").String()[:1])
@@ -114,7 +114,7 @@ func TestWhoWaitsIsSentOn(t *testing.T) {
 // With a real replica's manners, members that do not lead answer what only reads, after READONLY.
 func TestReplicasServe(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, topology.Options{ReplicasServe: true})
+	g := newGroup(t, topology.GroupOptions{ReplicasServe: true})
 	srv := start(t, Options{Group: g.Group})
 	c := client(t, srv)
 	says(t, c, [][2]string{{"set foo 1", "+OK"}})
@@ -128,7 +128,7 @@ func TestReplicasServe(t *testing.T) {
 // and one of a cluster, have no commands of Sentinels.
 func TestSentinelsTell(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, topology.Options{Form: topology.Sentinel, Name: "it"})
+	g := newGroup(t, topology.GroupOptions{Form: topology.Sentinel, Name: "it"})
 	srv := start(t, Options{Group: g.Group})
 	c, listener := client(t, srv), client(t, srv)
 	require.Equal(t, `["subscribe" "+switch-master" 1]`, listener.Do("SUBSCRIBE", "+switch-master").String())
@@ -143,7 +143,7 @@ func TestSentinelsTell(t *testing.T) {
 	says(t, c, [][2]string{{"set foo 1", readOnly}, {"get foo", readOnly}, {"sentinel get-master-addr-by-name it", `["127.0.0.1" "7003"]`},
 		{"sentinel ckquorum it", "+OK 3 usable Sentinels. Quorum and failover authorization can be reached"}, {"flushall", readOnly}})
 	require.Equal(t, readOnly, c.Do("EVAL", "return redis.pcall('get', 'foo')", "0").String())
-	for _, o := range []Options{{}, {Group: newGroup(t, topology.Options{}).Group}} {
+	for _, o := range []Options{{}, {Group: newGroup(t, topology.GroupOptions{}).Group}} {
 		require.Equal(t, "-ERR unknown command 'SENTINEL', with args beginning with: 'masters' ", client(t, start(t, o)).Do("SENTINEL", "masters").String())
 	}
 }

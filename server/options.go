@@ -84,7 +84,7 @@ type Options struct {
 	// engine decides on the data: nothing else is loaded or kept. It reports the leader to Group. nil: the
 	// server is in no group. RaftOptions say how it behaves.
 	Raft        raft.Engine
-	RaftOptions raft.Options
+	RaftOptions raft.MemberOptions
 	// ShardMapPath is the file that keeps what is known of the other shards, where shards are raft groups
 	// (cluster-name); empty: nothing keeps it.
 	ShardMapPath string

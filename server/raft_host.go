@@ -604,7 +604,7 @@ func (ex *executor) downWord() string {
 }
 
 // raftOptions say how the server behaves as a member.
-func (ex *executor) raftOptions() raft.Options {
+func (ex *executor) raftOptions() raft.MemberOptions {
 	o := ex.opts.RaftOptions
 	o.Group, o.CertificateEnds = ex.config.Raft.Group, ex.certificateEnds
 	o.Slots = groups.Claim(&ex.config.Groups)

@@ -108,7 +108,7 @@ func NewCluster(o Options, n int) (*Cluster, error) {
 		s := &clusterShard{of: c, index: i}
 		so := o
 		so.peers, so.shard, so.Directives = s, i, maps.Clone(o.Directives)
-		so.Group = topology.New(topology.Options{Form: topology.Cluster, Strict: true, Self: func(net.Addr) string { return c.places[i].ID }})
+		so.Group = topology.New(topology.GroupOptions{Form: topology.Cluster, Strict: true, Self: func(net.Addr) string { return c.places[i].ID }})
 		if i > 0 {
 			so.Phase, so.RoleChanged = nil, nil
 		}

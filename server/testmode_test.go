@@ -60,7 +60,7 @@ func TestTestModeIsRefused(t *testing.T) {
 	defer everywhere.Close()
 	refused(Options{Listener: everywhere}, "not with a listener on")
 	refused(Options{Clock: NewManualClock(time.Unix(1, 0))}, "a clock of its own")
-	refused(Options{Group: topology.New(topology.Options{Self: func(net.Addr) string { return "" }})}, "no group")
+	refused(Options{Group: topology.New(topology.GroupOptions{Self: func(net.Addr) string { return "" }})}, "no group")
 
 	c := client(t, inTestMode(t))
 	for _, line := range [][]string{{"appendonly", "yes"}, {"save", "900 1"}, {"bind", "0.0.0.0"}} {

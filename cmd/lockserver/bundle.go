@@ -62,7 +62,7 @@ func runDebug(args []string, stdout, stderr io.Writer) int {
 
 // bundler makes a bundle.
 type bundler struct {
-	options inspect.Options
+	options inspect.Target
 	seconds int
 
 	mu    sync.Mutex

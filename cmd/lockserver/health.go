@@ -95,7 +95,7 @@ func lives(c *call.Conn) error {
 
 // isReady returns nil if the server answers PING and serves clients. A server that requires a password which
 // was not given is ready as well.
-func (p *probe) isReady(c *call.Conn, o *inspect.Options) error {
+func (p *probe) isReady(c *call.Conn, o *inspect.Target) error {
 	if o.Password != "" {
 		words := []string{"AUTH", o.User, o.Password}
 		if o.User == "" {

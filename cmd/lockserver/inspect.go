@@ -230,7 +230,7 @@ func parseMixed(f *flag.FlagSet, args []string) (words []string, err error) {
 
 // remote holds the options for the connection to a server, with the names of redis-cli.
 type remote struct {
-	inspect.Options
+	inspect.Target
 	tls, insecure          bool
 	caFile, cert, key, sni string
 	keyFlag                string // the flag of key; empty: "key"
@@ -252,39 +252,39 @@ func (r *remote) flags(f *flag.FlagSet) {
 }
 
 // options reads the files that the flags name.
-func (r *remote) options() (inspect.Options, error) {
+func (r *remote) options() (inspect.Target, error) {
 	if r.passFile != "" {
 		secret, err := config.ReadSecret(r.passFile)
 		if err != nil {
-			return r.Options, err
+			return r.Target, err
 		}
 		r.Password, r.passFile = secret, ""
 	}
 	if !r.tls {
 		if r.insecure || r.caFile+r.cert+r.key+r.sni != "" {
-			return r.Options, fmt.Errorf("--insecure, --cacert, --cert, --%s and --sni need --tls", cmp.Or(r.keyFlag, "key"))
+			return r.Target, fmt.Errorf("--insecure, --cacert, --cert, --%s and --sni need --tls", cmp.Or(r.keyFlag, "key"))
 		}
-		return r.Options, nil
+		return r.Target, nil
 	}
 	r.TLS = &tls.Config{InsecureSkipVerify: r.insecure, ServerName: r.sni, MinVersion: tls.VersionTLS12}
 	if r.caFile != "" {
 		text, err := os.ReadFile(r.caFile)
 		if err != nil {
-			return r.Options, err
+			return r.Target, err
 		}
 		r.TLS.RootCAs = x509.NewCertPool()
 		if !r.TLS.RootCAs.AppendCertsFromPEM(text) {
-			return r.Options, fmt.Errorf("%s holds no certificate", r.caFile)
+			return r.Target, fmt.Errorf("%s holds no certificate", r.caFile)
 		}
 	}
 	if r.cert != "" || r.key != "" {
 		pair, err := tls.LoadX509KeyPair(r.cert, r.key)
 		if err != nil {
-			return r.Options, err
+			return r.Target, err
 		}
 		r.TLS.Certificates = []tls.Certificate{pair}
 	}
-	return r.Options, nil
+	return r.Target, nil
 }
 
 const topUsage = `Usage: lockserver top [--flag value ...]

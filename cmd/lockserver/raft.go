@@ -67,9 +67,9 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	}
 	e := engine.New(eo)
 	n.Position, n.Addresses = e.Position, e.Addresses
-	o.Raft, o.RaftOptions = e, raft.Options{SnapshotBytes: c.SnapshotBytes, LeaseReads: c.Reads == "lease",
+	o.Raft, o.RaftOptions = e, raft.MemberOptions{SnapshotBytes: c.SnapshotBytes, LeaseReads: c.Reads == "lease",
 		CheckEvery: time.Duration(c.CheckEveryS) * time.Second, ReadsMaxLag: time.Duration(c.ReadsMaxLagMS) * time.Millisecond, CertificateEnds: ends}
-	o.Group = topology.New(topology.Options{Form: form, Strict: p.config.ClusterEnabled, Self: func(net.Addr) string { return id }})
+	o.Group = topology.New(topology.GroupOptions{Form: form, Strict: p.config.ClusterEnabled, Self: func(net.Addr) string { return id }})
 	return func() {
 		if err := e.Release(); err != nil {
 			p.log.Error("the raft group's log could not be closed", "cause", err)

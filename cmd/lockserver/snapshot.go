@@ -96,7 +96,7 @@ func saveSnapshot(args []string, stdout io.Writer) error {
 }
 
 // connect connects to a server, and logs in.
-func (r *remote) connect(ctx context.Context, o inspect.Options, timeout time.Duration) (*call.Conn, error) {
+func (r *remote) connect(ctx context.Context, o inspect.Target, timeout time.Duration) (*call.Conn, error) {
 	dialing, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	nc, err := inspect.Dial(dialing, o)

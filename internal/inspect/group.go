@@ -74,7 +74,7 @@ var errUnknown = errors.New("the server knows no member of its group yet")
 
 // LookAtGroup asks all members of a group for their state. addrs are addresses of some members, tried in
 // order. A server that knows no members is skipped.
-func LookAtGroup(ctx context.Context, o Options, addrs []string) (g *Group, err error) {
+func LookAtGroup(ctx context.Context, o Target, addrs []string) (g *Group, err error) {
 	for _, addr := range addrs {
 		g, one := listGroup(ctx, o, addr)
 		if one == nil {
@@ -88,7 +88,7 @@ func LookAtGroup(ctx context.Context, o Options, addrs []string) (g *Group, err 
 
 // listGroup asks a member for the list of members. If the member knows a leader that answers, the leader is
 // asked.
-func listGroup(ctx context.Context, o Options, addr string) (*Group, error) {
+func listGroup(ctx context.Context, o Target, addr string) (*Group, error) {
 	o.Addr = addr
 	c, err := dialMember(ctx, o)
 	if err != nil {
@@ -146,7 +146,7 @@ func memberOf(f call.Fields) GroupMember {
 }
 
 // dialMember connects to a server and logs in. It does not follow redirections.
-func dialMember(ctx context.Context, o Options) (*call.Conn, error) {
+func dialMember(ctx context.Context, o Target) (*call.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, groupPatience)
 	defer cancel()
 	nc, err := Dial(ctx, o)
@@ -166,7 +166,7 @@ func dialMember(ctx context.Context, o Options) (*call.Conn, error) {
 }
 
 // askAll asks each member for its state.
-func (g *Group) askAll(ctx context.Context, o Options) {
+func (g *Group) askAll(ctx context.Context, o Target) {
 	var all sync.WaitGroup
 	for i := range g.Members {
 		m := &g.Members[i]
@@ -180,7 +180,7 @@ func (g *Group) askAll(ctx context.Context, o Options) {
 }
 
 // ask asks a member for its state.
-func (m *GroupMember) ask(ctx context.Context, o Options) error {
+func (m *GroupMember) ask(ctx context.Context, o Target) error {
 	o.Addr = m.Client
 	c, err := dialMember(ctx, o)
 	if err != nil {
@@ -259,7 +259,7 @@ func (g *Group) unready(target position) error {
 
 // stillReady lists the members again after each member has reported its state. The leader may meanwhile have
 // made a voter a learner, and that member's own role is still "follower".
-func stillReady(ctx context.Context, o Options, askedAt string) error {
+func stillReady(ctx context.Context, o Target, askedAt string) error {
 	now, err := listGroup(ctx, o, askedAt)
 	if err != nil {
 		return err
@@ -269,7 +269,7 @@ func stillReady(ctx context.Context, o Options, askedAt string) error {
 
 // AwaitGroup looks at a group until all members are there and have all entries that the leader had committed
 // at the first look, or until ctx ends. In the second case the error says what is missing.
-func AwaitGroup(ctx context.Context, o Options, addrs []string) (g *Group, err error) {
+func AwaitGroup(ctx context.Context, o Target, addrs []string) (g *Group, err error) {
 	var target position
 	for {
 		now, looked := LookAtGroup(ctx, o, addrs)

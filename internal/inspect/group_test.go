@@ -59,7 +59,7 @@ func TestLearnerIsNotReady(t *testing.T) {
 	serve("c", "follower")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	g, err := AwaitGroup(ctx, Options{}, addrs)
+	g, err := AwaitGroup(ctx, Target{}, addrs)
 	require.NoError(t, err)
 	require.Len(t, g.Members, 3)
 	mu.Lock()

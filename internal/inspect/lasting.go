@@ -14,7 +14,7 @@ import (
 // connection breaks, or when the member at the other end is no longer the leader.
 type Lasting struct {
 	ctx context.Context
-	of  Options
+	of  Target
 
 	mu     sync.Mutex // held during each question
 	server *Server    // nil: not connected

@@ -28,7 +28,7 @@ func startAt(t *testing.T, addr string) *server.Server {
 func TestServerThatRestarts(t *testing.T) {
 	srv := startAt(t, "127.0.0.1:0")
 	addr := srv.Addr().String()
-	first, err := Connect(t.Context(), Options{Addr: addr})
+	first, err := Connect(t.Context(), Target{Addr: addr})
 	require.NoError(t, err)
 	l := first.Lasting(t.Context())
 	defer l.Close()

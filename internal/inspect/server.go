@@ -14,8 +14,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Options describe the server to inspect and the user to log in as.
-type Options struct {
+// Target describes the server to inspect and the user to log in as.
+type Target struct {
 	Addr     string // host:port, or the path of a unix socket
 	User     string // empty: the default user
 	Password string
@@ -31,13 +31,13 @@ type Server struct {
 	addr string
 	part int // the only shard that is asked, counted from 1; 0: all
 	// options are the caller's options; after a redirection addr is the address of the leader.
-	options Options
+	options Target
 }
 
 // Connect connects and logs in. It fails if no server answers, if the user is refused, or if the server has
 // no locks. If the server is a member that does not lead, Connect follows its redirection to the leader. If
 // the server is a shard, Connect connects to the other shards as well.
-func Connect(ctx context.Context, o Options) (*Server, error) {
+func Connect(ctx context.Context, o Target) (*Server, error) {
 	o.Patience = cmp.Or(o.Patience, 5*time.Second)
 	ctx, cancel := context.WithTimeout(ctx, o.Patience)
 	defer cancel()
@@ -89,7 +89,7 @@ func serverTime(us string) time.Time {
 // mostHops limits the redirections in a row.
 const mostHops = 3
 
-func connectFrom(ctx context.Context, o Options, hops int) (*Server, error) {
+func connectFrom(ctx context.Context, o Target, hops int) (*Server, error) {
 	nc, err := Dial(ctx, o)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func Field(info, name string) (value string, ok bool) {
 }
 
 // Dial opens a connection for the options, without logging in.
-func Dial(ctx context.Context, o Options) (net.Conn, error) {
+func Dial(ctx context.Context, o Target) (net.Conn, error) {
 	network := "tcp"
 	if strings.Contains(o.Addr, "/") {
 		network = "unix"
@@ -171,7 +171,7 @@ func Dial(ctx context.Context, o Options) (net.Conn, error) {
 }
 
 // greet logs in, and checks that the server has locks.
-func (s *Server) greet(o Options) error {
+func (s *Server) greet(o Target) error {
 	hello := []string{"HELLO", "3"}
 	if o.User != "" || o.Password != "" {
 		hello = append(hello, "AUTH", cmp.Or(o.User, "default"), o.Password)

@@ -35,7 +35,7 @@ func newWorld(t *testing.T) world {
 
 func connect(t *testing.T, srv *server.Server, user, password string) *Server {
 	t.Helper()
-	s, err := Connect(t.Context(), Options{Addr: srv.Addr().String(), User: user, Password: password, Patience: time.Minute})
+	s, err := Connect(t.Context(), Target{Addr: srv.Addr().String(), User: user, Password: password, Patience: time.Minute})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s
@@ -253,7 +253,7 @@ func TestWhatAUserMayNotSee(t *testing.T) {
 	_, err = s.Why("theirs:1")
 	require.ErrorContains(t, err, "NOPERM")
 
-	_, err = Connect(t.Context(), Options{Addr: w.srv.Addr().String(), User: "ops", Password: "wrong"})
+	_, err = Connect(t.Context(), Target{Addr: w.srv.Addr().String(), User: "ops", Password: "wrong"})
 	require.ErrorContains(t, err, "WRONGPASS")
 }
 
@@ -262,8 +262,8 @@ func TestConnectToNothing(t *testing.T) {
 	require.NoError(t, err)
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
-	_, err = Connect(context.Background(), Options{Addr: addr})
+	_, err = Connect(context.Background(), Target{Addr: addr})
 	require.ErrorContains(t, err, "refused")
-	_, err = Connect(context.Background(), Options{Addr: "nowhere"})
+	_, err = Connect(context.Background(), Target{Addr: "nowhere"})
 	require.ErrorContains(t, err, "host:port")
 }

@@ -37,7 +37,7 @@ func (s *Server) slotsOf() (list []slots) {
 }
 
 // joinShards connects to all shards, if the server is one of several.
-func (s *Server) joinShards(ctx context.Context, o Options) error {
+func (s *Server) joinShards(ctx context.Context, o Target) error {
 	list := s.slotsOf()
 	var addrs []string // of the shards, in the order of their first slots
 	for _, r := range list {

@@ -52,8 +52,8 @@ type Options struct {
 
 	onAsk os.Signal // nil: OnAsk is empty
 
-	Server inspect.Options // its Addr is not used
-	Addrs  []string        // servers to try, each host:port or the path of a unix socket
+	Server inspect.Target // its Addr is not used
+	Addrs  []string       // servers to try, each host:port or the path of a unix socket
 
 	Stderr io.Writer // messages
 }

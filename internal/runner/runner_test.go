@@ -161,7 +161,7 @@ func TestSessionHearsOfALoss(t *testing.T) {
 	require.NoError(t, err, "by another connection")
 	s.hangUp(context.Canceled)
 	srv.Do("CONFIG", "SET", "requirepass", "secret")
-	s = &session{addrs: []string{srv.Addr}, server: inspect.Options{Password: "wrong"}}
+	s = &session{addrs: []string{srv.Addr}, server: inspect.Target{Password: "wrong"}}
 	_, err = s.do(t.Context(), "PING")
 	require.ErrorContains(t, err, "WRONGPASS")
 	require.False(t, isAway(err))

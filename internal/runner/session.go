@@ -19,7 +19,7 @@ import (
 // session sends commands to the leading server, over connections that it makes when they are needed. It is
 // for one goroutine at a time, except hangUp.
 type session struct {
-	server inspect.Options
+	server inspect.Target
 	addrs  []string
 	owner  string // owner of the lock; the server reports its loss on this connection; empty: no reports
 	lost   func(token int64, reason string)

@@ -91,7 +91,7 @@ func (e *slowTransfer) Propose([]byte) (wait func() error) {
 // leads is a member that leads and has nothing to do.
 func leads(e Engine) (*Member, *plainServer) {
 	s := &plainServer{}
-	m := New(e, Options{SnapshotBytes: 1 << 40})
+	m := New(e, MemberOptions{SnapshotBytes: 1 << 40})
 	m.SetHost(s)
 	m.state, m.id, m.applied = leading, "history", place{id: "history"}
 	return m, s

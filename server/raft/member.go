@@ -25,8 +25,8 @@ const (
 // String is the state as RAFT INFO has it.
 func (s state) String() string { return [...]string{"rebuilding", "follower", "leader", "stopped"}[s] }
 
-// Options say how a member behaves.
-type Options struct {
+// MemberOptions says how a member behaves.
+type MemberOptions struct {
 	// SnapshotBytes is after how much of the log a snapshot is made.
 	SnapshotBytes int64
 	// LeaseReads answers reads without asking the others whether this member leads still, on the strength of
@@ -52,7 +52,7 @@ type Options struct {
 type Member struct {
 	host    MemberServer
 	engine  Engine
-	options Options
+	options MemberOptions
 
 	state  state
 	failed error // why it has stopped
@@ -151,7 +151,7 @@ type unproposed struct {
 type counts struct{ entries, proofs, rebuilds, undone, elections, snapshots, failedSnapshots, checks int64 }
 
 // New makes a member of a group. It does nothing before Start.
-func New(engine Engine, o Options) *Member {
+func New(engine Engine, o MemberOptions) *Member {
 	return &Member{engine: engine, options: o, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 

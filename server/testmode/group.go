@@ -40,7 +40,7 @@ func NewGroup(c *config.Config) *Group {
 	if c.TestTopology == Sentinel {
 		form = topology.Sentinel
 	}
-	g.Topology = topology.New(topology.Options{Form: form, Strict: c.ClusterEnabled, Self: g.self, ReplicasServe: true})
+	g.Topology = topology.New(topology.GroupOptions{Form: form, Strict: c.ClusterEnabled, Self: g.self, ReplicasServe: true})
 	return g
 }
 

@@ -77,8 +77,8 @@ type View struct {
 	Lost  []cluster.Range
 }
 
-// Options configures a group.
-type Options struct {
+// GroupOptions configures a group.
+type GroupOptions struct {
 	Form Form
 	// Name is the group's name as a master for Sentinels; empty: mymaster.
 	Name string
@@ -105,7 +105,7 @@ type Change struct{ From, To, Last *Member }
 // Group is a server's knowledge of its group. Its methods may be called at any time, on any goroutine. A nil
 // Group belongs to a server outside of a group.
 type Group struct {
-	options Options
+	options GroupOptions
 	seen    atomic.Pointer[sight]
 	update  sync.Mutex // one Update at a time
 	host    ChangeListener
@@ -126,7 +126,7 @@ type sight struct {
 }
 
 // New returns a group without members. Update sets them.
-func New(o Options) *Group {
+func New(o GroupOptions) *Group {
 	if o.Name == "" {
 		o.Name = "mymaster"
 	}
@@ -138,7 +138,7 @@ func New(o Options) *Group {
 // NewAlone returns the group of a server that is a whole cluster by itself, with an ID of 40 hexadecimal
 // digits. Listens tells where it is.
 func NewAlone(id string) *Group {
-	g := New(Options{Form: Cluster, Strict: true, Self: func(net.Addr) string { return id }})
+	g := New(GroupOptions{Form: Cluster, Strict: true, Self: func(net.Addr) string { return id }})
 	g.alone = true
 	return g
 }

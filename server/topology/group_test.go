@@ -24,7 +24,7 @@ func trio(leader string, term int64) View {
 
 // A view that cannot be is refused, and changes nothing.
 func TestUpdateRefuses(t *testing.T) {
-	g := New(Options{})
+	g := New(GroupOptions{})
 	require.NoError(t, g.Update(trio("a", 1)))
 	for name, spoil := range map[string]func(v *View){
 		"a leader of another group": func(v *View) { v.Leader = NodeID("x") },
@@ -43,7 +43,7 @@ func TestUpdateRefuses(t *testing.T) {
 
 // The host hears when the leader changes, and only then; who was it last is known until it leaves the group.
 func TestChangesAreReported(t *testing.T) {
-	g, host := New(Options{Form: Sentinel, Name: "it"}), &recorder{}
+	g, host := New(GroupOptions{Form: Sentinel, Name: "it"}), &recorder{}
 	g.Attach(host)
 	at := func(name string) *Place { return &Place{Self: NodeID(name)} }
 	steps := []struct {
@@ -76,7 +76,7 @@ func TestChangesAreReported(t *testing.T) {
 
 // Since when a member is up, or down, is remembered over views.
 func TestSinceWhen(t *testing.T) {
-	g := New(Options{})
+	g := New(GroupOptions{})
 	for term := int64(1); term <= 5; term++ {
 		v := trio("a", term)
 		v.Members[1].Up = term < 3

@@ -31,7 +31,7 @@ func await(t *testing.T, what string, holds func() bool) {
 
 // member returns one of our servers that takes the place of a real one in a group: it has its id, and claims
 // to be at its port.
-func member(t *testing.T, o topology.Options, view topology.View, self int) *server.Server {
+func member(t *testing.T, o topology.GroupOptions, view topology.View, self int) *server.Server {
 	t.Helper()
 	id := view.Members[self].ID
 	o.Self = func(net.Addr) string { return id }
@@ -91,7 +91,7 @@ func TestClusterDiscovery(t *testing.T) {
 		view.Members = append(view.Members, topology.Member{ID: c.Do("CLUSTER", "MYID").Str, Host: "127.0.0.1", Port: ports[i], Up: true, Offset: 1})
 	}
 	for i := range nodes {
-		ours := member(t, topology.Options{ReplicasServe: true}, view, i)
+		ours := member(t, topology.GroupOptions{ReplicasServe: true}, view, i)
 		for proto := 2; proto <= 3; proto++ {
 			a, b := nodes[i].Client(t), testkit.Dial(t, ours.Dial)
 			if i == 0 {
@@ -174,7 +174,7 @@ func TestSentinelDiscovery(t *testing.T) {
 		return strings.Contains(text, `"num-slaves" "1" "num-other-sentinels" "1"`) && strings.Contains(text, `"master-link-status" "ok"`) &&
 			!strings.Contains(text, `"runid" ""`) && !strings.Contains(text, "disconnected")
 	})
-	ours := member(t, topology.Options{Form: topology.Sentinel, Name: "it", ReplicasServe: true}, view, 0)
+	ours := member(t, topology.GroupOptions{Form: topology.Sentinel, Name: "it", ReplicasServe: true}, view, 0)
 	other := regexp.MustCompile(`"name" "[0-9a-f]{40}" "ip" "127.0.0.1" "port" "\d+" "runid" "[0-9a-f]{40}"`) // another Sentinel
 	for proto := 2; proto <= 3; proto++ {
 		mine := testkit.Dial(t, ours.Dial)

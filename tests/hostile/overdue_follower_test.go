@@ -25,8 +25,8 @@ func startFollower(t *testing.T, clock *server.ManualClock) *overdueServer {
 		p, err := raft.NewPeer(id, "127.0.0.1:"+testkit.FreePort(t), id+":1")
 		require.NoError(t, err)
 		node := topology.NodeID(id)
-		o := startWith(t, server.Options{Raft: newEngine(t, p, id == "leader"), RaftOptions: raft.Options{ReadsMaxLag: 24 * time.Hour},
-			Group: topology.New(topology.Options{Form: topology.Cluster, Self: func(net.Addr) string { return node }})}, clock)
+		o := startWith(t, server.Options{Raft: newEngine(t, p, id == "leader"), RaftOptions: raft.MemberOptions{ReadsMaxLag: 24 * time.Hour},
+			Group: topology.New(topology.GroupOptions{Form: topology.Cluster, Self: func(net.Addr) string { return node }})}, clock)
 		o.at = p
 		return o
 	}

@@ -19,7 +19,7 @@ import (
 func seenAs(form topology.Form) func(*engine.Options, *server.Options) {
 	return func(eo *engine.Options, so *server.Options) {
 		id := topology.NodeID(eo.ID)
-		so.Group = topology.New(topology.Options{Form: form, Self: func(net.Addr) string { return id }})
+		so.Group = topology.New(topology.GroupOptions{Form: form, Self: func(net.Addr) string { return id }})
 	}
 }
 

@@ -20,7 +20,7 @@ func TestTopFollowsTheLeader(t *testing.T) {
 			program := testkit.Lockserver(t)
 			g := fleet.Form(t, "raft-clients "+form+"\n", program, program, program)
 			first := g.AwaitLeader()
-			s, err := inspect.Connect(t.Context(), inspect.Options{Addr: first.Addr()})
+			s, err := inspect.Connect(t.Context(), inspect.Target{Addr: first.Addr()})
 			require.NoError(t, err)
 			l := s.Lasting(t.Context())
 			defer l.Close()

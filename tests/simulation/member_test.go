@@ -86,7 +86,7 @@ func (m *member) start() error {
 	l.engine = engine.New(eo)
 	so := server.Options{Log: log, Clock: &m.clock, Seed: m.group.seed + uint64(m.lives)<<32 + uint64(m.peer.ID[0]) | 1, Raft: l.engine,
 		Directives: map[string]string{"bind": "", "enable-debug-command": "yes", "lock-watchdog-timeout": fmt.Sprint(watchdogMS)}}
-	so.RaftOptions = raft.Options{SnapshotBytes: m.group.snapshotBytes}
+	so.RaftOptions = raft.MemberOptions{SnapshotBytes: m.group.snapshotBytes}
 	if l.server, err = server.New(so); err != nil {
 		return err
 	}
