@@ -14,8 +14,8 @@
 //	value, err := state.Run(proto)                          // err: *luavm.Error, or what the hook returned
 //
 // A function that a script handed out (Redis' FUNCTION) is called by State.Call. A Go function that a script
-// calls gets its State from FromLua. It raises errors by L.RaiseError (text, with position), Raise (any value)
-// or Kill (nothing can catch it).
+// calls gets its State from FromLua. It raises errors by L.RaiseError (text, with position), Raise (any
+// value) or Kill (nothing can catch it).
 //
 // # Memory
 //

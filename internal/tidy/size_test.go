@@ -1,0 +1,35 @@
+package tidy
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mayHave lists how many lines of Go the program may have: its size when the list was made, and the lines
+// that each piece of work may still add. A new row says what its lines are for.
+var mayHave = []struct {
+	of    string
+	lines int
+}{
+	{"the program on 2026-11-29", 149_606},
+	{"shards in one process, and clients for them", 1_900},
+	{"the console: semaphores, latches, limiters, entries, members, figures over time", 950},
+	{"priorities, asking a holder, and what else users of locks, sales and delays ask for", 3_350},
+}
+
+// TestSizeOfTheProgram: the Go files outside of tests/, without _test.go, have no more lines than they may.
+func TestSizeOfTheProgram(t *testing.T) {
+	may, has := 0, 0
+	for _, row := range mayHave {
+		may += row.lines
+	}
+	for _, s := range sources(t) {
+		if !s.test && !isBelow(s.path, "tests") {
+			has += bytes.Count(s.text, []byte("\n"))
+		}
+	}
+	require.LessOrEqual(t, has, may, "delete, or add a row that says what the lines are for")
+	t.Logf("%d lines of %d", has, may)
+}
