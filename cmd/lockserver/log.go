@@ -40,10 +40,6 @@ func (l *lockedWriter) Write(line []byte) (int, error) {
 	return l.w.Write(line)
 }
 
-func newLineLog(w io.Writer, level slog.Leveler) slog.Handler {
-	return &lineLog{out: &lockedWriter{w: w}, level: level}
-}
-
 // Enabled implements slog.Handler.
 func (l *lineLog) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level.Level() }
 

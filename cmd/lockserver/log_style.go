@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -222,33 +221,4 @@ func (l *logLine) end() []byte {
 	}
 	l.b.WriteByte('\n')
 	return l.b.Bytes()
-}
-
-// both combines two handlers.
-type both struct{ first, second slog.Handler }
-
-// Enabled implements slog.Handler.
-func (b both) Enabled(ctx context.Context, level slog.Level) bool {
-	return b.first.Enabled(ctx, level) || b.second.Enabled(ctx, level)
-}
-
-// Handle implements slog.Handler.
-func (b both) Handle(ctx context.Context, r slog.Record) error {
-	var errs [2]error
-	for i, h := range []slog.Handler{b.first, b.second} {
-		if h.Enabled(ctx, r.Level) {
-			errs[i] = h.Handle(ctx, r.Clone())
-		}
-	}
-	return errors.Join(errs[:]...)
-}
-
-// WithAttrs implements slog.Handler.
-func (b both) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return both{b.first.WithAttrs(attrs), b.second.WithAttrs(attrs)}
-}
-
-// WithGroup implements slog.Handler.
-func (b both) WithGroup(name string) slog.Handler {
-	return both{b.first.WithGroup(name), b.second.WithGroup(name)}
 }

@@ -57,7 +57,7 @@ func (s *severityRecord) Warning(l string) error { *s = append(*s, "warning "+l)
 func TestSystemLog(t *testing.T) {
 	var out strings.Builder
 	var lines severityRecord
-	log := slog.New(both{newLineLog(&out, slog.LevelInfo), &systemLog{to: &lines, level: slog.LevelDebug}})
+	log := slog.New(slog.NewMultiHandler(newLineLog(&out, slog.LevelInfo), &systemLog{to: &lines, level: slog.LevelDebug}))
 	log.Debug("a")
 	log.Info("b\nc", "n", 5)
 	log.With("x", 1).Warn("d")

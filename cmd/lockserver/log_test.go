@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+func newLineLog(w io.Writer, level slog.Leveler) slog.Handler {
+	return &lineLog{out: &lockedWriter{w: w}, level: level}
+}
 
 func TestLogLines(t *testing.T) {
 	var out strings.Builder

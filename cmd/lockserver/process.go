@@ -81,7 +81,7 @@ func newProcess(cmd config.Command, stdout io.Writer) (*process, error) {
 	if p.config.SyslogEnabled {
 		to, err := openSyslog(p.config.SyslogFacility, p.config.SyslogIdent)
 		if err == nil {
-			handler = both{handler, &systemLog{to: to, level: p.level}}
+			handler = slog.NewMultiHandler(handler, &systemLog{to: to, level: p.level})
 		} else {
 			slog.New(handler).Warn("The system's log cannot be used", "cause", err)
 		}
