@@ -17,6 +17,7 @@ from .compat import AsyncLock, Lock, async_locks_of, locks_of
 from .errors import (
     Cancelled,
     Closed,
+    CrossSlot,
     Deadlock,
     DeadlineExceeded,
     Error,
@@ -35,7 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Asked", "AsyncAsked", "AsyncDelay", "AsyncHeld", "AsyncLatch", "AsyncLimiter", "AsyncLock", "AsyncLocks", "AsyncSale",
-    "AsyncSemaphore", "AsyncEntry", "AsyncTask", "AsyncWorker", "Cancel", "Cancelled", "Closed", "Deadlock", "DeadlineExceeded", "Delay", "Entry", "Error", "Held",
+    "AsyncSemaphore", "AsyncEntry", "AsyncTask", "AsyncWorker", "Cancel", "Cancelled", "Closed", "CrossSlot", "Deadlock", "DeadlineExceeded", "Delay", "Entry", "Error", "Held",
     "Holder", "Latch", "Limiter", "LimitsTaken", "Lock", "LockInfo", "LockLost", "LockReleased", "Locks", "NoConnection", "NotAcquired",
     "NotLockserver", "Observer", "Outcome", "Pending", "Sale", "Semaphore", "ServerError", "StaleFence", "Stats", "Taken", "Task",
     "Waiter", "Worker", "async_fence", "async_locks_of", "exclusive", "fence", "locks_of", "use",

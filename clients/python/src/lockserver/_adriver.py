@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+import weakref
 from typing import Any, Callable, Dict, Optional, Set
 
 from . import errors
-from ._core import Call, Core, Event, Link
+from ._core import Call, Core, Event, Link, Names
 from ._dial import Endpoint, error_of
 from ._views import Stats
 
@@ -15,9 +16,11 @@ from ._views import Stats
 class AsyncDriver:
     """Runs a core in the event loop of its first call. All methods are called in that loop."""
 
-    def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None]) -> None:
+    def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None],
+                 names: Optional[Names] = None) -> None:
         self.endpoint, self._name, self._limit, self._told = endpoint, name, limit, told
-        self.core = Core(name, limit, time.monotonic())
+        self.core = Core(name, limit, time.monotonic(), names=names)
+        self.core.transport = weakref.ref(self)
         self.started = False
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._writers: Dict[Link, asyncio.StreamWriter] = {}
@@ -26,6 +29,10 @@ class AsyncDriver:
         self._due = 0.0
         self._settling = False
         self._gone: Optional["asyncio.Future[None]"] = None
+
+    def redirect(self) -> None:
+        """As :meth:`Driver.redirect`."""
+        self.core.redirects = True
 
     def stats(self) -> Stats:
         """What the client has now."""
@@ -196,6 +203,7 @@ class _Receiver(asyncio.Protocol):
 
 async def connect(endpoint: Endpoint, name: str, timeout: float) -> "tuple[asyncio.StreamReader, asyncio.StreamWriter]":
     """Returns the streams of a new connection that is logged in."""
+    await endpoint.prepare_async(name, timeout)
     connection = endpoint.connection(name, timeout)
     await connection.connect()
     reader, writer = connection._reader, connection._writer

@@ -15,7 +15,9 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import os
 import secrets
+import threading
 import weakref
 from collections import OrderedDict, deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
@@ -91,6 +93,38 @@ class Timers:
             timer = heapq.heappop(self.heap)[2]
             timer.off = True
             timer.run(now)
+
+
+class Names:
+    """The owners' names of a client in this process: after a fork the child has other ones.
+
+    The transports of a client share them, and a lock: in a cluster the locks of one owner may be on several shards.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self._process = name, -1
+        self.current()
+
+    def current(self) -> "Names":
+        """Returns the names, after a fork new ones."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self.lock = threading.RLock()
+            self.prefix = f"{self.name}:{secrets.token_hex(10)}:".encode()
+            self._count = itertools.count(1)
+        return self
+
+    def new(self) -> bytes:
+        """Returns a name that no other owner has."""
+        return self.prefix + str(next(self._count)).encode()
+
+
+class Redirected(Exception):
+    """Another shard serves the key. What was asked was not done, and has to be asked there."""
+
+    def __init__(self, moved: str) -> None:
+        super().__init__(moved)
+        self.moved = moved  # "MOVED 1234 10.0.0.1:6379"
 
 
 class Limits:
@@ -290,8 +324,8 @@ class Hold:
     unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
     sure_until = 0.0  # without that
 
-    def __init__(self, task: Task, wish: Wish, tokens: List[int], since: float) -> None:
-        self.task, self.wish, self.tokens, self.since = task, wish, tokens, since
+    def __init__(self, core: Core, task: Task, wish: Wish, tokens: List[int], since: float) -> None:
+        self.core, self.task, self.wish, self.tokens, self.since = core, task, wish, tokens, since
         self.handles: Set[Handle] = set()
 
     def end_timers(self) -> None:
@@ -327,6 +361,7 @@ class Acquire(Call):
 
     number = 0
     state = "deferred"  # asked, queued, granted, over
+    core: Optional[Core] = None  # the one that begins it, if it is deferred
     sent = False  # the server may know of it
     placed = False  # the server has answered
     end: Optional[float] = None  # of the wait
@@ -385,6 +420,10 @@ def _is_answer(reply: Any, error: Optional[Exception]) -> bool:
     return error is None and (type(reply) is not ServerError or not errors.is_elsewhere(reply))
 
 
+def _moved(reply: Any) -> bool:
+    return str(reply).startswith("MOVED ")
+
+
 #: Those of this process.
 cores: "weakref.WeakSet[Core]" = weakref.WeakSet()
 
@@ -392,10 +431,16 @@ cores: "weakref.WeakSet[Core]" = weakref.WeakSet()
 class Core:
     """All of a client's locks, waits, debts and commands."""
 
-    def __init__(self, name: str, limit: float, now: float, brief: float = 0.0) -> None:
-        """brief: a lock that goes from hand to hand, within so many seconds each time, may wait so long to be confirmed."""
+    def __init__(self, name: str, limit: float, now: float, brief: float = 0.0, names: Optional[Names] = None) -> None:
+        """brief: a lock that goes from hand to hand, within so many seconds each time, may wait so long to be confirmed.
+
+        names: those of the client; None: its own.
+        """
         self.name = name
-        self.prefix = f"{name}:{secrets.token_hex(10)}:".encode()
+        self.names = Names(name) if names is None else names
+        self.prefix = self.names.prefix
+        self.redirects = False  # it is one of several shards: a call that another one serves ends with Redirected
+        self.transport: Any = None  # refers to what runs it
         self.limit = limit
         self.lease = DEFAULT_LEASE
         self.timers = Timers()
@@ -412,7 +457,6 @@ class Core:
         self._brief = brief
         self._passed: Tuple[Optional[bytes], float] = (None, 0.0)  # the key that was released last after a brief hold, and when
         self._refused: Optional[Exception] = None  # why there is no connection
-        self._owners = itertools.count(1)
         self._numbers = itertools.count(1)
         self._starting: List[Call] = []
         self._calls: Set[Acquire] = set()  # those that are not over
@@ -714,7 +758,7 @@ class Core:
 
     def new_owner(self) -> bytes:
         """Returns a name that no other owner has."""
-        return self.prefix + str(next(self._owners)).encode()
+        return self.names.new()
 
     def acquire(self, call: Acquire, wait: Optional[float], deadline: Optional[float], now: float) -> None:
         """Begins a call for a lock.
@@ -757,6 +801,7 @@ class Core:
         """False: the call has to come later, or its task has the lock already, or may not have it."""
         task, keys = call.task, call.wish.keys
         if not task.busy.isdisjoint(keys):
+            call.core = self
             task.deferred.append(call)
             return False
         hold = task.holds.get(keys[0])
@@ -799,7 +844,7 @@ class Core:
                 self.idle += key in self._ours
 
     def _handle(self, hold: Hold, keys: Tuple[bytes, ...]) -> Handle:
-        handle = Handle(self, hold, keys)
+        handle = Handle(hold.core, hold, keys)
         hold.handles.add(handle)
         return handle
 
@@ -832,13 +877,18 @@ class Core:
         if error is not None:
             self._may_come_late(call, now)
         if not _is_answer(reply, error):
+            if error is None and self.redirects and call.state == "asked" and _moved(reply):
+                call.finish(None, Redirected(str(reply)))
+                self._drop(call)
+                self._idle(call.task, call.wish.keys)
+                return
             self._break(reply, error)
             return
         if call.state != "asked":
             return
         tokens = tokens_of(reply)
         if isinstance(reply, ServerError):
-            self._finish(call, None, errors.from_reply(reply), now)
+            self._finish(call, None, errors.from_reply(reply, call.what()), now)
         elif tokens is not None and call.wish.rate:
             self._finish(call, tokens, None, now)
         elif tokens is not None:
@@ -989,7 +1039,7 @@ class Core:
     def _hold(self, call: Acquire, tokens: List[int], now: float, sure_until: Optional[float] = None) -> None:
         """The server has given the lock. sure_until: it has to be confirmed."""
         wish, task = call.wish, call.task
-        hold = Hold(task, wish, tokens, now)
+        hold = Hold(self, task, wish, tokens, now)
         for token in tokens:
             self._holds[token] = hold
         for key in wish.keys:
@@ -1043,7 +1093,8 @@ class Core:
         task.busy.difference_update(keys)
         if not task.deferred:
             return
-        deferred, task.deferred = task.deferred, []
+        deferred = [call for call in task.deferred if call.core is self]
+        task.deferred = [call for call in task.deferred if call.core is not self]
         for call in deferred:
             if not call.over:
                 self._begin(call, self._now)
@@ -1306,6 +1357,9 @@ class Core:
 
     def _request_elsewhere(self, request: Request, reply: ServerError) -> None:
         text = str(reply)
+        if self.redirects and _moved(reply):
+            self._end_request(request, None, Redirected(text))
+            return
         if self.commands.broken is None:
             self.commands.broken = errors.NoConnection(text)
         if request.once:

@@ -27,6 +27,8 @@ _NOT_OURS = (
 class Endpoint:
     """Where a server is, and how to reach it. A raft group has several addresses."""
 
+    cluster = False  # the addresses may be those of a cluster's shards
+
     def __init__(self, connection_class: Any, settings: Mapping[str, Any], addresses: Sequence[Address], keep: Any = None) -> None:
         self._class = connection_class
         self.encoding: Optional[str] = settings.get("encoding", "utf-8") if settings.get("decode_responses") else None
@@ -34,6 +36,21 @@ class Endpoint:
         self._addresses: List[Address] = list(addresses)
         self._keep = keep  # of what connections hold weak references
         self._next = 0
+
+    @property
+    def addresses(self) -> List[Address]:
+        """The known addresses."""
+        return list(self._addresses)
+
+    def at(self, address: Address) -> "Endpoint":
+        """Returns the endpoint of another server, which is reached in the same way."""
+        return Endpoint(self._class, self._settings, [address])
+
+    def prepare(self, name: str, timeout: float) -> None:
+        """Is called before an attempt to connect, and may ask other servers."""
+
+    async def prepare_async(self, name: str, timeout: float) -> None:
+        """As :meth:`prepare`."""
 
     def moved(self, address: str) -> None:
         """Has the next connection made to a member of a group: host:port, or any other one if that is empty."""
@@ -75,12 +92,15 @@ def error_of(e: Exception) -> Exception:
 
 
 def endpoint_of_urls(pool_class: Any, urls: Union[str, Sequence[str]], options: Mapping[str, Any]) -> Endpoint:
-    """Returns the endpoint of a URL, or of several: those of the members of a raft group."""
+    """Returns the endpoint of a URL, or of several: a list is of members of a raft group, or of shards of a cluster."""
+    one = isinstance(urls, str)
     urls = [urls] if isinstance(urls, str) else list(urls)
     if not urls:
         raise ValueError("no URL of a server")
     pools = [pool_class.from_url(url, **options) for url in urls]
-    return _endpoint(pools, None)
+    endpoint = _endpoint(pools, None)
+    endpoint.cluster = not one and bool(endpoint.addresses)
+    return endpoint
 
 
 def endpoint_of_client(client: Any) -> Endpoint:
@@ -94,9 +114,12 @@ def endpoint_of_client(client: Any) -> Endpoint:
     nodes = list(client.get_nodes()) or list(manager.startup_nodes.values())
     addresses = [(node.host, node.port) for node in nodes]
     if hasattr(nodes[0], "connection_class"):  # asyncio: the node is its own pool
-        return Endpoint(nodes[0].connection_class, nodes[0].connection_kwargs, addresses)
-    pool = client.get_redis_connection(nodes[0]).connection_pool
-    return Endpoint(pool.connection_class, pool.connection_kwargs, addresses)
+        endpoint = Endpoint(nodes[0].connection_class, nodes[0].connection_kwargs, addresses)
+    else:
+        pool = client.get_redis_connection(nodes[0]).connection_pool
+        endpoint = Endpoint(pool.connection_class, pool.connection_kwargs, addresses)
+    endpoint.cluster = True
+    return endpoint
 
 
 def _endpoint(pools: Iterable[Any], keep: Any) -> Endpoint:

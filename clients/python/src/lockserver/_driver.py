@@ -13,7 +13,7 @@ import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
 from . import errors
-from ._core import Call, Core, Event, Link
+from ._core import Call, Core, Event, Link, Names
 from ._dial import Endpoint, error_of
 from ._direct import Direct, Methods
 from ._views import Stats
@@ -146,17 +146,19 @@ class Driver:
     """
 
     def __init__(self, endpoint: Endpoint, name: str, limit: float, told: Callable[[Event], None],
-                 watched: bool = True) -> None:
-        """told: is told of events. watched: also of locks that were acquired, refused or released."""
+                 watched: bool = True, names: Optional[Names] = None) -> None:
+        """told: is told of events. watched: also of locks that were acquired, refused or released. names: of the owners."""
         self.endpoint, self._name, self._limit, self._told, self._watched = endpoint, name, limit, told, watched
+        self._names, self._redirects = names or Names(name), False
         _import_all(endpoint)
         self._renew()
         _drivers.add(self)
 
     def _renew(self) -> None:
-        self.lock = threading.RLock()
-        self.core = Core(self._name, self._limit, time.monotonic(), _BRIEF)
-        self.core.watched = self._watched
+        names = self._names.current()
+        self.lock = names.lock
+        self.core = Core(self._name, self._limit, time.monotonic(), _BRIEF, names)
+        self.core.watched, self.core.transport, self.core.redirects = self._watched, weakref.ref(self), self._redirects
         self._thread: Optional[threading.Thread] = None
         self._sockets: Dict[Link, _Socket] = {}
         self._open: Tuple[Tuple[Link, _Socket], ...] = ()  # the same, another tuple after each change
@@ -177,6 +179,15 @@ class Driver:
         self._nudge: Optional[Tuple[socket.socket, socket.socket]] = None  # wakes the caller who reads
         self._leaving = False
         self.gone = threading.Event()
+
+    def redirect(self) -> None:
+        """Makes it that of a shard: calls that another shard serves end with Redirected."""
+        self._redirects = self.core.redirects = True
+
+    @property
+    def started(self) -> bool:
+        """Whether it has a thread, or is about to."""
+        return self._thread is not None
 
     def stats(self) -> Stats:
         """What the client has now."""
@@ -658,6 +669,7 @@ def _import_all(endpoint: Endpoint) -> None:
 
 def connect(endpoint: Endpoint, name: str, timeout: float) -> socket.socket:
     """Returns the socket of a new connection that is logged in. It does not block."""
+    endpoint.prepare(name, timeout)
     connection = endpoint.connection(name, timeout)
     connection.connect()
     s: socket.socket = connection._sock

@@ -18,13 +18,14 @@ from ._api import (
     DEFAULT_TIMEOUT, DEFAULT_WAIT, HeldBase, LimiterBase, Observer, finished, followed, key_namer, kind_of, lock_wish, many_wish,
     permits_wish, last_word, rate_wish, rates_words, tell, wraps,
 )
-from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
+from ._cluster import Shards, first_key, follow
+from ._core import LEAST, Acquire, Call, Core, Handle, Names, Redirected, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._plans import LimitsTaken, Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._views import LockInfo, Pending, Stats
 from ._work import BLOCK, AsyncEntry, Found, Work
-from ._wish import Command, Wish, milliseconds, number, wait_of, whole
+from ._wish import Command, Wish, key_of, milliseconds, number, wait_of, whole
 
 _log = logging.getLogger("lockserver")
 
@@ -48,9 +49,13 @@ class AsyncLocks:
         self.name, self.timeout = name, timeout
         self._endpoint = endpoint
         watching = observer if observer is not None else Observer()
-        self._driver = AsyncDriver(endpoint, name, timeout, lambda event: tell(watching, event, False))
+        names = Names(name)
+        self._shards: Shards[AsyncDriver] = Shards(
+            endpoint, lambda endpoint, told: AsyncDriver(endpoint, name, timeout, told, names), lambda: names.lock,
+            lambda event: tell(watching, event, False))
+        self._driver = self._shards.first  # of a lone server; in a cluster only its names of owners are used
         self._owners: "weakref.WeakKeyDictionary[Any, AsyncTask]" = weakref.WeakKeyDictionary()
-        followed(watching, self._driver)
+        followed(watching, self._shards)
 
     @classmethod
     def from_url(cls, url: Union[str, Sequence[str]], *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
@@ -188,15 +193,16 @@ class AsyncLocks:
 
     async def connect(self) -> None:
         """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
-        future, end = self._driver.done()
+        driver = await self._serving(None, self.timeout)
+        future, end = driver.done()
         call = Call(end)
-        self._driver.run(lambda core, now: core.connect(call, now))
-        await self._driver.wait(call, future, lambda core, error, now: call.finish(None, error))
+        driver.run(lambda core, now: core.connect(call, now))
+        await driver.wait(call, future, lambda core, error, now: call.finish(None, error))
 
     @property
     def attached(self) -> bool:
-        """Whether the connection is there that keeps the locks."""
-        return self._driver.core.ready
+        """Whether the connection is there that keeps the locks. In a cluster: those of all shards that were used."""
+        return self._shards.attached
 
     async def close(self) -> None:
         """As :meth:`lockserver.Locks.close`."""
@@ -204,11 +210,15 @@ class AsyncLocks:
 
     async def _close(self, keep_leases: bool) -> None:
         """As :meth:`lockserver.Locks._close`."""
-        if not self._driver.started:
-            self._driver.core.close(time.monotonic())
-            return
-        self._driver.run(lambda core, now: core.close(now, keep_leases))
-        await self._driver.gone(self.timeout + 5)
+        self._shards.closed = True
+        drivers = self._shards.all()
+        started = [driver for driver in drivers if driver.started]
+        for driver in drivers:
+            if driver in started:
+                driver.run(lambda core, now: core.close(now, keep_leases))
+            else:
+                driver.core.close(time.monotonic())
+        await asyncio.gather(*(driver.gone(self.timeout + 5) for driver in started))
 
     async def __aenter__(self) -> "AsyncLocks":
         return self
@@ -232,9 +242,18 @@ class AsyncLocks:
 
     def stats(self) -> Stats:
         """Returns how many locks this client holds, how many calls wait, and the age of the oldest hold. It asks no server."""
-        return self._driver.stats()
+        return self._shards.stats()
 
     # How calls are made.
+
+    async def _serving(self, key: Optional[bytes], limit: float) -> AsyncDriver:
+        """As :meth:`lockserver.Locks._serving`."""
+        found = self._shards.known(key)
+        if found is None:
+            await self._shards.find_async(self.name, limit)
+            found = self._shards.known(key)
+        assert found is not None
+        return found
 
     async def _acquire(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float],
                        deadline: Optional[float]) -> "AsyncHeld":
@@ -242,7 +261,27 @@ class AsyncLocks:
 
     async def _request(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float]) -> Any:
         """Asks for a lock, or for units of a limiter, and returns the handle, or the numbers."""
-        driver = self._driver
+        if self._shards.single:
+            return await self._request_at(self._driver, task, wish, wait, deadline)
+        until = None if wait is None else time.monotonic() + wait
+        key, hops = wish.keys[0], 0
+        owner = task if task is not None else CoreTask(self._driver.core.new_owner())
+        limits = [self.timeout, *(() if wait is None else (max(LEAST, wait),)),
+                  *(() if deadline is None else (max(LEAST, deadline - time.monotonic()),))]
+        driver = await self._serving(key, min(limits))
+        while True:
+            try:
+                return await self._request_at(driver, owner, wish, wait, deadline)
+            except Redirected as e:
+                self._shards.learn(key, e.moved)
+            hops, pause = follow(hops)
+            await asyncio.sleep(pause)
+            wait = None if until is None else max(LEAST, until - time.monotonic()) if not wish.tries else wait
+            driver = await self._serving(key, self.timeout)
+
+    async def _request_at(self, driver: AsyncDriver, task: Optional[CoreTask], wish: Wish, wait: Optional[float],
+                          deadline: Optional[float]) -> Any:
+        """As :meth:`lockserver.Locks._request_at`."""
         future, end = driver.done()
         owner = task if task is not None else CoreTask(driver.core.new_owner())
         call = Acquire(owner, wish, end)
@@ -263,21 +302,41 @@ class AsyncLocks:
         return await self._do(_plans.take(words), limit)
 
     async def _release(self, handle: Handle) -> None:
-        future, end = self._driver.done()
+        driver = _driver_of(handle)
+        future, end = driver.done()
         call = Call(end)
-        self._driver.run(lambda core, now: core.release(handle, call, now))
-        await self._driver.wait(call, future, lambda core, error, now: None)
+        driver.run(lambda core, now: core.release(handle, call, now))
+        await driver.wait(call, future, lambda core, error, now: None)
 
     async def _ask(self, words: Command, once: bool, limit: Optional[float] = None) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
-        future, end = self._driver.done()
-        request = Request(words, once, end)
-        self._driver.run(lambda core, now: core.request(request, now + (self.timeout if limit is None else min(limit, self.timeout)), now))
-        reply = await self._driver.wait(request, future, lambda core, error, now: core.end_request(request, error))
+        limit = self.timeout if limit is None else min(limit, self.timeout)
+        if self._shards.single:
+            reply = await self._ask_at(self._driver, words, once, limit)
+        else:
+            until, key, hops = time.monotonic() + limit, first_key(words), 0
+            while True:
+                try:
+                    driver = await self._serving(key, limit)
+                    reply = await self._ask_at(driver, words, once, max(LEAST, until - time.monotonic()))
+                    break
+                except Redirected as e:
+                    if key is None or time.monotonic() > until:
+                        raise errors.NoConnection(f"the server has not done the command: {e.moved}") from None
+                    self._shards.learn(key, e.moved)
+                    hops, pause = follow(hops)
+                    await asyncio.sleep(pause)
         error = _plans.raised(reply)
         if error is not None:
             raise error
         return reply
+
+    async def _ask_at(self, driver: AsyncDriver, words: Command, once: bool, limit: float) -> Any:
+        """As :meth:`lockserver.Locks._ask_at`."""
+        future, end = driver.done()
+        request = Request(words, once, end)
+        driver.run(lambda core, now: core.request(request, now + limit, now))
+        return await driver.wait(request, future, lambda core, error, now: core.end_request(request, error))
 
     async def _do(self, plan: Plan[T], limit: Optional[float] = None) -> T:
         """Carries out a plan."""
@@ -293,14 +352,19 @@ class AsyncLocks:
         except StopIteration as end:
             return cast(T, end.value)
 
-    async def _wait_alone(self, words: Callable[[Optional[float]], Command], wait: Optional[float], once: bool) -> Any:
+    async def _wait_alone(self, key: Word, words: Callable[[Optional[float]], Command], wait: Optional[float], once: bool) -> Any:
         """Sends a command that waits, over a connection of its own."""
         alone = Alone(words, wait, once, self.timeout, time.monotonic())
         while not alone.over:
+            endpoint = self._endpoint
             try:
-                reader, writer = await connect(self._endpoint, self.name, min(self.timeout, 5.0, alone.patience(time.monotonic())))
+                if not self._shards.single:
+                    endpoint = (await self._serving(key_of(key), self.timeout)).endpoint
+                reader, writer = await connect(endpoint, self.name, min(self.timeout, 5.0, alone.patience(time.monotonic())))
             except Exception as e:
-                alone.failed(error_of(e), time.monotonic())
+                if not self._shards.single:
+                    endpoint.missed()
+                alone.failed(e if isinstance(e, errors.Error) else error_of(e), time.monotonic())
                 await asyncio.sleep(alone.pause)
                 continue
             try:
@@ -309,6 +373,8 @@ class AsyncLocks:
                     data = await asyncio.wait_for(reader.read(1 << 16), alone.patience(time.monotonic()))
                     alone.received(data, time.monotonic())
             except (OSError, asyncio.TimeoutError) as e:
+                if str(e).startswith("MOVED "):
+                    self._shards.learn(key_of(key), str(e))
                 alone.failed(errors.NoConnection(str(e) or "the server does not answer"), time.monotonic())
             finally:
                 writer.close()
@@ -385,6 +451,12 @@ class _Block:
         self._held.check()
 
 
+def _driver_of(handle: Handle) -> AsyncDriver:
+    """The transport to the server of a lock."""
+    driver: AsyncDriver = handle.core.transport()
+    return driver
+
+
 class AsyncHeld(HeldBase):
     """A lock that is held, or several that were taken together."""
 
@@ -413,7 +485,7 @@ class AsyncHeld(HeldBase):
         words: Command = [word, key, self.owner, "PX", milliseconds(lease, "a lease"), "TOKEN", self.token]
         if not await self._locks._ask(words, False):
             raise self._stale(key)
-        self._locks._driver.run(lambda core, now: core.renewed(self._handle, float(lease), sent))
+        _driver_of(self._handle).run(lambda core, now: core.renewed(self._handle, float(lease), sent))
 
     def on_lost(self, callback: Callable[[errors.LockLost], None]) -> None:
         """Has callback called when the lock is lost, in the event loop; or now if it is lost already."""
@@ -425,7 +497,7 @@ class AsyncHeld(HeldBase):
 
     def _stale(self, key: bytes) -> errors.Error:
         found: List[errors.Error] = []
-        self._locks._driver.run(lambda core, now: found.append(core.lose_stale(self._handle, key, now)))
+        _driver_of(self._handle).run(lambda core, now: found.append(core.lose_stale(self._handle, key, now)))
         return found[0]
 
     async def __aenter__(self) -> "AsyncHeld":
@@ -543,7 +615,7 @@ class AsyncLatch:
         wait = wait_of(wait)
         if wait is not None and wait <= 0:
             return await self.left() == 0
-        return bool(await self._locks._wait_alone(lambda left: _plans.wait_words(self._key, left), wait, False))
+        return bool(await self._locks._wait_alone(self._key, lambda left: _plans.wait_words(self._key, left), wait, False))
 
 
 class AsyncLimiter(LimiterBase):
@@ -613,7 +685,7 @@ class AsyncWorker:
             while not self._stopped:
                 try:
                     found = await locks._do(work.claim()) or work.took(
-                        await locks._wait_alone(lambda _: work.read(), BLOCK + locks.timeout, True))
+                        await locks._wait_alone(work.stream, lambda _: work.read(), BLOCK + locks.timeout, True))
                 except errors.NoConnection:
                     await asyncio.sleep(0.2)
                     continue

@@ -66,7 +66,8 @@ def async_locks_of(client: Any) -> AsyncLocks:
 
 
 def _end(locks: Locks) -> None:
-    locks._driver.leave()
+    for driver in locks._shards.all():
+        driver.leave()
 
 
 # The close of a client of redis-py ends its locks' connections, too. Locks with a timeout stay until that.

@@ -89,6 +89,13 @@ class ServerError(Error, redis.exceptions.ResponseError):
         super().__init__(*args)
 
 
+class CrossSlot(ServerError):
+    """The keys of one call have different slots of a cluster. Nothing was locked.
+
+    Keys with the same hash tag, as in ``{shop}:a`` and ``{shop}:b``, share a slot.
+    """
+
+
 #: Words that begin the reply of a server that has not done what it was asked, since another one leads, or none does.
 _ELSEWHERE: Tuple[str, ...] = ("MOVED", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "LOADING")
 
@@ -99,14 +106,17 @@ def is_elsewhere(error: ServerError) -> bool:
     return text.split(" ", 1)[0] in _ELSEWHERE or text.startswith("UNBLOCKED force unblock")
 
 
-def from_reply(error: ServerError) -> Error:
-    """Returns the error of this package for an error reply."""
+def from_reply(error: ServerError, what: str = "") -> Error:
+    """Returns the error of this package for an error reply. what: was asked for, for the text."""
     text = str(error)
     kind: Type[Error]
     if text.startswith("DEADLOCK"):
         kind = Deadlock
     elif text.lower().startswith("err unknown command"):
         kind = NotLockserver
+    elif text.startswith("CROSSSLOT"):
+        text = f"{text}; keys with the same hash tag share a slot, as {{shop}}:a and {{shop}}:b" + (f" ({what})" if what else "")
+        kind = CrossSlot
     else:
         return error
     return kind(text)

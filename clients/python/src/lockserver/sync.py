@@ -18,7 +18,8 @@ from ._api import (
     DEFAULT_TIMEOUT, DEFAULT_WAIT, Cancel, HeldBase, LimiterBase, Observer, finished, followed, key_namer, kind_of, lock_wish, many_wish,
     permits_wish, last_word, rate_wish, rates_words, tell, wraps,
 )
-from ._core import Acquire, Call, Core, Handle, Request, Task as CoreTask
+from ._cluster import Shards, first_key, follow
+from ._core import LEAST, Acquire, Call, Core, Handle, Names, Redirected, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._driver import Driver, Turn, connect
 from ._plans import LimitsTaken, Outcome, Plan, Step, Taken
@@ -42,7 +43,8 @@ class Locks:
 
     def __init__(self, client: Any = None, *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
                  observer: Optional[Observer] = None, endpoint: Optional[Endpoint] = None) -> None:
-        """client: a Redis or RedisCluster of redis-py, which says how to reach the server; its pool is not used.
+        """client: a Redis or RedisCluster of redis-py, which says how to reach the server; its pool is not used. In a cluster
+        there are two connections to each shard that is used.
 
         name: begins the names of owners and connections, which operators see. timeout: how long a call waits for
         answers, in seconds; the wait for another holder does not count. Raises ValueError or TypeError.
@@ -54,16 +56,20 @@ class Locks:
         self.name, self.timeout = name, timeout
         self._endpoint = endpoint
         watching = observer if observer is not None else Observer()
-        self._driver = Driver(endpoint, name, timeout, lambda event: tell(watching, event, True), type(watching) is not Observer)
+        names, watched = Names(name), type(watching) is not Observer
+        self._shards: Shards[Driver] = Shards(
+            endpoint, lambda endpoint, told: Driver(endpoint, name, timeout, told, watched, names), lambda: names.lock,
+            lambda event: tell(watching, event, True))
+        self._driver = self._shards.first  # of a lone server; in a cluster only its names of owners are used
         self._owners = threading.local()
-        followed(watching, self._driver)
+        followed(watching, self._shards)
 
     @classmethod
     def from_url(cls, url: Union[str, Sequence[str]], *, name: str = "lock", timeout: float = DEFAULT_TIMEOUT,
                  observer: Optional[Observer] = None, **options: Any) -> "Locks":
         """Returns a client for a URL of redis-py: ``redis://``, ``rediss://`` or ``unix://``.
 
-        Several URLs are members of a raft group. options are those of ``redis.ConnectionPool.from_url``.
+        A list of URLs is of members of a raft group, or of shards of a cluster. options are those of ``redis.ConnectionPool.from_url``.
         """
         return cls(name=name, timeout=timeout, observer=observer,
                    endpoint=endpoint_of_urls(redis.ConnectionPool, url, options))
@@ -180,15 +186,15 @@ class Locks:
 
     def connect(self) -> None:
         """Connects now, and raises :class:`NoConnection`, :class:`NotLockserver` or :class:`ServerError`."""
-        done = Turn()
-        call = Call(self._driver.ends(done))
-        self._driver.wait(lambda core, now: core.connect(call, now), call, done, self.timeout,
-                          lambda core, error, now: call.finish(None, error))
+        done, driver = Turn(), self._serving(None, self.timeout)
+        call = Call(driver.ends(done))
+        driver.wait(lambda core, now: core.connect(call, now), call, done, self.timeout,
+                    lambda core, error, now: call.finish(None, error))
 
     @property
     def attached(self) -> bool:
-        """Whether the connection is there that keeps the locks."""
-        return self._driver.core.ready
+        """Whether the connection is there that keeps the locks. In a cluster: those of all shards that were used."""
+        return self._shards.attached
 
     def close(self) -> None:
         """Releases what is held, ends all waits with :class:`Closed`, and closes the connections.
@@ -199,16 +205,19 @@ class Locks:
 
     def _close(self, keep_leases: bool) -> None:
         """keep_leases: locks with a fixed lease stay held until that ends."""
-        driver = self._driver
-        with driver.lock:
-            started = driver._thread is not None
-        if not started:
-            with driver.lock:
-                driver.core.close(time.monotonic())
-            return
-        driver.run(lambda core, now: core.close(now, keep_leases))
-        if threading.current_thread() is not driver._thread:
-            driver.gone.wait(self.timeout + 5)
+        self._shards.closed = True
+        drivers = self._shards.all()
+        started = [driver for driver in drivers if driver.started]
+        for driver in drivers:
+            if driver in started:
+                driver.run(lambda core, now: core.close(now, keep_leases))
+            else:
+                with driver.lock:
+                    driver.core.close(time.monotonic())
+        end = time.monotonic() + self.timeout + 5
+        if not any(threading.current_thread() is driver._thread for driver in started):
+            for driver in started:
+                driver.gone.wait(max(0.0, end - time.monotonic()))
 
     def __enter__(self) -> "Locks":
         return self
@@ -232,9 +241,18 @@ class Locks:
 
     def stats(self) -> Stats:
         """Returns how many locks this client holds, how many calls wait, and the age of the oldest hold. It asks no server."""
-        return self._driver.stats()
+        return self._shards.stats()
 
     # How calls are made.
+
+    def _serving(self, key: Optional[bytes], limit: float) -> Driver:
+        """Returns the transport to the server of a key. The first time a cluster is asked, for so many seconds at most."""
+        found = self._shards.known(key)
+        if found is None:
+            self._shards.find(self.name, limit)
+            found = self._shards.known(key)
+        assert found is not None
+        return found
 
     def _thread(self) -> "Task":
         """The owner of the thread that calls."""
@@ -251,9 +269,29 @@ class Locks:
     def _request(self, task: Optional[CoreTask], wish: Wish, wait: Optional[float], deadline: Optional[float],
                  cancel: Optional[Cancel]) -> Any:
         """Asks for a lock, or for units of a limiter, and returns the handle, or the numbers."""
+        if self._shards.single:
+            return self._request_at(self._driver, task, wish, wait, deadline, cancel)
+        end = None if wait is None else time.monotonic() + wait
+        key, hops = wish.keys[0], 0
+        owner = task if task is not None else CoreTask(self._driver.core.new_owner())
+        longest = self._longest(wish, wait, deadline)
+        driver = self._serving(key, self.timeout if longest is None else min(self.timeout, max(LEAST, longest)))
+        while True:
+            try:
+                return self._request_at(driver, owner, wish, wait, deadline, cancel)
+            except Redirected as e:
+                self._shards.learn(key, e.moved)
+            hops, pause = follow(hops)
+            time.sleep(pause)
+            wait = None if end is None else max(LEAST, end - time.monotonic()) if not wish.tries else wait
+            driver = self._serving(key, self.timeout)
+
+    def _request_at(self, driver: Driver, task: Optional[CoreTask], wish: Wish, wait: Optional[float],
+                    deadline: Optional[float], cancel: Optional[Cancel]) -> Any:
+        """As :meth:`_request`, of one server. It raises Redirected if another shard serves the key."""
         if cancel is not None and cancel.cancelled:
             raise errors.Cancelled("the call was cancelled")
-        driver, done = self._driver, Turn()
+        done = Turn()
         owner = task if task is not None else CoreTask(driver.core.new_owner())
         call = Acquire(owner, wish, driver.ends(done))
 
@@ -292,21 +330,39 @@ class Locks:
         return max(self.timeout, min(limits)) if limits else None
 
     def _release(self, handle: Handle) -> None:
-        done = Turn()
-        call = Call(self._driver.ends(done))
-        self._driver.wait(lambda core, now: core.release(handle, call, now), call, done, self.timeout,
-                          lambda core, error, now: None)
+        done, driver = Turn(), _driver_of(handle)
+        call = Call(driver.ends(done))
+        driver.wait(lambda core, now: core.release(handle, call, now), call, done, self.timeout,
+                    lambda core, error, now: None)
 
     def _ask(self, words: Command, once: bool, limit: Optional[float] = None) -> Any:
         """Sends a command, and returns its reply. An error reply is raised."""
-        done = Turn()
-        request = Request(words, once, self._driver.ends(done))
         limit = self.timeout if limit is None else min(limit, self.timeout)
-        reply = self._driver.wait(lambda core, now: core.request(request, now + limit, now), request, done, limit, lambda core, error, now: core.end_request(request, error))
+        if self._shards.single:
+            reply = self._ask_at(self._driver, words, once, limit)
+        else:
+            end, key, hops = time.monotonic() + limit, first_key(words), 0
+            while True:
+                try:
+                    reply = self._ask_at(self._serving(key, limit), words, once, max(LEAST, end - time.monotonic()))
+                    break
+                except Redirected as e:
+                    if key is None or time.monotonic() > end:
+                        raise errors.NoConnection(f"the server has not done the command: {e.moved}") from None
+                    self._shards.learn(key, e.moved)
+                    hops, pause = follow(hops)
+                    time.sleep(pause)
         error = _plans.raised(reply)
         if error is not None:
             raise error
         return reply
+
+    def _ask_at(self, driver: Driver, words: Command, once: bool, limit: float) -> Any:
+        """As :meth:`_ask`, of one server. It returns an error reply."""
+        done = Turn()
+        request = Request(words, once, driver.ends(done))
+        return driver.wait(lambda core, now: core.request(request, now + limit, now), request, done, limit,
+                           lambda core, error, now: core.end_request(request, error))
 
     def _do(self, plan: Plan[T], limit: Optional[float] = None) -> T:
         """Carries out a plan."""
@@ -322,14 +378,19 @@ class Locks:
         except StopIteration as end:
             return cast(T, end.value)
 
-    def _wait_alone(self, words: Callable[[Optional[float]], Command], wait: Optional[float], once: bool) -> Any:
-        """Sends a command that waits, over a connection of its own."""
+    def _wait_alone(self, key: Word, words: Callable[[Optional[float]], Command], wait: Optional[float], once: bool) -> Any:
+        """Sends a command about a key that waits, over a connection of its own."""
         alone = Alone(words, wait, once, self.timeout, time.monotonic())
         while not alone.over:
+            endpoint = self._endpoint
             try:
-                s = connect(self._endpoint, self.name, min(self.timeout, 5.0, alone.patience(time.monotonic())))
+                if not self._shards.single:
+                    endpoint = self._serving(key_of(key), self.timeout).endpoint
+                s = connect(endpoint, self.name, min(self.timeout, 5.0, alone.patience(time.monotonic())))
             except Exception as e:
-                alone.failed(error_of(e), time.monotonic())
+                if not self._shards.single:
+                    endpoint.missed()
+                alone.failed(e if isinstance(e, errors.Error) else error_of(e), time.monotonic())
                 time.sleep(alone.pause)
                 continue
             with s:
@@ -340,11 +401,19 @@ class Locks:
                         s.settimeout(alone.patience(time.monotonic()))
                         alone.received(s.recv(1 << 16), time.monotonic())
                 except OSError as e:
+                    if str(e).startswith("MOVED "):
+                        self._shards.learn(key_of(key), str(e))
                     alone.failed(errors.NoConnection(str(e)), time.monotonic())
         return alone.result()
 
     def _decoded(self, reply: Any) -> Any:
         return decode(reply, self._endpoint.encoding)
+
+
+def _driver_of(handle: Handle) -> Driver:
+    """The transport to the server of a lock."""
+    driver: Driver = handle.core.transport()
+    return driver
 
 
 def _quietly(held: "Held") -> None:
@@ -424,14 +493,14 @@ class Held(HeldBase):
         word = "SEM.RENEW" if self._handle.hold.wish.permits else "RENEW"
         if not self._locks._ask([word, key, self.owner, "PX", milliseconds(lease, "a lease"), "TOKEN", self.token], False):
             raise self._stale(key)
-        self._locks._driver.run(lambda core, now: core.renewed(self._handle, float(lease), sent))
+        _driver_of(self._handle).run(lambda core, now: core.renewed(self._handle, float(lease), sent))
 
     def on_lost(self, callback: Callable[[errors.LockLost], None]) -> None:
         """Has callback called when the lock is lost, by the thread of the client; or now if it is lost already.
 
         ``sys.exit`` there ends nothing: use ``os.kill(os.getpid(), signal.SIGTERM)``, or tell the main thread.
         """
-        with self._locks._driver.lock:
+        with _driver_of(self._handle).lock:
             lost = self.lost
             if lost is None:
                 self._handle.on_lost.append(callback)
@@ -440,7 +509,7 @@ class Held(HeldBase):
 
     def _stale(self, key: bytes) -> errors.Error:
         found: List[errors.Error] = []
-        self._locks._driver.run(lambda core, now: found.append(core.lose_stale(self._handle, key, now)))
+        _driver_of(self._handle).run(lambda core, now: found.append(core.lose_stale(self._handle, key, now)))
         return found[0]
 
     def __enter__(self) -> "Held":
@@ -574,7 +643,7 @@ class Latch:
         wait = wait_of(wait)
         if wait is not None and wait <= 0:
             return self.left() == 0
-        return bool(self._locks._wait_alone(lambda left: _plans.wait_words(self._key, left), wait, False))
+        return bool(self._locks._wait_alone(self._key, lambda left: _plans.wait_words(self._key, left), wait, False))
 
 
 class Limiter(LimiterBase):
@@ -661,7 +730,7 @@ class Worker:
                 while not self._stopped.is_set():
                     try:
                         found = locks._do(work.claim()) or work.took(
-                            locks._wait_alone(lambda _: work.read(), BLOCK + locks.timeout, True))
+                            locks._wait_alone(work.stream, lambda _: work.read(), BLOCK + locks.timeout, True))
                     except errors.NoConnection:
                         self._stopped.wait(0.2)
                         continue
