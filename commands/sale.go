@@ -25,10 +25,11 @@ type purchase struct {
 	voucher, user, order []byte
 	qty                  int64
 	sale                 sale
-	stock                int64 // before it
-	have                 int64 // pieces that the user has already
-	again                bool  // the order has been sold before, and stands: this is a retry
-	heldMS               int64 // when the hold began, if its record has to say so; else 0
+	stock                int64      // before it
+	was                  orderState // of its order, before it; empty: there is no such order
+	have                 int64      // pieces that the user has already
+	again                bool       // the order has been sold before, and stands: this is a retry
+	heldMS               int64      // when the hold began, if its record has to say so; else 0
 	ask                  ask
 }
 
@@ -68,17 +69,31 @@ func (p *purchase) read(a *Scanner) error {
 // the stock is empty, so that check must be cheap. Only a retry is detected before, because a retry gets the
 // result of its order even when the sale is sold out or over.
 func (p *purchase) decide(c *Ctx) (answer int64, err error) {
-	if p.stock, err = findStock(c, p.voucher); err != nil {
+	if err := p.look(c); err != nil {
 		return 0, err
 	}
-	o, err := owned(c, p.voucher, p.user, p.order) // of a sale on bare keys there is none
+	return p.judge(c)
+}
+
+// look reads the stock, and what became of the order. An order of a sale on bare keys has no record.
+func (p *purchase) look(c *Ctx) (err error) {
+	if p.stock, err = findStock(c, p.voucher); err != nil {
+		return err
+	}
+	o, err := owned(c, p.voucher, p.user, p.order)
+	p.was = o.state
+	return err
+}
+
+// judge is decide behind look.
+func (p *purchase) judge(c *Ctx) (answer int64, err error) {
 	// plant:sale-taken-back
-	if o.state == orderGone {
+	if p.was == orderGone {
 		return saleTakenBack, nil
 	}
 	// plant:sale-again
-	if p.again = o.state != ""; p.again || err != nil {
-		return saleSold, err
+	if p.again = p.was != ""; p.again {
+		return saleSold, nil
 	}
 	if p.stock <= 0 {
 		return saleNoStock, nil

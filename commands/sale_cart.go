@@ -91,16 +91,13 @@ func (k *cart) recall(c *Ctx) (known bool, place int, answer int64, err error) {
 	stands := 0
 	for i := range k.parts {
 		p := &k.parts[i]
-		if _, err := findStock(c, p.voucher); err != nil {
+		if err := p.look(c); err != nil {
 			return false, 0, 0, err
 		}
-		o, err := owned(c, p.voucher, p.user, p.order)
 		switch {
-		case err != nil:
-			return false, 0, 0, err
-		case o.state == orderGone && place == 0:
+		case p.was == orderGone && place == 0:
 			place = i + 1
-		case o.state != "" && o.state != orderGone:
+		case p.was != "" && p.was != orderGone:
 			stands++
 		}
 	}
@@ -113,11 +110,11 @@ func (k *cart) recall(c *Ctx) (known bool, place int, answer int64, err error) {
 	return stands > 0, 0, saleSold, nil
 }
 
-// decide finds the first part that is refused, and why. Nothing changes.
+// decide finds the first part that is refused, and why, behind recall. Nothing changes.
 func (k *cart) decide(c *Ctx) (place int, answer int64, err error) {
 	for i := range k.parts {
 		p := &k.parts[i]
-		if answer, err = p.decide(c); err != nil || answer != saleSold {
+		if answer, err = p.judge(c); err != nil || answer != saleSold {
 			return i + 1, answer, err
 		}
 		if !p.sale.made { // a retry would look like another cart

@@ -374,3 +374,22 @@ func (m *cartModel) check(t *testing.T, f *fixture, seed uint64) {
 	require.Equal(t, expected, entries, "seed %d", seed)
 	require.Equal(t, gone, cancelled, "seed %d", seed)
 }
+
+// TestCartLooksOnce: a cart counts as many look-ups as its orders would one by one.
+func TestCartLooksOnce(t *testing.T) {
+	f := newSaleFixture(t)
+	for _, voucher := range []string{"a", "b", "c", "d"} {
+		f.want("+OK", "SECKILL.CREATE", voucher, "STOCK", "5", "LIMIT", "3")
+	}
+	hits := func(calls ...[]string) int64 {
+		before := f.store.Stats().Hits
+		for _, call := range calls {
+			f.want("0", call...)
+		}
+		return f.store.Stats().Hits - before
+	}
+	single := hits([]string{"SECKILL", "a", "ann", "o1"}, []string{"SECKILL", "b", "ann", "o1"})
+	require.Positive(t, single)
+	require.Equal(t, single, hits([]string{"SECKILL.CART", "ann", "o2", "2", "c", "1", "d", "1"}))
+	require.Equal(t, single, hits([]string{"SECKILL.CART", "ann", "o2", "2", "c", "1", "d", "1"})) // a retry
+}

@@ -4,7 +4,7 @@ import "lockserver/internal/plant"
 
 // faults are all planted faults. Each breaks one promise of a sale.
 var faults = []plant.Fault{
-	plant.New("a retry is a new order", plant.Insert("sale-again", `o.state = ""`)),
+	plant.New("a retry is a new order", plant.Insert("sale-again", `p.was = ""`)),
 	plant.New("an order that was taken back is said to be sold", plant.And("sale-taken-back", "false")),
 	plant.New("an order is cancelled twice", plant.Or("order-open", "t.record.state == orderGone")),
 	plant.New("who cancels stays a buyer", plant.And("sale-buyer", "false")),
