@@ -50,6 +50,7 @@ var pages = []page{
 	{path: "docs/LOCKS.md", code: "locks_example_test.go"},
 	{path: "docs/LOCK-GUARANTEES.md"},
 	{path: "docs/NATIVE.md"},
+	{path: "docs/RECIPES.md"},
 	{path: "docs/SECURITY.md"},
 	{path: "docs/SEMAPHORES.md", code: "semaphores_example_test.go"},
 	{path: "docs/SECKILL.md", code: "sales_example_test.go"},
