@@ -20,8 +20,8 @@ type view struct {
 func views() []view {
 	return []view{
 		{path: "/overview", title: "Overview", template: "overview.html", needs: []string{"LOCK.STATS"}, every: time.Second, load: loadOverview, points: overviewPoints},
-		{path: "/locks", title: "Locks", template: "locks.html", needs: []string{"LOCK.LIST"}, eachDB: true, every: 500 * time.Millisecond, load: loadLocks},
-		{path: "/graph", title: "Wait graph", template: "graph.html", needs: []string{"LOCK.WAITERS"}, eachDB: true, every: 500 * time.Millisecond, load: loadGraph},
+		{path: "/locks", title: "Locks", template: "locks.html", needs: []string{"LOCK.LIST"}, eachDB: true, every: time.Second, load: loadLocks},
+		{path: "/graph", title: "Wait graph", template: "graph.html", needs: []string{"LOCK.WAITERS"}, eachDB: true, every: time.Second, load: loadGraph},
 		{path: "/lock", title: "Lock", template: "lock.html", needs: []string{"LOCK.LIST"}, every: time.Second, load: loadLock},
 		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, eachDB: true, every: time.Second, load: loadSales, points: salePoints},
 		{path: "/server", title: "Server", template: "server.html", needs: []string{"INFO"}, every: time.Second, load: loadServer, points: serverPoints},

@@ -31,6 +31,8 @@ type server struct {
 	t           *testing.T
 	addr, admin string
 	logFile     string
+	dir         string
+	cmd         *exec.Cmd
 }
 
 func program() string {
@@ -58,22 +60,39 @@ func freePort(t *testing.T) string {
 func startServer(t *testing.T) *server {
 	t.Helper()
 	dir := t.TempDir()
-	s := &server{t: t, logFile: filepath.Join(dir, "log"), admin: "http://127.0.0.1:" + freePort(t)}
-	cmd := exec.Command(program(), "--port", "0", "--admin-port", s.admin[strings.LastIndex(s.admin, ":")+1:], "--dir", dir, "--save", "",
+	s := &server{t: t, dir: dir, logFile: filepath.Join(dir, "log"), admin: "http://127.0.0.1:" + freePort(t)}
+	t.Cleanup(s.kill)
+	s.start()
+	return s
+}
+
+// start starts the process, and waits until it serves clients.
+func (s *server) start() {
+	s.t.Helper()
+	require.NoError(s.t, os.RemoveAll(s.logFile))
+	s.cmd = exec.Command(program(), "--port", "0", "--admin-port", s.admin[strings.LastIndex(s.admin, ":")+1:], "--dir", s.dir, "--save", "",
 		"--logfile", s.logFile)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	require.NoError(s.t, s.cmd.Start())
+	s.addr = ""
 	ready := regexp.MustCompile(`Ready to accept connections tcp addr=(\S+)`)
-	require.Eventually(t, func() bool {
+	require.Eventually(s.t, func() bool {
 		if found := ready.FindStringSubmatch(s.log()); found != nil {
 			s.addr = found[1]
 		}
 		return s.addr != ""
 	}, patience, 10*time.Millisecond)
-	return s
+}
+
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// restart kills the process and starts another one at the same admin port, without the data.
+func (s *server) restart() {
+	s.t.Helper()
+	s.kill()
+	s.start()
 }
 
 func (s *server) log() string {

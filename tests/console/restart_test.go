@@ -1,0 +1,53 @@
+package console
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// TestRestart: an open page says that it is not live while the server is away, and goes on by itself with the
+// data of the new one.
+func TestRestart(t *testing.T) {
+	s, b := startServer(t), openBrowser(t)
+	s.client("worker").do("LOCK", "before", "ann", "PX", "600000")
+	b.run(chromedp.Navigate(s.admin + "/locks"))
+	b.is(`!!document.getElementById('lock-before') && document.getElementById('pulse').textContent === 'live'`)
+	s.restart()
+	s.client("worker").do("LOCK", "after", "ann", "PX", "600000")
+	b.is(`!!document.getElementById('lock-after') && !document.getElementById('lock-before')`)
+	b.is(`document.getElementById('pulse').textContent === 'live'`)
+	b.messages() // the browser tells of the connection that was refused
+}
+
+// TestNamesAreText: names with HTML in them are shown as they are on every page, and run nothing.
+func TestNamesAreText(t *testing.T) {
+	s, b := startServer(t), openBrowser(t)
+	const evil = `<img src=x onerror=document.title='run'><b>"'&`
+	c := s.client("operator")
+	c.do("LOCK", evil, evil, "PX", "600000")
+	c.do("SEM.ACQUIRE", "s"+evil, evil, "LIMIT", "2", "PX", "600000")
+	c.do("SECKILL.CREATE", evil, "STOCK", "10")
+	s.client("waiter").send("LOCK", evil, evil+"2", "WAIT", "0")
+	s.awaits(1)
+	require.Equal(t, "$-1", s.client("hasty").do("LOCK", evil, evil+"3", "WAIT", "5"))
+	b.size(390, "light")
+	for _, path := range []string{"/overview", "/locks", "/graph", "/lock", "/lock of permits", "/sales", "/server"} {
+		switch path {
+		case "/lock", "/lock of permits":
+			b.run(chromedp.Navigate(s.admin + "/locks"))
+			b.run(chromedp.Click(fmt.Sprintf(`//a[@data-row][starts-with(text(), %q)]`, map[bool]string{true: "<", false: "s<"}[path == "/lock"]), chromedp.BySearch))
+			b.shows("What happened")
+		default:
+			b.run(chromedp.Navigate(s.admin + path))
+		}
+		b.is(`document.getElementById('pulse').textContent === 'live'`)
+		if path != "/server" {
+			b.shows(evil[:12])
+		}
+		b.is(`!document.querySelector('main img') && document.title !== 'run'`)
+		b.is(`document.documentElement.scrollWidth <= innerWidth`)
+	}
+}
