@@ -195,8 +195,8 @@ func TestCronAgainstEachMinute(t *testing.T) {
 	require.Positive(t, changes)
 }
 
-// FuzzCron gives arbitrary expressions to the parser. A rule's times rise, and none is skipped: the time after
-// a moment just before a time is that time.
+// FuzzCron gives arbitrary expressions to the parser. A rule's times rise, and none is skipped: the time
+// after a moment just before a time is that time.
 func FuzzCron(f *testing.F) {
 	f.Add("*/5 0-3,22-2 L 2/3 MON#2", "Europe/Berlin", int64(1_774_000_000_000))
 	f.Fuzz(func(t *testing.T, text, zone string, ms int64) {
