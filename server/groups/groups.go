@@ -81,7 +81,8 @@ func Check(g *config.Groups, fits bool) error {
 	return nil
 }
 
-// Claim returns the text that the log of the group gets when the group begins to own slots: see raft.Options.
+// Claim returns the text that the log of the group gets when the group begins to own slots: see
+// raft.MemberOptions.
 // It is empty if the directives name no slots.
 func Claim(g *config.Groups) string {
 	slots, err := cluster.ParseRanges(g.Slots)
