@@ -82,7 +82,7 @@ var (
 )
 
 func nativeMetrics() []*metric {
-	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
+	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &lockAsks, &asksHeard, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
 		&limitRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
 		&permitGrants, &permitWaiting, &latchKeys, &latchWaiters, &historyBytes, &spansSent, &spansDropped, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
