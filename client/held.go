@@ -17,10 +17,11 @@ type held struct {
 	keys   []string // of the hold's
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	outer  *held     // the lock with the context that was used to acquire this lock; nil: none
-	site   []uintptr // where it was acquired: the callers, the innermost first
-	calls  []Call    // observe it; guarded by hold.mu
-	why    error     // of its end; guarded by hold.mu
+	outer  *held       // the lock with the context that was used to acquire this lock; nil: none
+	site   []uintptr   // where it was acquired: the callers, the innermost first
+	calls  []Call      // observe it; guarded by hold.mu
+	why    error       // of its end; guarded by hold.mu
+	asked  chan string // of capacity 1; written with hold.mu held
 }
 
 // end ends the context, and says so to the hooks of the call.
@@ -70,7 +71,7 @@ func (h *hold) take(ctx context.Context, keys []string) *Lock {
 	if h.locks == nil || h.over {
 		return nil
 	}
-	one := &held{hold: h, keys: keys, outer: c.heldOf(ctx), site: callers()}
+	one := &held{hold: h, keys: keys, outer: c.heldOf(ctx), site: callers(), asked: make(chan string, 1)}
 	one.ctx, one.cancel = context.WithCancelCause(context.WithValue(ctx, heldKey{c}, one))
 	h.locks[one] = true
 	l := &Lock{one}

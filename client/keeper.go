@@ -27,6 +27,7 @@ type keeper struct {
 	holds   map[lockName]*hold
 	byKey   map[string]*hold    // the latest one of each key
 	strays  map[lockName]string // losses of locks that no hold is registered for yet, by their reason
+	early   map[lockName]string // reasons of LOCK.ASK for locks that no hold is registered for yet
 	debts   int                 // unpaid and sent
 	free    chan struct{}       // not nil: closed when there are no debts
 	made    uint64              // owners so far
@@ -51,7 +52,7 @@ const (
 
 func newKeeper(c *Client) (*keeper, error) {
 	k := &keeper{client: c, lease: defaultLease, foreign: make(chan struct{}), waits: make(map[place]*wait), latches: make(map[string]*latchWait),
-		holds: make(map[lockName]*hold), byKey: make(map[string]*hold), strays: make(map[lockName]string)}
+		holds: make(map[lockName]*hold), byKey: make(map[string]*hold), strays: make(map[lockName]string), early: make(map[lockName]string)}
 	k.closing, k.shut = context.WithCancel(context.Background())
 	k.leaving, k.leave = context.WithCancel(context.Background())
 	k.ended, k.end = context.WithCancel(context.Background())
@@ -138,6 +139,12 @@ func (k *keeper) keep(h *hold) (reason string, ok bool) {
 	for i, key := range h.keys {
 		k.holds[h.name(i)] = h
 		k.byKey[key] = h
+	}
+	for i := range h.keys {
+		if reason, asked := k.early[h.name(i)]; asked {
+			delete(k.early, h.name(i))
+			h.ask(reason)
+		}
 	}
 	if h.shard.over { // meanwhile another one serves its keys
 		k.moveHold(h, k.instead(h.shard, h.keys[0]))

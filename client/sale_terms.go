@@ -15,6 +15,7 @@ type Terms struct {
 	Start, End time.Time     // when it is open; zero: no bound
 	Limit      int           // pieces for each user; 0: the server's default
 	Hold       time.Duration // how long an unconfirmed order is kept; 0: orders need not be confirmed
+	HoldMax    time.Duration // how long [Sale.Extend] keeps an order at most, from its sale on; 0: no bound
 	Stream     string        // the stream of the orders; empty: the server's default
 	Rate       Rate          // of calls for each user; a Burst of 0 counts as 1; zero: no rate
 	RateAll    bool          // the rate is for all users together
@@ -75,6 +76,13 @@ func (t Terms) words(voucher string) (words []string, expected SaleInfo, err err
 		}
 		words = append(words, "HOLD", decimal(ms))
 	}
+	if t.HoldMax != 0 {
+		ms, err := wholeMS("the longest hold", t.HoldMax)
+		if err != nil {
+			return nil, SaleInfo{}, err
+		}
+		words, expected.HoldMax = append(words, "HOLDMAX", decimal(ms)), t.HoldMax
+	}
 	if t.Stream != "" {
 		words = append(words, "STREAM", t.Stream)
 	}
@@ -102,7 +110,7 @@ type SaleInfo struct {
 	Stock, Total, Sold, Held, Confirmed, Buyers int
 	Start, End                                  time.Time // zero: no bound
 	Limit                                       int       // pieces for each user; 0: the server's default
-	Hold                                        time.Duration
+	Hold, HoldMax                               time.Duration
 	Rate                                        Rate // zero: no rate
 	RateAll                                     bool
 	Stream                                      string
@@ -111,7 +119,7 @@ type SaleInfo struct {
 
 // same reports whether a sale has the requested terms. If no stream was named, any stream is accepted.
 func (i SaleInfo) same(there SaleInfo) bool {
-	return i.Total == there.Total && i.Start.Equal(there.Start) && i.End.Equal(there.End) && i.Limit == there.Limit && i.Hold == there.Hold &&
+	return i.Total == there.Total && i.Start.Equal(there.Start) && i.End.Equal(there.End) && i.Limit == there.Limit && i.Hold == there.Hold && i.HoldMax == there.HoldMax &&
 		i.Rate == there.Rate && i.RateAll == there.RateAll && (i.Stream == "" || i.Stream == there.Stream)
 }
 
@@ -129,7 +137,7 @@ func (s Sale) Info(ctx context.Context) (info SaleInfo, ok bool, err error) {
 	return SaleInfo{
 		State: of.text("state"), Stock: of.number("stock"), Total: of.number("total"), Sold: of.number("sold"), Held: of.number("held"),
 		Confirmed: of.number("confirmed"), Buyers: of.number("buyers"), Start: of.when("start"), End: of.when("end"), Limit: of.number("limit"),
-		Hold: ms("hold"), Rate: Rate{of.number("burst"), of.number("rate"), ms("rate-period")}, RateAll: of.number("rate-all") == 1, Stream: of.text("stream"),
+		Hold: ms("hold"), HoldMax: ms("hold-max"), Rate: Rate{of.number("burst"), of.number("rate"), ms("rate-period")}, RateAll: of.number("rate-all") == 1, Stream: of.text("stream"),
 		StreamLength: of.number("stream-length"),
 	}, true, nil
 }

@@ -99,6 +99,8 @@ func firstKey(args []any) int {
 		return 2
 	case "EVAL":
 		return 3
+	case "SECKILL.CART":
+		return 4
 	}
 	return 1
 }

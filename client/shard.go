@@ -249,8 +249,8 @@ func (s *shard) hear(sent time.Time) {
 	}
 }
 
-// onPush handles a push: lock-lost, lock-granted or lock-refused, limit-granted or limit-refused. A push has
-// one key or several, one token or several, or a reason, and so on.
+// onPush handles a push: lock-lost, lock-asked, lock-granted or lock-refused, limit-granted or limit-refused.
+// A push has one key or several, one token or several, or a reason, and so on.
 func (s *shard) onPush(w *wire, message push) {
 	if len(message) < 4 {
 		return
@@ -264,6 +264,9 @@ func (s *shard) onPush(w *wire, message push) {
 	case "lock-lost":
 		token, _ := message[2].(int64)
 		s.keeper.wasLost(lockName{keys[0], token}, fmt.Sprint(message[3])) // the reason
+	case "lock-asked":
+		token, _ := message[2].(int64)
+		s.keeper.wasAsked(lockName{keys[0], token}, fmt.Sprint(message[3])) // the reason
 	case "lock-granted":
 		if tokens := tokensOf(message[2]); len(tokens) == len(keys) {
 			s.wasGranted(w, keys, many, tokens, owner)

@@ -564,3 +564,50 @@ def test_exclusive_in_asyncio(lockserver):
 
     loop.run(trial)
     loop.close()
+
+
+def test_the_holder_is_asked(make, lockserver):
+    locks, other = make(lockserver.url), make(lockserver.url)
+    assert other.ask("k") == 0, "it is free"
+    held, heard = locks.lock("k").acquire(), []
+    assert held.asked is None
+    held.on_asked(heard.append)
+    assert other.ask("k", "a deploy begins") == 1
+    eventually(lambda: heard == ["a deploy begins"], "it is heard")
+    held.on_asked(heard.append)
+    assert heard == ["a deploy begins"] * 2 and held.asked == "a deploy begins"
+    held.check()
+    held.release()
+    with pytest.raises(ValueError):
+        other.ask("")
+
+
+def test_a_hold_is_extended_and_a_part_comes_back(locks):
+    sale = locks.sale("shoe")
+    for _ in range(2):
+        assert sale.create(5, hold=60, hold_max=3600, limit=5)
+    assert not sale.create(5, hold=60, hold_max=7200, limit=5), "it has another bound"
+    assert sale.buy("ann", "1", 3) == package.Outcome.SOLD
+    assert sale.extend("ann", "1", 1800)
+    with pytest.raises(package.ServerError):
+        sale.extend("ann", "1", 7200)
+    assert sale.cancel("ann", "1", 2)
+    assert sale.info()[b"stock"] == 4 and sale.info()[b"held"] == 1
+    assert sale.cancel("ann", "1") and not sale.extend("ann", "1", 60)
+    for wrong in (lambda: sale.cancel("ann", "1", 0), lambda: sale.extend("ann", "1", 0)):
+        with pytest.raises(ValueError):
+            wrong()
+
+
+def test_a_cart_is_bought_as_a_whole(locks):
+    for voucher, stock in (("shoe", 2), ("hat", 1)):
+        assert locks.sale(voucher).create(stock, limit=2)
+    cart = [("shoe", 1), ("hat", 1)]
+    for _ in range(2):
+        assert locks.cart("ann", "1", cart)
+    refused = locks.cart("ben", "2", cart)
+    assert not refused and (refused.refused, refused.outcome) == (1, package.Outcome.SOLD_OUT)
+    assert locks.sale("shoe").info()[b"stock"] == 1, "nothing of the refused cart was sold"
+    for wrong in ([], [("", 1)], [("shoe", 0)], [("shoe", 1)] * 65):
+        with pytest.raises(ValueError):
+            locks.cart("ann", "3", wrong)

@@ -83,7 +83,7 @@ def tell(observer: Observer, event: Event, threads: bool) -> None:
         _log.warning("the connection that keeps the locks has ended: %s", event.error)
     elif event.what == "attached":
         _log.info("the connection that keeps the locks is there")
-    elif type(observer) is Observer:
+    elif type(observer) is Observer and event.what != "asked":
         return
 
     def call(what: Callable[..., None], *args: Any) -> None:
@@ -102,6 +102,9 @@ def tell(observer: Observer, event: Event, threads: bool) -> None:
         call(observer.lost, event.key, event.seconds, event.error)
         for callback in event.callbacks:
             call(callback, event.error)
+    elif event.what == "asked":
+        for callback in event.callbacks:
+            call(callback, event.reason)
     else:
         call(observer.attached, event.what == "attached", event.error)
 
@@ -283,6 +286,11 @@ class HeldBase:
         text = f"the lock {keys} was not released, and stays held; it was acquired at {self._place[0]}:{self._place[1]}"
         _log.warning("%s", text)
         warnings.warn(text, ResourceWarning, source=self)
+
+    @property
+    def asked(self) -> Optional[str]:
+        """The reason of the last client that asked the holder to let go (:meth:`lockserver.Locks.ask`), or None."""
+        return self._handle.hold.asked
 
     @property
     def acquired_at(self) -> str:

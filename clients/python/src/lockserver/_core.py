@@ -266,12 +266,13 @@ class Loss(NamedTuple):
 class Handle:
     """One acquisition. Several stand for one hold if its task took the lock again."""
 
-    __slots__ = ("core", "hold", "keys", "on_lost", "place")
+    __slots__ = ("core", "hold", "keys", "on_lost", "on_asked", "place")
 
     def __init__(self, core: "Core", hold: "Hold", keys: Tuple[bytes, ...]) -> None:
         self.core, self.hold, self.keys = core, hold, keys
         self.place: Optional[Tuple[str, int]] = None  # of the acquisition: file and line
         self.on_lost: List[Callable[[errors.LockLost], None]] = []
+        self.on_asked: List[Callable[[str], None]] = []
 
     def token(self, key: bytes) -> int:
         """The fencing token of a key."""
@@ -317,6 +318,7 @@ class Hold:
                     self.task.owner, self.wish.lease)
 
     lost: Optional[Loss] = None
+    asked: Optional[str] = None  # the last reason of a client that asks for it
     releasing = False
     debt: Optional[Debt] = None  # its release
     ends_at: Optional[float] = None  # if its lease is fixed
@@ -397,13 +399,14 @@ class Request(Call):
 
 
 class Event(NamedTuple):
-    """Something for metrics and logs. what: acquired, refused, released, lost, attached or detached."""
+    """Something for metrics and logs. what: acquired, refused, released, lost, asked, attached or detached."""
 
     what: str
     key: bytes = b""
     seconds: float = 0.0
     error: Optional[BaseException] = None
-    callbacks: Tuple[Callable[[errors.LockLost], None], ...] = ()
+    callbacks: Tuple[Callable[[Any], None], ...] = ()
+    reason: str = ""  # of the one who asks
 
 
 def tokens_of(reply: Any) -> Optional[List[int]]:
@@ -743,6 +746,8 @@ class Core:
             hold = self._holds.get(message[2])
             if hold is not None:
                 self._lose(hold, hold.loss(message[3].decode(), keys[0], message[2]), now)
+        elif message[0] == b"lock-asked" and isinstance(message[2], int):
+            self._asked(message[2], message[3].decode(errors="replace"))
         elif message[0] == b"lock-granted":
             tokens = tokens_of(message[2])
             if tokens is not None and len(tokens) == len(keys):
@@ -753,6 +758,16 @@ class Core:
                 self._finish(call, tokens_of(message[2]), None, now)
         elif message[0] in (b"lock-refused", b"limit-refused"):
             self._was_refused(keys[0], message[2].decode(), message[3], now)
+
+    def _asked(self, token: int, reason: str) -> None:
+        """Another client asks for a lock. Whoever listens to it hears of that, as of a loss: by the one that tells of events."""
+        hold = self._holds.get(token)
+        if hold is not None:
+            hold.asked = reason
+            callbacks = tuple(told for handle in hold.handles for told in handle.on_asked)
+            if callbacks:
+                self.lost = True
+                self.events.append(Event("asked", hold.wish.keys[0], callbacks=callbacks, reason=reason))
 
     # Calls for locks.
 

@@ -68,6 +68,49 @@ def settle(command: str, voucher: Word, user: Word, order: Word, state: bytes) -
     return isinstance(record, bytes) and record.startswith(state + b" ")
 
 
+def cancel_part(voucher: Word, user: Word, order: Word, pieces: int) -> Plan[bool]:
+    """SECKILL.CANCEL with QTY, which is sent once: a second one would give back once more."""
+    words: Command = ["SECKILL.CANCEL", *ids(voucher, user, order), "QTY", whole(pieces, "a number of pieces")]
+    return bool((yield Step(words, once=True)) == 1)
+
+
+def extend(voucher: Word, user: Word, order: Word, seconds: float) -> Plan[bool]:
+    """SECKILL.EXTEND."""
+    return bool((yield Step(["SECKILL.EXTEND", *ids(voucher, user, order), milliseconds(seconds, "a hold")])) == 1)
+
+
+#: How many sales one cart may name.
+MOST_PARTS = 64
+
+
+@dataclass(frozen=True)
+class CartOutcome:
+    """What came of a cart. It is true if all parts are sold."""
+
+    refused: Optional[int]  #: the first part that was refused, counted from 0; None: all are sold
+    outcome: Outcome  #: its answer
+
+    def __bool__(self) -> bool:
+        return self.refused is None
+
+
+def cart(user: Word, order: Word, parts: "Sequence[tuple[Word, int]]") -> Plan[CartOutcome]:
+    """SECKILL.CART."""
+    if not 1 <= len(parts) <= MOST_PARTS:
+        raise ValueError(f"a cart of {len(parts)} parts: it has 1 to {MOST_PARTS}")
+    words: Command = ["SECKILL.CART", identifier(user, "a user"), identifier(order, "an order"), len(parts)]
+    for voucher, pieces in parts:
+        words += [identifier(voucher, "a voucher"), whole(pieces, "a number of pieces")]
+    reply = yield Step(words)
+    return CartOutcome(None, Outcome.SOLD) if reply == 0 else CartOutcome(reply[0] - 1, Outcome(reply[1]))
+
+
+def ask(key: Word, reason: str) -> Plan[int]:
+    """LOCK.ASK, which is sent once."""
+    words: Command = ["LOCK.ASK", identifier(key, "a key")]
+    return int((yield Step([*words, "REASON", reason] if reason else words, once=True)))
+
+
 def count_down(key: Word, count: int) -> Plan[int]:
     """LATCH.DOWN."""
     return int((yield Step(["LATCH.DOWN", key, count], once=True)))
@@ -199,11 +242,13 @@ def force_unlock(key: Word) -> Plan[bool]:
 
 def sale_create(voucher: Word, stock: int, start: Optional[float], end: Optional[float], limit: Optional[int],
                 hold: Optional[float], stream: Optional[Word], rate: "Optional[tuple[int, float]]", burst: Optional[int],
-                replace: bool) -> Plan[bool]:
+                replace: bool, hold_max: Optional[float] = None) -> Plan[bool]:
     """SECKILL.CREATE. A sale of the same terms that is there already is the one that was to be made."""
     terms: Dict[bytes, Any] = {b"total": whole(stock, "a stock"), b"start": 0, b"end": 0, b"limit": 0, b"hold": 0}
     words: Command = ["SECKILL.CREATE", identifier(voucher, "a voucher"), "STOCK", terms[b"total"]]
-    for name, option, value in ((b"start", "START", start), (b"end", "END", end), (b"hold", "HOLD", hold)):
+    terms[b"hold-max"] = 0
+    for name, option, value in ((b"start", "START", start), (b"end", "END", end), (b"hold", "HOLD", hold),
+                                (b"hold-max", "HOLDMAX", hold_max)):
         if value is not None:
             terms[name] = milliseconds(value, name.decode())
             words += [option, terms[name]]

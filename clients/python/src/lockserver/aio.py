@@ -21,7 +21,7 @@ from ._api import (
 from ._cluster import Shards, first_key, follow
 from ._core import LEAST, Acquire, Call, Core, Handle, Names, Redirected, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
-from ._plans import LimitsTaken, Outcome, Plan, Step, Taken
+from ._plans import CartOutcome, LimitsTaken, Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._views import LockInfo, Pending, Stats
 from ._work import BLOCK, AsyncEntry, Found, Work
@@ -152,6 +152,21 @@ class AsyncLocks:
             return result
 
     # The rest of the server.
+
+    async def cart(self, user: Word, order: Word, parts: Sequence[Tuple[Word, int]]) -> CartOutcome:
+        """Orders pieces of several sales, (voucher, pieces) each, in one step: all of them, or none.
+
+        The parts have one order id and one hold. The same cart gets the same answer, however often it is asked. In a cluster
+        the vouchers have to share a slot.
+        """
+        return await self._do(_plans.cart(user, order, parts))
+
+    async def ask(self, key: Word, reason: str = "") -> int:
+        """Asks the holders of a lock, or of permits, to let go, and returns how many clients heard it. It is sent once.
+
+        They hear it by ``on_asked``. The lock stays as it is.
+        """
+        return await self._do(_plans.ask(key, reason))
 
     def sale(self, voucher: Word) -> "AsyncSale":
         """Returns the flash sale of a voucher."""
@@ -495,6 +510,12 @@ class AsyncHeld(HeldBase):
         else:
             callback(lost)
 
+    def on_asked(self, callback: Callable[[str], None]) -> None:
+        """As :meth:`lockserver.Held.on_asked`, in the event loop."""
+        self._handle.on_asked.append(callback)
+        if self.asked is not None:
+            callback(self.asked)
+
     def _stale(self, key: bytes) -> errors.Error:
         found: List[errors.Error] = []
         _driver_of(self._handle).run(lambda core, now: found.append(core.lose_stale(self._handle, key, now)))
@@ -566,14 +587,15 @@ class AsyncSale:
 
     async def create(self, stock: int, *, start: Optional[float] = None, end: Optional[float] = None, limit: Optional[int] = None,
                hold: Optional[float] = None, stream: Optional[Word] = None, rate: Optional[Tuple[int, float]] = None,
-               burst: Optional[int] = None, replace: bool = False) -> bool:
+               burst: Optional[int] = None, replace: bool = False,
+               hold_max: Optional[float] = None) -> bool:
         """Makes the sale. False: there is another one, of other terms. One of the same terms is left as it is.
 
         stock: pieces. start, end: Unix times in seconds. limit: pieces for a user. hold: for how many seconds an order may
         wait to be confirmed. stream: of the orders. rate: so many calls of a user in so many seconds, and burst at once.
         replace: begins a sale that is there anew; it is sent once.
         """
-        return await self._locks._do(_plans.sale_create(self._voucher, stock, start, end, limit, hold, stream, rate, burst, replace))
+        return await self._locks._do(_plans.sale_create(self._voucher, stock, start, end, limit, hold, stream, rate, burst, replace, hold_max))
 
     async def info(self) -> Optional[Dict[bytes, Any]]:
         """Returns the reply of SECKILL.INFO: state, stock, sold, held, confirmed and so on; None if there is no such sale."""
@@ -587,9 +609,21 @@ class AsyncSale:
         """Says that an order was paid, which keeps it. False: it was taken back, or there is none."""
         return await self._locks._do(_plans.settle("SECKILL.CONFIRM", self._voucher, user, order, b"paid"))
 
-    async def cancel(self, user: Word, order: Word) -> bool:
-        """Gives an order back. False: it is confirmed, or there is none."""
+    async def cancel(self, user: Word, order: Word, pieces: Optional[int] = None) -> bool:
+        """Gives an order back, or so many pieces of it. False: it is confirmed, or there is none.
+
+        With pieces it is sent once: after :class:`NoConnection` it may have been done.
+        """
+        if pieces is not None:
+            return await self._locks._do(_plans.cancel_part(self._voucher, user, order, pieces))
         return await self._locks._do(_plans.settle("SECKILL.CANCEL", self._voucher, user, order, b"gone"))
+
+    async def extend(self, user: Word, order: Word, seconds: float) -> bool:
+        """Keeps an order that is not confirmed for so many seconds from now, or for longer if it was. False: it is not held.
+
+        Raises :class:`ServerError`, and changes nothing, if that were longer than ``hold_max`` of the sale.
+        """
+        return await self._locks._do(_plans.extend(self._voucher, user, order, seconds))
 
 
 class AsyncLatch:

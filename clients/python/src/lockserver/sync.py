@@ -22,7 +22,7 @@ from ._cluster import Shards, first_key, follow
 from ._core import LEAST, Acquire, Call, Core, Handle, Names, Redirected, Request, Task as CoreTask
 from ._dial import Endpoint, endpoint_of_client, endpoint_of_urls, error_of
 from ._driver import Driver, Turn, connect
-from ._plans import LimitsTaken, Outcome, Plan, Step, Taken
+from ._plans import CartOutcome, LimitsTaken, Outcome, Plan, Step, Taken
 from ._resp import Word, decode
 from ._views import LockInfo, Pending, Stats
 from ._work import BLOCK, Entry, Found, Work
@@ -139,6 +139,21 @@ class Locks:
                 return result
 
     # The rest of the server.
+
+    def cart(self, user: Word, order: Word, parts: Sequence[Tuple[Word, int]]) -> CartOutcome:
+        """Orders pieces of several sales, (voucher, pieces) each, in one step: all of them, or none.
+
+        The parts have one order id and one hold. The same cart gets the same answer, however often it is asked. In a cluster
+        the vouchers have to share a slot.
+        """
+        return self._do(_plans.cart(user, order, parts))
+
+    def ask(self, key: Word, reason: str = "") -> int:
+        """Asks the holders of a lock, or of permits, to let go, and returns how many clients heard it. It is sent once.
+
+        They hear it by ``on_asked``. The lock stays as it is.
+        """
+        return self._do(_plans.ask(key, reason))
 
     def sale(self, voucher: Word) -> "Sale":
         """Returns the flash sale of a voucher."""
@@ -507,6 +522,17 @@ class Held(HeldBase):
         if lost is not None:
             callback(lost)
 
+    def on_asked(self, callback: Callable[[str], None]) -> None:
+        """Has callback called with the reason whenever a client asks the holder to let go, by the thread of the client.
+
+        If that has happened already, it is called now with the last reason. The lock stays as it is.
+        """
+        with _driver_of(self._handle).lock:
+            asked = self.asked
+            self._handle.on_asked.append(callback)
+        if asked is not None:
+            callback(asked)
+
     def _stale(self, key: bytes) -> errors.Error:
         found: List[errors.Error] = []
         _driver_of(self._handle).run(lambda core, now: found.append(core.lose_stale(self._handle, key, now)))
@@ -594,14 +620,15 @@ class Sale:
 
     def create(self, stock: int, *, start: Optional[float] = None, end: Optional[float] = None, limit: Optional[int] = None,
                hold: Optional[float] = None, stream: Optional[Word] = None, rate: Optional[Tuple[int, float]] = None,
-               burst: Optional[int] = None, replace: bool = False) -> bool:
+               burst: Optional[int] = None, replace: bool = False,
+               hold_max: Optional[float] = None) -> bool:
         """Makes the sale. False: there is another one, of other terms. One of the same terms is left as it is.
 
         stock: pieces. start, end: Unix times in seconds. limit: pieces for a user. hold: for how many seconds an order may
-        wait to be confirmed. stream: of the orders. rate: so many calls of a user in so many seconds, and burst at once.
+        wait to be confirmed. hold_max: for how many at most, if it is extended. stream: of the orders. rate: so many calls of a user in so many seconds, and burst at once.
         replace: begins a sale that is there anew; it is sent once.
         """
-        return self._locks._do(_plans.sale_create(self._voucher, stock, start, end, limit, hold, stream, rate, burst, replace))
+        return self._locks._do(_plans.sale_create(self._voucher, stock, start, end, limit, hold, stream, rate, burst, replace, hold_max))
 
     def info(self) -> Optional[Dict[bytes, Any]]:
         """Returns the reply of SECKILL.INFO: state, stock, sold, held, confirmed and so on; None if there is no such sale."""
@@ -615,9 +642,21 @@ class Sale:
         """Says that an order was paid, which keeps it. False: it was taken back, or there is none."""
         return self._locks._do(_plans.settle("SECKILL.CONFIRM", self._voucher, user, order, b"paid"))
 
-    def cancel(self, user: Word, order: Word) -> bool:
-        """Gives an order back. False: it is confirmed, or there is none."""
+    def cancel(self, user: Word, order: Word, pieces: Optional[int] = None) -> bool:
+        """Gives an order back, or so many pieces of it. False: it is confirmed, or there is none.
+
+        With pieces it is sent once: after :class:`NoConnection` it may have been done.
+        """
+        if pieces is not None:
+            return self._locks._do(_plans.cancel_part(self._voucher, user, order, pieces))
         return self._locks._do(_plans.settle("SECKILL.CANCEL", self._voucher, user, order, b"gone"))
+
+    def extend(self, user: Word, order: Word, seconds: float) -> bool:
+        """Keeps an order that is not confirmed for so many seconds from now, or for longer if it was. False: it is not held.
+
+        Raises :class:`ServerError`, and changes nothing, if that were longer than ``hold_max`` of the sale.
+        """
+        return self._locks._do(_plans.extend(self._voucher, user, order, seconds))
 
 
 class Latch:
