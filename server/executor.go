@@ -463,7 +463,7 @@ type shutdown struct {
 type delayed struct {
 	fired, recurred, skipped int64
 	late                     histogram.Histogram // how late, in microseconds
-	sinceMS                  int64               // the time since which the server adds them; 0: it does not
+	sinceMS                  int64               // the time since which the server adds them
 }
 
 // newID is a random name of 40 hexadecimal digits.

@@ -38,8 +38,7 @@ const alarmBudget = 128
 // stock that is free by now.
 func (ex *executor) fireAlarms() (more bool) {
 	held, due := ex.store.AlarmDue(store.HoldAlarm), ex.store.AlarmDue(store.DelayAlarm)
-	idle := !held && !due && ex.counts.delayed.sinceMS != 0
-	if idle || !ex.endsThings() || ex.failed != nil || ex.durable.Loading() {
+	if !held && !due || !ex.endsThings() || ex.failed != nil || ex.durable.Loading() {
 		return false
 	}
 	defer ex.damaging()
@@ -48,11 +47,9 @@ func (ex *executor) fireAlarms() (more bool) {
 		more = commands.EndHolds(c, ex.store, alarmBudget)
 		ex.endUnit()
 	}
-	if (due || ex.counts.delayed.sinceMS == 0) && ex.durable.Broken() == nil {
-		if ex.counts.delayed.serve(ex.store.NowMS()); due {
-			more = commands.FireDelayed(c, ex.store, alarmBudget, ex.counts.delayed.firing(ex.store.NowUS())) || more
-			ex.endUnit()
-		}
+	if due && ex.durable.Broken() == nil {
+		more = commands.FireDelayed(c, ex.store, alarmBudget, ex.counts.delayed.firing(ex.store.NowUS())) || more
+		ex.endUnit()
 	}
 	return more && ex.failed == nil
 }
@@ -115,15 +112,9 @@ func (ex *executor) notFull() {
 
 // What is counted and shown of delayed entries (DELAY.ADD).
 
-// serve records that the server adds entries at this time.
-func (d *delayed) serve(nowMS int64) {
-	if d.sinceMS == 0 || nowMS < d.sinceMS {
-		d.sinceMS = nowMS
-	}
-}
-
 // firing returns the functions that count what happens to entries at a time.
 func (d *delayed) firing(nowUS int64) *commands.Firing {
+	d.sinceMS = min(d.sinceMS, nowUS/1000) // the clock may be set back
 	return &commands.Firing{SinceMS: d.sinceMS, Added: func(dueMS int64, recurs bool) {
 		d.fired++
 		if recurs {

@@ -191,7 +191,6 @@ func (ex *executor) demoted() {
 		return
 	}
 	ex.acks.lose()
-	ex.counts.delayed.sinceMS = 0
 	ex.follows, ex.waits.Follows = true, true
 	ex.store.SetFollows(true)
 	ex.applyConfig()
@@ -223,6 +222,7 @@ func (ex *executor) promoted() {
 		return
 	}
 	ex.follows, ex.waits.Follows = false, false
+	ex.counts.delayed.sinceMS = ex.store.NowMS()
 	ex.waits.Story.Restart(ex.store.NowUS(), "failover")
 	tellRole(ex)
 	ex.acks.raise()

@@ -47,6 +47,7 @@ func (t *ticker) open(ex *executor) {
 // begin implements alarm.
 func (t *ticker) begin() {
 	t.housekeptMS = t.executor.store.NowMS()
+	t.executor.counts.delayed.sinceMS = t.housekeptMS
 	t.planHousekeeping()
 	t.armedMS = math.MaxInt64 // so that arm wakes the goroutine, whatever it sleeps for
 }

@@ -52,7 +52,7 @@ func (r *rule) next(fromMS int64) (int64, bool) {
 }
 
 // step moves the rule on when an entry falls due. It returns the next time and the rule, whether an entry is
-// added now, and whether there is a next time. A server that adds entries since sinceMS looks at the time nowMS.
+// added now, and whether there is a next time. The server adds entries since sinceMS; it looks at nowMS.
 func (r *rule) step(dueMS, nowMS, sinceMS int64) (nextMS int64, after *rule, add, again bool) {
 	if add = r.missed != "SKIP" || dueMS >= sinceMS; add && r.times == 1 {
 		return 0, nil, true, false
