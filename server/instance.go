@@ -362,6 +362,9 @@ func (srv *instance) tearDown() {
 	srv.life.Unlock()
 	srv.executor.hurry()
 	srv.endpoint.Close()
+	if in := srv.executor.opts.inCluster; in != nil {
+		in.Close()
+	}
 	if srv.executor.member != nil {
 		srv.executor.member.Close()
 	}

@@ -104,6 +104,7 @@ type Options struct {
 type clusterShare interface {
 	Seen(status *raft.Status)
 	Start()
+	Close()
 	Faults() []string
 }
 

@@ -1,4 +1,4 @@
-package call
+package call_test
 
 import (
 	"net"
@@ -8,11 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/call"
 	"lockserver/server"
 )
 
 // dial returns a connection to a server of its own.
-func dial(t *testing.T) *Conn {
+func dial(t *testing.T) *call.Conn {
 	t.Helper()
 	srv, err := server.New(server.Options{})
 	require.NoError(t, err)
@@ -20,7 +21,7 @@ func dial(t *testing.T) *Conn {
 	t.Cleanup(func() { _ = srv.Close() })
 	nc, err := srv.Dial()
 	require.NoError(t, err)
-	c := New(nc, 10*time.Second)
+	c := call.New(nc, 10*time.Second)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -31,13 +32,13 @@ func TestCalls(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "PONG", v.Str)
 	_, err = c.Do("GET")
-	require.Equal(t, Error("ERR wrong number of arguments for 'get' command"), err)
+	require.Equal(t, call.Error("ERR wrong number of arguments for 'get' command"), err)
 	// The text is larger than the socket's buffers in both directions: neither side waits for the other.
 	large := strings.Repeat("x", 4<<20)
 	replies, err := c.All([]string{"ECHO", large}, []string{"NONSENSE"}, []string{"ECHO", large})
 	require.NoError(t, err)
 	require.Equal(t, []bool{false, true, false}, []bool{replies[0].IsError(), replies[1].IsError(), replies[2].IsError()})
-	require.ErrorContains(t, Failure(replies...), "unknown command")
+	require.ErrorContains(t, call.Failure(replies...), "unknown command")
 	require.Equal(t, large, replies[2].Str)
 	replies, err = c.All()
 	require.NoError(t, err)
@@ -53,7 +54,7 @@ func TestFields(t *testing.T) {
 		require.NoError(t, err)
 		v, err := c.Do("LOCK.INFO", "k")
 		require.NoError(t, err)
-		f := FieldsOf(v)
+		f := call.FieldsOf(v)
 		require.Equal(t, "me", f.Text("owner"))
 		require.Positive(t, f.Int("token"))
 		require.WithinDuration(t, time.Now(), *f.Moment("held-since"), time.Minute)
@@ -62,7 +63,7 @@ func TestFields(t *testing.T) {
 		require.False(t, f.Flag("watchdog"))
 		v, err = c.Do("LOCK.LIST", "CURSOR", "0")
 		require.NoError(t, err)
-		next, found := Piece(v)
+		next, found := call.Piece(v)
 		require.Equal(t, "0", next)
 		require.Len(t, found, 1)
 	}
@@ -77,11 +78,11 @@ func TestLost(t *testing.T) {
 	} {
 		near, far := net.Pipe()
 		go behave(far)
-		c := New(near, 50*time.Millisecond)
+		c := call.New(near, 50*time.Millisecond)
 		_, err := c.Do("PING")
-		require.ErrorIs(t, err, ErrLost, name)
+		require.ErrorIs(t, err, call.ErrLost, name)
 		_, err = c.Do("PING")
-		require.Equal(t, ErrLost, err, name)
+		require.Equal(t, call.ErrLost, err, name)
 		_ = far.Close()
 	}
 }

@@ -1,4 +1,4 @@
-package call
+package call_test
 
 import (
 	"fmt"
@@ -9,25 +9,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/call"
 	"lockserver/internal/keyslot"
 	"lockserver/internal/resp"
 	"lockserver/server"
 )
 
 // joined returns a connection to a cluster of three shards, and a key of each shard.
-func joined(t *testing.T) (c *Conn, keys []string) {
+func joined(t *testing.T) (c *call.Conn, keys []string) {
 	t.Helper()
 	of, err := server.NewCluster(server.Options{}, 3)
 	require.NoError(t, err)
 	require.NoError(t, of.Start())
 	t.Cleanup(func() { _ = of.Close() })
-	var parts []*Conn
+	var parts []*call.Conn
 	for _, srv := range of.Shards() {
 		nc, err := srv.Dial()
 		require.NoError(t, err)
-		parts = append(parts, New(nc, 20*time.Second))
+		parts = append(parts, call.New(nc, 20*time.Second))
 	}
-	c = Join(parts, func(slot int) int { return slot * 3 / keyslot.Count })
+	c = call.Join(parts, func(slot int) int { return slot * 3 / keyslot.Count })
 	t.Cleanup(c.Close)
 	for shard := range parts {
 		for i := 0; len(keys) == shard; i++ {
@@ -49,8 +50,8 @@ func TestJoin(t *testing.T) {
 		replies, err := c.All([]string{"SELECT", "0"}, []string{"LOCK", key, "me", "PX", "60000"},
 			[]string{"SECKILL.CREATE", "{" + key + "}", "STOCK", fmt.Sprint(i), "STREAM", "o{" + key + "}"}, []string{"LOCK.HISTORY", "COUNT", "9", "KEY", key}, []string{"GET", "none"})
 		require.NoError(t, err)
-		require.NoError(t, Failure(replies...))
-		require.Len(t, FieldsOf(replies[3]).List("events"), 1)
+		require.NoError(t, call.Failure(replies...))
+		require.Len(t, call.FieldsOf(replies[3]).List("events"), 1)
 		require.Positive(t, replies[1].Int)
 		for n := range 5 {
 			_, err = c.Do("LOCK", fmt.Sprint("{", key, "}", n), "me", "PX", "60000")
@@ -64,9 +65,9 @@ func TestJoin(t *testing.T) {
 		v, err := c.Do("LOCK.LIST", "CURSOR", next, "COUNT", "3")
 		require.NoError(t, err)
 		var list []resp.Value
-		next, list = Piece(v)
+		next, list = call.Piece(v)
 		for _, l := range list {
-			found = append(found, FieldsOf(l).Text("key"))
+			found = append(found, call.FieldsOf(l).Text("key"))
 		}
 		if next == "0" {
 			require.Positive(t, pages)
@@ -76,7 +77,7 @@ func TestJoin(t *testing.T) {
 	require.ElementsMatch(t, locks, found)
 	v, err := c.Do("SECKILL.LIST", "0", "COUNT", "100")
 	require.NoError(t, err)
-	_, list := Piece(v)
+	_, list := call.Piece(v)
 	require.Len(t, list, 3)
 	for _, bad := range []string{"1,2", "0,0,0,0", "x"} {
 		_, err = c.Do("LOCK.LIST", "CURSOR", bad)
@@ -84,8 +85,8 @@ func TestJoin(t *testing.T) {
 	}
 	v, err = c.Do("LOCK.STATS")
 	require.NoError(t, err)
-	require.EqualValues(t, len(locks), FieldsOf(v).Int("held"))
-	require.EqualValues(t, len(locks), FieldsOf(FieldsOf(FieldsOf(v)["databases"])["0"]).Int("held"))
+	require.EqualValues(t, len(locks), call.FieldsOf(v).Int("held"))
+	require.EqualValues(t, len(locks), call.FieldsOf(call.FieldsOf(call.FieldsOf(v)["databases"])["0"]).Int("held"))
 	v, err = c.Do("INFO", "everything")
 	require.NoError(t, err)
 	for _, line := range []string{"connected_clients:3\r\n", "db0:keys=24,expires=18,", "cmdstat_seckill.create:calls=3,"} {
@@ -107,7 +108,7 @@ func TestJoinedReplies(t *testing.T) {
 	double := func(f float64) resp.Value { return resp.Value{Kind: resp.Double, Float: f, Str: fmt.Sprint(f)} }
 	mapOf := func(of ...resp.Value) resp.Value { return resp.Value{Kind: resp.Map, Elems: of} }
 	list := func(of ...resp.Value) resp.Value { return resp.Value{Kind: resp.Array, Elems: of} }
-	sum := joinFigures(nil, []resp.Value{
+	sum := call.JoinFigures(nil, []resp.Value{
 		mapOf(text("held"), number(1), text("p99"), double(2), text("classes"), mapOf(text("a"), number(1))),
 		mapOf(text("held"), number(4), text("p99"), double(1), text("classes"), mapOf(text("b"), number(7), text("a"), number(2))),
 		mapOf(text("held"), number(0), text("p99"), double(3.5), text("classes"), mapOf()),
@@ -115,15 +116,15 @@ func TestJoinedReplies(t *testing.T) {
 	require.Equal(t, mapOf(text("held"), number(5), text("p99"), double(3.5), text("classes"), mapOf(text("a"), number(3), text("b"), number(7))), sum)
 	at := func(ms int64) resp.Value { return mapOf(text("time"), number(ms)) }
 	words := []string{"LOCK.DEADLOCKS", "COUNT", "3"}
-	require.Equal(t, list(at(9), at(7), at(5)), listings["lock.deadlocks"](words, []resp.Value{list(at(7), at(2)), list(), list(at(9), at(5))}))
+	require.Equal(t, list(at(9), at(7), at(5)), call.Listings["lock.deadlocks"](words, []resp.Value{list(at(7), at(2)), list(), list(at(9), at(5))}))
 	key := func(name string, most float64) resp.Value {
 		return mapOf(text("key"), text(name), text("most"), double(most))
 	}
-	hot := joinHot([]string{"LOCK.HOT", "COUNT", "2"}, []resp.Value{
+	hot := call.JoinHot([]string{"LOCK.HOT", "COUNT", "2"}, []resp.Value{
 		mapOf(text("total"), double(3), text("keys"), list(key("a", 2), key("b", 1))), mapOf(text("total"), double(2.5), text("keys"), list(key("c", 2.5)))})
-	require.EqualValues(t, 5.5, FieldsOf(hot).Number("total"))
-	require.Equal(t, list(key("c", 2.5), key("a", 2)), FieldsOf(hot)["keys"])
-	info := joinInfo(nil, []resp.Value{text("# Persistence\r\nloading:0\r\nrdb_last_bgsave_status:ok\r\ncmdstat_get:calls=1,usec=10,usec_per_call=10.00\r\nrun_id:x\r\nused_memory:5\r\n"),
+	require.EqualValues(t, 5.5, call.FieldsOf(hot).Number("total"))
+	require.Equal(t, list(key("c", 2.5), key("a", 2)), call.FieldsOf(hot)["keys"])
+	info := call.JoinInfo(nil, []resp.Value{text("# Persistence\r\nloading:0\r\nrdb_last_bgsave_status:ok\r\ncmdstat_get:calls=1,usec=10,usec_per_call=10.00\r\nrun_id:x\r\nused_memory:5\r\n"),
 		text("loading:1\r\nrdb_last_bgsave_status:err\r\ncmdstat_get:calls=3,usec=20,usec_per_call=6.67\r\nrun_id:y\r\nused_memory:7\r\ncmdstat_set:calls=2\r\n")})
 	require.Equal(t, "loading:1\r\nrdb_last_bgsave_status:err\r\ncmdstat_get:calls=4,usec=30,usec_per_call=7.50\r\nrun_id:x\r\nused_memory:12\r\ncmdstat_set:calls=2\r\n", info.Str)
 }
@@ -133,7 +134,7 @@ func TestJoinLost(t *testing.T) {
 	c, keys := joined(t)
 	c.Parts()[1].Close()
 	_, err := c.Do("LOCK.LIST", "CURSOR", "0")
-	require.ErrorIs(t, err, ErrLost)
+	require.ErrorIs(t, err, call.ErrLost)
 	_, err = c.Do("GET", keys[0])
 	require.NoError(t, err, "the other shards are there")
 }

@@ -253,8 +253,8 @@ func (s *search) firstIn(q *Queue, w *Waiter) (first *Waiter) {
 	return first
 }
 
-// eachBefore visits the waiters of w's owner that stand before w in a queue, in its order, until visit returns
-// false or the search has looked enough.
+// eachBefore visits the waiters of w's owner that stand before w in a queue, in its order, until visit
+// returns false or the search has looked enough.
 func (s *search) eachBefore(q *Queue, w *Waiter, visit func(other *Waiter) bool) {
 	if s.qs.ranked == 0 { // the owner's waiters have the order of the queue
 		for other := w.owner.first; other != w && s.looked <= SearchLimit; other = other.Younger() {

@@ -109,7 +109,7 @@ func Without(some, others []Range) (rest []Range) {
 	return rest
 }
 
-// Join returns the slots of two lists, which have none in common and are in order.
+// Join returns the slots of two lists, which share no slot and are in order.
 func Join(a, b []Range) []Range {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b Range) int { return a.First - b.First })

@@ -48,6 +48,9 @@ type Shard struct {
 	group  *topology.Group
 	log    *slog.Logger
 	shards *shardmap.Map
+	// running ends with end.
+	running context.Context
+	end     context.CancelFunc
 
 	showing sync.Mutex // one view at a time reaches the clients
 
@@ -97,21 +100,18 @@ func Claim(g *config.Groups) string {
 // empty: there is no file. The group of package topology gets the reply of CLUSTER MAP.
 func New(h ShardServer, g *config.Groups, m *raft.Member, group *topology.Group, path string, log *slog.Logger) *Shard {
 	s := &Shard{host: h, names: *g, member: m, group: group, log: log}
+	s.running, s.end = context.WithCancel(context.Background())
 	s.shards = shardmap.New(shardmap.Options{Cluster: g.Cluster, Shard: g.Shard, Peers: strings.Fields(g.Peers), Path: path, Log: log, Dial: s.dial})
 	s.shards.Attach(s.show)
 	group.UseMap(s.shards.Text)
 	return s
 }
 
-// Start asks the other shards from now on, until the member is closed.
-func (s *Shard) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	s.host.Background(func() {
-		<-s.member.Closed()
-		cancel()
-	})
-	s.host.Background(func() { s.shards.Run(ctx) })
-}
+// Start asks the other shards from now on, until Close.
+func (s *Shard) Start() { s.host.Background(func() { s.shards.Run(s.running) }) }
+
+// Close ends what Start has begun. It may be called more than once, and without Start.
+func (s *Shard) Close() { s.end() }
 
 // dial connects to a member of another shard, and logs in.
 func (s *Shard) dial(ctx context.Context, address string) (*call.Conn, error) {
@@ -156,7 +156,7 @@ func (s *Shard) Seen(status *raft.Status) {
 		}
 	}
 	misnamed := ""
-	if generation, text := s.member.Slots(); generation > 0 {
+	if generation, text := s.member.Owned.Slots(); generation > 0 {
 		owned, err := cluster.ParseOwned(text)
 		switch {
 		case err != nil:

@@ -89,7 +89,7 @@ func (m *Member) alarms(s *Status) (all []Alarm) {
 			add(AlarmRefused, "%s: %s", r.Raft, r.Why)
 		}
 	}
-	for _, fault := range m.slotFaults() {
+	for _, fault := range m.Owned.faults(m) {
 		add(AlarmSlots, "%s", fault)
 	}
 	m.ownAlarms(s, add)

@@ -42,7 +42,7 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 			return
 		}
 		if e.isSlots() {
-			err = m.meetSlots(&e)
+			err = m.Owned.meet(m, &e)
 			return
 		}
 		// plant:raft-entry-place
@@ -163,7 +163,7 @@ func (a openedMember) Cut() (cut Cut, err error) {
 		}
 		at := persistence.History{ID: m.applied.id, Offset: m.applied.offset, DB: m.db}
 		// plant:raft-snapshot
-		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.slots.Load().text()}), m.host, m.clockMS, max(m.token, m.host.LastToken())}
+		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, m.clockMS, max(m.token, m.host.LastToken())}
 		m.logBytes = 0
 		m.release()
 		m.host.EndUnit()
@@ -241,7 +241,7 @@ func (a openedMember) Restore(r io.Reader) error {
 		m.logBytes = 0
 		if err == nil {
 			m.restoreUsers(users)
-			m.showSlots(slots)
+			m.Owned.show(m, slots)
 		}
 	})
 	m.keepUsers()

@@ -37,7 +37,7 @@ func (m *Member) machine() (machine openedMember) {
 		machine = openedMember{m, m.run}
 		m.applied, m.index, m.input, m.db, m.logBytes, m.partly, m.distance = place{}, 0, nil, 0, 0, false, newDistance()
 		m.users, m.usersIndex = groupUsers{}, 0
-		m.slots.Store(nil)
+		m.Owned.now.Store(nil)
 	})
 	return machine
 }
@@ -68,9 +68,6 @@ func (m *Member) Close() {
 		m.host.Log().Error("raft: the engine could not be ended", "cause", err)
 	}
 }
-
-// Closed is closed when Close is called.
-func (m *Member) Closed() <-chan struct{} { return m.closed }
 
 // changed makes the host learn which member leads. Any goroutine may call it.
 func (m *Member) changed() {
@@ -113,7 +110,7 @@ func (m *Member) tell() {
 			if m.unseen && m.seen == s.ID {
 				m.unseen = false
 				m.callAgree()
-				m.claimSlots()
+				m.Owned.claim(m)
 			}
 			if !m.awaitsLeader() {
 				m.awaits = time.Time{}

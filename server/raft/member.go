@@ -73,19 +73,9 @@ type Member struct {
 	input          *replication.Input
 	db             int // that the next commands of the history are for
 
-	// users are those that the log has come to, and usersIndex is the entry with the last change; 0: not
-	// known. shownUsers are the host's, which never go back, and keptUsers is how many changes those on the
-	// disk have. tellingUsers: an entry for members that have missed a change is under way.
-	users, shownUsers groupUsers
-	usersIndex        uint64
-	keptUsers         int64
-	tellingUsers      bool
-
-	// slots are those that the log has come to, nil: it names no slots. They may be read without the lock. claiming:
-	// an entry with those of the configuration is under way. slotsFault is why it cannot be made.
-	slots      atomic.Pointer[groupSlots]
-	claiming   bool
-	slotsFault string
+	knownUsers
+	// Owned has the slots of the group, if it is a shard of a cluster.
+	Owned OwnedSlots
 
 	// A leader's: the name of its history, how far that goes, and what of it no entry has yet.
 	id      string
@@ -138,6 +128,17 @@ type Member struct {
 
 	closing sync.Once
 	closed  chan struct{}
+}
+
+// knownUsers has the users of the group.
+type knownUsers struct {
+	// users are those that the log has come to, and usersIndex is the entry with the last change; 0: not
+	// known. shownUsers are the host's, which never go back, and keptUsers is how many changes those on the
+	// disk have. tellingUsers: an entry for members that have missed a change is under way.
+	users, shownUsers groupUsers
+	usersIndex        uint64
+	keptUsers         int64
+	tellingUsers      bool
 }
 
 // unproposed is what a leader has done and made no entry of.

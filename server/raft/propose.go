@@ -104,7 +104,7 @@ func (m *Member) Tick() {
 	m.freeUndo()
 	m.checkNow()
 	m.tellUsers()
-	m.claimSlots()
+	m.Owned.claim(m)
 	m.closeIdleBackups()
 	if (m.state == leading || m.state == following) && m.logBytes > m.options.SnapshotBytes {
 		m.Snapshot()

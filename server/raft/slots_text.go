@@ -1,0 +1,80 @@
+package raft
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// The slots of a group that is a shard of a cluster are in its log: a member serves a slot only if its own log
+// says so. The log has a text, which package cluster reads. It changes nothing of the history.
+//
+// Changes are counted: the count is the generation of the slots. An entry names the generation that it goes on
+// from, and is void if another change was committed before. It is an entry of version 1 that goes on from a
+// history that cannot exist, as those with users are. Its format, do not change: the name of that history is
+// slotsID, offset is the generation, id is empty, the bytes are the text.
+//
+// movesID is reserved for entries that move slots to another group. A member that passed such an entry over
+// would serve slots that are another group's, so this version stops at it.
+const (
+	slotsID = "slots"
+	movesID = "moves"
+)
+
+// historySlots is the form of the history that has such entries.
+const historySlots = 3
+
+// groupSlots are the slots of a group.
+type groupSlots struct {
+	generation int64 // from 1
+	is         string
+}
+
+// isSlots reports whether the entry has slots, or moves some.
+func (e *entry) isSlots() bool { return e.after.id == slotsID || e.after.id == movesID }
+
+// slotsEntry makes the entry that follows a generation.
+func slotsEntry(generation int64, text string, clockMS, token int64) *entry {
+	return &entry{after: place{slotsID, generation}, clockMS: clockMS, token: token, bytes: []byte(text)}
+}
+
+// text is how snapshots keep slots, do not change: the generation, a line end, and the text. It is empty for
+// nil.
+func (s *groupSlots) text() string {
+	if s == nil {
+		return ""
+	}
+	return strconv.FormatInt(s.generation, 10) + "\n" + s.is
+}
+
+// parseSlots reads what text returns.
+func parseSlots(text string) (*groupSlots, error) {
+	if text == "" {
+		return nil, nil
+	}
+	number, is, ok := strings.Cut(text, "\n")
+	generation, err := strconv.ParseInt(number, 10, 64)
+	if !ok || err != nil || generation < 1 || is == "" {
+		return nil, errors.New("the slots of the group are damaged")
+	}
+	return &groupSlots{generation, is}, nil
+}
+
+// OwnedSlots are the slots of a group that is a shard of a cluster.
+type OwnedSlots struct {
+	// now has the slots that the log has come to; nil: it names no slots. It may be read without the lock.
+	now atomic.Pointer[groupSlots]
+	// claiming: an entry with the slots of the configuration is under way. fault is why it cannot be made.
+	claiming bool
+	fault    string
+}
+
+// Slots returns the slots that the log of this member gives the group, as a text, and their generation; 0: the
+// log names no slots. Any goroutine may call it.
+func (o *OwnedSlots) Slots() (generation int64, text string) {
+	if s := o.now.Load(); s != nil {
+		return s.generation, s.is
+	}
+	return 0, ""
+}
