@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -83,7 +82,7 @@ func (d *resharded) checked(t *testing.T, dir string, shards int, args []string)
 }
 
 // killWhenReady kills a process a moment after its new data is complete, unless it ends before.
-func killWhenReady(p *os.Process, dir string, after time.Duration, ended <-chan struct{}) {
+func killWhenReady(p *testkit.Process, dir string, after time.Duration, ended <-chan struct{}) {
 	for {
 		select {
 		case <-ended:
@@ -93,7 +92,7 @@ func killWhenReady(p *os.Process, dir string, after time.Duration, ended <-chan 
 		if _, err := os.Stat(filepath.Join(dir, "reshard.ready")); err == nil {
 			for begun := time.Now(); time.Since(begun) < after; {
 			}
-			_ = p.Kill()
+			_ = p.Signal(os.Kill)
 			return
 		}
 	}
@@ -114,29 +113,30 @@ func TestReshardIsKilled(t *testing.T) {
 	_, err := p.Terminate()
 	require.NoError(t, err)
 
-	program, took, shards := testkit.Lockserver(t), 2*time.Second, 3
+	took, shards := 2*time.Second, 3
 	for killed := 0; killed < testkit.Steps(6, 200); {
 		to := 2 + random.IntN(7)
 		if to == shards {
 			continue
 		}
 		for whole := false; !whole; {
-			cmd := exec.Command(program, append([]string{"reshard", "--shards", strconv.Itoa(to)}, args...)...)
+			p := testkit.Prepare(t, testkit.Command{Program: testkit.Lockserver(t), Dir: dir, Args: append([]string{"reshard", "--shards", strconv.Itoa(to)}, args...)})
 			begun := time.Now()
-			require.NoError(t, cmd.Start())
+			require.NoError(t, p.Launch())
 			ended, at := make(chan struct{}), time.Duration(random.Int64N(int64(took)))
 			if random.IntN(2) == 0 { // while the directories are exchanged, which takes a moment
-				go killWhenReady(cmd.Process, dir, at/1000, ended)
+				go killWhenReady(p, dir, at/1000, ended)
 			} else {
-				kill := time.AfterFunc(at, func() { _ = cmd.Process.Kill() })
+				kill := time.AfterFunc(at, func() { _ = p.Signal(os.Kill) })
 				defer kill.Stop()
 			}
-			err := cmd.Wait()
+			code, err := p.Wait()
+			require.NoError(t, err)
 			close(ended)
-			if whole = err == nil; whole {
+			if whole = code == 0; whole {
 				took = max(time.Since(begun), time.Millisecond) // so that most of the next kills are in the middle of the work
 			} else {
-				require.Equal(t, -1, cmd.ProcessState.ExitCode(), "it was killed, and did not fail")
+				require.Equal(t, -1, code, "it was killed, and did not fail: %s", p.Log())
 				killed++
 				took += took / 4 // it ends at some time
 				d.checked(t, dir, shards, args)
