@@ -43,7 +43,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft outages hazelcast bench-permits bench-testing bench-lua oracle oracle-tls replication replication-versions upgrade damage simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-shards bench-memory bench-replication bench-raft outages hazelcast bench-permits bench-testing bench-lua oracle oracle-tls replication replication-versions upgrade damage simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
 
 ##@ Begin here
 help: ## list the targets
@@ -601,6 +601,9 @@ bench-aof: need-oracle need-strace ## the append-only file of both servers side 
 
 bench-locks: need-oracle ## LOCK beside redsync, redislock and Redisson's readers, a million locks, 100,000 waiters
 	$(BENCH) -suite lockbench $(BESIDE)
+
+bench-shards: ## LOCK and UNLOCK of distinct locks over 2 and 4 shards, beside one: on a quiet machine, with as many processors
+	$(BENCH) -suite shardbench -rounds 5 $(if $(QUICK),-quick)
 
 bench-sales: ## an order of a sale with ten million buyers beside one with a thousand, and what a refusal costs (4 GB, minutes)
 	$(BENCH) -suite salebench $(if $(QUICK),-quick)

@@ -77,7 +77,7 @@ func reshard(o Options, n int, step func() error) (got Resharded, err error) {
 	case err != nil:
 		return got, err
 	case !ok:
-		return got, fmt.Errorf("%s has no data of shards", dir)
+		return got, fmt.Errorf("%s has no data of shards; the data of a server without shards is copied, see docs/CLUSTER.md", dir)
 	}
 	got = Resharded{From: was.Shards, To: n, Kept: cluster.KeptDir(dir)}
 	if was.Shards == n {

@@ -21,7 +21,7 @@ func runReshard(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, reshardUsage)
 		return 0
 	case err == nil && cmd.Config.Shards == 1:
-		err = errors.New("--shards 2 to 64: a server without shards has data of another form")
+		err = errors.New("--shards 2 to 64: a server without shards has data of another form, and is copied: see docs/CLUSTER.md")
 	}
 	var got server.Resharded
 	if err == nil {

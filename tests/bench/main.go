@@ -43,12 +43,13 @@ import (
 	"lockserver/tests/bench/raftbench"
 	"lockserver/tests/bench/replbench"
 	"lockserver/tests/bench/salebench"
+	"lockserver/tests/bench/shardbench"
 )
 
 // suites is the table, in the order of the pages.
 func suites() []benchkit.Suite {
 	return []benchkit.Suite{costbench.Suite(), lockbench.Suite(), salebench.Suite(), membench.Suite(), replbench.Suite(), raftbench.Suite(), raftbench.Outages(),
-		minibench.Suite(), permitbench.Suite(), historybench.Suite(), luabench.Suite()}
+		minibench.Suite(), permitbench.Suite(), historybench.Suite(), luabench.Suite(), shardbench.Suite()}
 }
 
 // ofPages are flags of suites as they are for the pages, unless the command line says otherwise: as much work
