@@ -184,9 +184,9 @@ func newOutputLimit(l config.OutputLimit, pushed int) outputLimit {
 const unauthInput = 16 << 10
 
 // sortedClients returns the sessions in the order in which they connected.
-func (ex *executor) sortedClients() []*session {
-	list := make([]*session, 0, len(ex.clients))
-	for _, s := range ex.clients {
+func (r *roster) sortedClients() []*session {
+	list := make([]*session, 0, len(r.clients))
+	for _, s := range r.clients {
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b *session) int { return int(a.Number - b.Number) })
@@ -317,9 +317,9 @@ func (ex *executor) evictClients() {
 
 // largestClient returns the session that takes most of those that may be evicted; nil: there is none. Of
 // several the oldest goes.
-func (ex *executor) largestClient() *session {
+func (r *roster) largestClient() *session {
 	var largest *session
-	for _, s := range ex.clients {
+	for _, s := range r.clients {
 		if !s.memory.Exempt && !s.link.replica.Is() && (largest == nil || s.memory.Counted > largest.memory.Counted ||
 			s.memory.Counted == largest.memory.Counted && s.Number < largest.Number) {
 			largest = s

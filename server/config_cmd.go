@@ -102,12 +102,12 @@ func configSet(c *commands.Ctx) error {
 		return agreeOnPassword(c, next.RequirePass, names)
 	}
 	if err == nil {
-		err = ex.encryptAnew(next, names)
+		err = configurer{ex}.encryptAnew(next, names)
 	}
 	if err != nil {
 		return configError(err)
 	}
-	if err := ex.reconfigure(next, next, names); err != nil {
+	if err := (configurer{ex}).reconfigure(next, next, names); err != nil {
 		return configError(err)
 	}
 	ex.applyConfig()
@@ -140,7 +140,7 @@ func agreeOnPassword(c *commands.Ctx, password string, names []string) error {
 func setRequirePass(ex *executor, password string) {
 	next := ex.config.Clone()
 	next.RequirePass = password
-	if err := ex.reconfigure(next, next, nil); err != nil {
+	if err := (configurer{ex}).reconfigure(next, next, nil); err != nil {
 		ex.log.Error("requirepass is shown as it was", "cause", err)
 	}
 }
@@ -170,7 +170,7 @@ func admitsMaxClients(next *config.Config) error {
 
 // encryptAnew reads certificates and keys again if a directive of TLS was given, be it the same file as
 // before. The error is a *config.SetError; the log has the reason.
-func (ex *executor) encryptAnew(next *config.Config, names []string) error {
+func (ex configurer) encryptAnew(next *config.Config, names []string) error {
 	i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "tls-") })
 	if i < 0 || next.TLS.Port == 0 {
 		return nil
@@ -195,7 +195,7 @@ func named(names []string, some ...string) string {
 
 // reconfigure makes next the configuration; names are the directives that are new. The server then listens
 // where listen says. After an error all is as it was. The error is one of listenAnew or of durability.
-func (ex *executor) reconfigure(next, listen *config.Config, names []string) error {
+func (ex configurer) reconfigure(next, listen *config.Config, names []string) error {
 	back, err := ex.listenAnew(listen, names)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (ex *executor) reconfigure(next, listen *config.Config, names []string) err
 // listenAnew listens where the directives say, if one was given that does; connections stay. back takes it
 // back. The error is a *config.SetError; the log has the reason. An embedded server stays where the program
 // has put it.
-func (ex *executor) listenAnew(next *config.Config, names []string) (back func(), err error) {
+func (ex configurer) listenAnew(next *config.Config, names []string) (back func(), err error) {
 	back = func() { _ = ex.encryptAnew(ex.config, names) }
 	if named(names, listening...) == "" {
 		return back, nil
@@ -237,7 +237,7 @@ func (ex *executor) listenAnew(next *config.Config, names []string) (back func()
 }
 
 // couldNotListen is the client's error for one of transport.Endpoint.Move.
-func (ex *executor) couldNotListen(err error, names []string) error {
+func (ex configurer) couldNotListen(err error, names []string) error {
 	name, reason := named(names, "port", "bind"), "Unable to listen on this port. Check server logs."
 	if failed := (*transport.MoveError)(nil); errors.As(err, &failed) && failed.Secure {
 		name = named(names, "tls-port", "bind")
@@ -277,13 +277,13 @@ func configRewrite(c *commands.Ctx) error {
 }
 
 func configResetStat(c *commands.Ctx) error {
-	sessionOf(c).executor.forgetCounts()
+	configurer{sessionOf(c).executor}.forgetCounts()
 	c.Out.OK()
 	return nil
 }
 
 // forgetCounts sets all that is counted to zero.
-func (ex *executor) forgetCounts() {
+func (ex configurer) forgetCounts() {
 	ex.store.ResetStats()
 	ex.counts = counts{delayed: delayed{sinceMS: ex.counts.delayed.sinceMS}}
 	ex.waits.ForgetCounts()

@@ -242,7 +242,7 @@ func TestDelayedEntriesMemory(t *testing.T) {
 			each := (heapBytes() - before) / uint64(entries)
 			t.Logf("a pending entry takes %d bytes of the heap", each)
 			require.LessOrEqual(t, each, uint64(mostEntryBytes))
-			require.EqualValues(t, entries, ex.delayFigures().Pending[0])
+			require.EqualValues(t, entries, (informant{ex}).delayFigures().Pending[0])
 		})
 	}
 }
@@ -265,7 +265,7 @@ func TestDelayedEntriesInSlices(t *testing.T) {
 	t.Logf("a pending entry takes %d bytes of the heap", each)
 	require.LessOrEqual(t, each, uint64(mostEntryBytes))
 	clock.Set(time.UnixMicro(clock.NowUS()).Add(time.Second))
-	pending := func() int { return int(ex.delayFigures().Pending[0]) }
+	pending := func() int { return int((informant{ex}).delayFigures().Pending[0]) }
 	require.Equal(t, entries, pending())
 	most, longest := m.dueInSlices(pending)
 	t.Logf("the longest slice took %v, and the largest added %d", longest, most)

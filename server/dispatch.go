@@ -47,7 +47,7 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 		ex.refuse(s, mark, err)
 	}
 	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes {
-		ex.logReply(s, row, argv, mark)
+		meter{ex}.logReply(s, row, argv, mark)
 	}
 	s.checkOutput()
 	ex.endUnit()
@@ -102,7 +102,7 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, run func() error) error {
 	of := ex.stats.Of(row)
 	of.Called()
-	took, err := ex.measure(row, run)
+	took, err := meter{ex}.measure(row, run)
 	if s != nil && s.Waiter != nil {
 		w := s.Waiter
 		of.Uncalled()
@@ -115,13 +115,13 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 	if err != nil {
 		of.Failed++
 	}
-	ex.logSlow(s, row, argv, took)
+	meter{ex}.logSlow(s, row, argv, took)
 	return err
 }
 
 // countNested is count for what runs inside of another command: a script, a transaction, GUARD.
-func (ex *executor) countNested(row *commands.Row, run func() error) error {
-	of := ex.stats.Of(row)
+func (f *figures) countNested(row *commands.Row, run func() error) error {
+	of := f.stats.Of(row)
 	var err error
 	if of.Called() {
 		start := time.Now()
@@ -130,7 +130,7 @@ func (ex *executor) countNested(row *commands.Row, run func() error) error {
 	} else {
 		err = run()
 	}
-	ex.stats.Total++
+	f.stats.Total++
 	if err != nil {
 		of.Failed++
 	}
@@ -138,10 +138,10 @@ func (ex *executor) countNested(row *commands.Row, run func() error) error {
 }
 
 // refuse replaces what a command has replied so far by an error, and counts that.
-func (ex *executor) refuse(s *session, mark int, err error) {
+func (f *figures) refuse(s *session, mark int, err error) {
 	s.Out.Rollback(mark)
 	s.Out.Error(err.Error())
-	ex.stats.Errors.Count(err.Error())
+	f.stats.Errors.Count(err.Error())
 }
 
 // runAny is run for whatever command in whatever state; err is why there is no row.
@@ -196,7 +196,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.refuse(s, mark, err)
 	}
 	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !s.mute.mode.isMuted() && s.Waiter == nil && row != nil {
-		ex.logReply(s, row, argv, mark)
+		meter{ex}.logReply(s, row, argv, mark)
 	}
 	s.afterReply(mark)
 	if s.tracker != nil && s.tracker.Caching && s.Waiter == nil && s.tx.multi == nil {
@@ -265,7 +265,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 const longCommand = time.Millisecond
 
 // measure runs a command that is timed.
-func (ex *executor) measure(row *commands.Row, run func() error) (took time.Duration, err error) {
+func (ex meter) measure(row *commands.Row, run func() error) (took time.Duration, err error) {
 	start := time.Now()
 	err = run()
 	took = time.Since(start)
@@ -282,7 +282,7 @@ func (ex *executor) measure(row *commands.Row, run func() error) (took time.Dura
 }
 
 // logSlow keeps a command if it took long. For a command that a script has called, s is nil.
-func (ex *executor) logSlow(s *session, row *commands.Row, argv [][]byte, took time.Duration) {
+func (ex meter) logSlow(s *session, row *commands.Row, argv [][]byte, took time.Duration) {
 	us := took.Microseconds()
 	if us < ex.gauge.SlowUS || row.Flags.Has(commands.SkipSlowlog) {
 		return
@@ -291,7 +291,7 @@ func (ex *executor) logSlow(s *session, row *commands.Row, argv [][]byte, took t
 }
 
 // Adds a command to one of the logs for the operator.
-func (ex *executor) addToLog(log *stats.SlowLog, s *session, figure int64, args [][]byte) {
+func (ex meter) addToLog(log *stats.SlowLog, s *session, figure int64, args [][]byte) {
 	entry := stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, Figure: figure, Args: args}
 	if s != nil {
 		entry.Addr, entry.Name = s.Info.Addr, s.Info.Name
@@ -300,14 +300,14 @@ func (ex *executor) addToLog(log *stats.SlowLog, s *session, figure int64, args 
 }
 
 // logReply keeps a command with a large reply, which begins at a mark of the output.
-func (ex *executor) logReply(s *session, row *commands.Row, argv [][]byte, mark int) {
+func (ex meter) logReply(s *session, row *commands.Row, argv [][]byte, mark int) {
 	if !row.Flags.Has(commands.SkipSlowlog) {
 		ex.addToLog(&ex.stats.Replies, s, int64(len(s.Out.Buf)-mark), row.Redact(argv))
 	}
 }
 
 // logRequests keeps the large ones of a batch.
-func (ex *executor) logRequests(s *session, batch [][][]byte) {
+func (ex meter) logRequests(s *session, batch [][][]byte) {
 	for _, argv := range batch {
 		size := resp.RequestSize(argv)
 		if size < ex.gauge.RequestBytes {
@@ -320,12 +320,12 @@ func (ex *executor) logRequests(s *session, batch [][][]byte) {
 }
 
 // sampleRates records what is counted for the rates of INFO, before more is counted.
-func (ex *executor) sampleRates() {
+func (ex meter) sampleRates() {
 	ex.stats.Rates.Sample(ex.store.NowUS(), stats.Sums{Commands: ex.stats.Total, Traffic: ex.stats.Traffic})
 }
 
 // endBatch counts a batch, and looks whether the commands of it that were not timed took long.
-func (ex *executor) endBatch(s *session, batch [][][]byte) {
+func (ex meter) endBatch(s *session, batch [][][]byte) {
 	g := &ex.gauge
 	us := ex.tookUS()
 	ex.stats.Traffic.Batch(us)
@@ -344,7 +344,7 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 }
 
 // largestUntimed is the command of a batch that has the most data, among those that were not timed.
-func (ex *executor) largestUntimed(batch [][][]byte) (of *commands.Row, largest [][]byte) {
+func (ex meter) largestUntimed(batch [][][]byte) (of *commands.Row, largest [][]byte) {
 	most := -1
 	for _, argv := range batch {
 		row, err := ex.table.Resolve(argv)
@@ -365,7 +365,7 @@ func (ex *executor) largestUntimed(batch [][][]byte) (of *commands.Row, largest 
 // reportHeld logs that a batch kept all other clients waiting for us microseconds. The log gets no values
 // that a client sent. It names the command that took longest, if it was timed, or else, as for SLOWLOG, the
 // largest.
-func (ex *executor) reportHeld(s *session, batch [][][]byte, us int64) {
+func (ex meter) reportHeld(s *session, batch [][][]byte, us int64) {
 	silent, due := ex.stats.Held.Due(ex.clock.NowUS())
 	if !due {
 		return

@@ -69,7 +69,7 @@ func TestLineAboutALongBatch(t *testing.T) {
 		ex.gauge.BeginBatch()
 		ex.gauge.Took(keys, keysUS)
 		clock.leaps = []int64{tookUS}
-		ex.endBatch(s, batch)
+		(meter{ex}).endBatch(s, batch)
 		return log.String()
 	}
 	require.Empty(t, run(99_999, 0))

@@ -42,82 +42,141 @@ import (
 //
 // A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of
 // the keys that it changed are served, and its effects go to the journal as a whole.
+//
+// It embeds a struct for each subject that stands together. Their methods know their own fields only.
 type executor struct {
-	mu awaitedMutex
-	// The fields down to the next blank line are set by New and stay.
-	clock    clock.Clock
-	log      *slog.Logger
-	opts     Options
-	host     host
-	table    *commands.Table // by the names that clients know them by
-	original *commands.Table // by their own names, whatever rename-command says
-	plain    []plainness     // by commands.Row.Index(); only to be read
-	runID    string
-
+	serial
+	life
+	clock clock.Clock
+	opts  Options
+	tableSet
+	runID  string
 	uptime clock.Stopwatch // started by Start
 
-	store    *store.Store
-	config   *config.Config
-	settings commands.Settings
-	limits   limits // of connections
-	rand     *rand.Rand
-	hook     hook // around each command: test mode; nil: there is none
-	audit    audit.Log
-	users    *acl.Users
-	rights   *acl.Checker
-	clients  map[int64]*session
-	lastID   int64
-	waits    wait.Waits
-	// sliceUS is when the present slice began. Units that serve waiters set the store to a later time.
-	sliceUS    int64
-	watching   watching.Table
-	dump       dump.State // of MIGRATE
-	pubsub     pubsub.Registry[*session]
-	tracking   trackers
-	eventName  []byte // buffer for the name of a channel
-	monitors   monitor.List[*session]
-	timers     due.Timers
-	alarm      alarm
-	pausing    pausing
-	shutdown   shutdown
-	scripts    *script.Engine
-	encryption tlsconf.Source
-	group      *topology.Group // the servers that this one belongs to; nil: it stands alone
-	busy       busy
-	idSecond   int64 // the highest of RisingSecond
+	store *store.Store
+	directives
+	rand *rand.Rand
+	hook hook // around each command: test mode; nil: there is none
+	access
+	roster
+	waits wait.Waits
+	slice
+	watching watching.Table
+	dump     dump.State // of MIGRATE
+	publishing
+	tracking trackers
+	timers   due.Timers
+	alarm    alarm
+	pausing  pausing
+	shutdown shutdown
+	scripts  *script.Engine
+	idSecond int64 // the highest of RisingSecond
 
-	counts counts
+	figures
 	memory memory.State
-	gauge  stats.Gauge
-	stats  stats.Book // what SLOWLOG, LATENCY and INFO tell of
 
 	durable     durability.Storage // what is kept on disk
 	replication replication.Node   // who has the same data
 	applier     applier            // of what the master sends; nil: nothing ever did
-	member      *raft.Member       // of a group; nil: this server is none. Set by New
-	steered     *clock.Steered     // a member's clock
-	// follows: this server is a replica, on which nothing ends, is renewed or is granted by itself.
-	follows bool
-	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
-	guarded, mayBeStale bool
-	debug               debugging
+	membership
+	debug debugging
+	ctx   commands.Ctx // of the running command
 
-	ctx        commands.Ctx // of the running command
-	terminated []*session   // to be ended when the unit is over: see terminate
+	gates output.Gates // they have locks of their own
+	acks  acks
+}
+
+// informant is the executor as INFO and the figures for operators show it.
+type informant struct{ *executor }
+
+// meter is the executor as it measures what commands and batches take.
+type meter struct{ *executor }
+
+// configurer is the executor as CONFIG changes it.
+type configurer struct{ *executor }
+
+// serial lets one goroutine at a time touch the data, and none while a busy script is in the middle of its
+// unit.
+type serial struct {
+	mu   awaitedMutex
+	busy busy
+}
+
+// life is what the server logs of itself, and how it ends. The fields log and host are set by New and stay.
+type life struct {
+	log    *slog.Logger
+	host   host
+	ending bool  // Close was called: no further command runs
+	failed error // a write command panicked: the data may be damaged, nothing runs any more
+}
+
+// tableSet has the commands. It is set by New and stays.
+type tableSet struct {
+	table    *commands.Table // by the names that clients know them by
+	original *commands.Table // by their own names, whatever rename-command says
+	plain    []plainness     // by commands.Row.Index(); only to be read
+}
+
+// directives are the configuration, and the forms of it that the hot path uses.
+type directives struct {
+	config     *config.Config
+	settings   commands.Settings
+	limits     limits // of connections
+	encryption tlsconf.Source
+}
+
+// access is who may do what, and the log of it.
+type access struct {
+	users  *acl.Users
+	rights *acl.Checker
+	audit  audit.Log
+}
+
+// roster has the sessions.
+type roster struct {
+	clients    map[int64]*session
+	lastID     int64
+	terminated []*session // to be ended when the unit is over: see terminate
 	// touched are sessions other than the running one that have got output or may go on; their owners are
 	// woken after the lock is released.
 	touched []*session
+}
+
+// slice is one hold of the executor's lock.
+type slice struct {
+	// sliceUS is when the slice began. Units that serve waiters set the store to a later time.
+	sliceUS int64
 	// fastPath is session.takesFastPath of the session that runs its batch, as it was before the last plain
 	// commands.
 	fastPath bool
 	// plainSlice: the slice has run plain commands on the fast path and nothing else.
 	plainSlice bool
-	round      *transport.Loop // the round of the slice that ends; nil: of no event loop
-	ending     bool            // Close was called: no further command runs
-	failed     error           // a write command panicked: the data may be damaged, nothing runs any more
+	round      *transport.Loop // the round in which the slice ends; nil: the round of no event loop
+}
 
-	gates output.Gates // they have locks of their own
-	acks  acks
+// publishing has the sessions that messages and lines of MONITOR go to.
+type publishing struct {
+	pubsub    pubsub.Registry[*session]
+	eventName []byte // buffer for the name of a channel
+	monitors  monitor.List[*session]
+}
+
+// figures count what has happened.
+type figures struct {
+	counts counts
+	gauge  stats.Gauge
+	stats  stats.Book // for SLOWLOG, LATENCY and INFO
+}
+
+// membership is the place of this server among those that have the same data.
+type membership struct {
+	group   *topology.Group // the servers that this one belongs to; nil: it stands alone
+	member  *raft.Member    // of a raft group; nil: this server is in no raft group. Set by New
+	steered *clock.Steered  // a member's clock
+	// follows: this server is a replica, on which nothing ends, is renewed or is granted by itself.
+	follows bool
+	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
+	guarded, mayBeStale bool
 }
 
 // host is what the executor needs of the server around it.
@@ -253,10 +312,10 @@ func (ex *executor) endSlice(log *durability.Log) {
 }
 
 // touch records that a session has output or may go on.
-func (ex *executor) touch(s *session) {
+func (r *roster) touch(s *session) {
 	if !s.touched {
 		s.touched = true
-		ex.touched = append(ex.touched, s)
+		r.touched = append(r.touched, s)
 	}
 }
 
@@ -332,15 +391,15 @@ type busy struct {
 }
 
 // lockIdle takes the executor's lock at a moment when no script is in the middle of its work.
-func (ex *executor) lockIdle() {
-	ex.mu.Lock()
-	ex.awaitIdle()
+func (l *serial) lockIdle() {
+	l.mu.Lock()
+	l.awaitIdle()
 }
 
 // awaitIdle is lockIdle for who has the lock.
-func (ex *executor) awaitIdle() {
-	for ex.busy.on {
-		ex.busy.over.Wait()
+func (l *serial) awaitIdle() {
+	for l.busy.on {
+		l.busy.over.Wait()
 	}
 }
 
@@ -399,9 +458,9 @@ const (
 )
 
 // withoutLock lets go of the executor's lock while f runs.
-func (ex *executor) withoutLock(f func()) {
-	ex.mu.Unlock()
-	defer ex.mu.Lock()
+func (l *serial) withoutLock(f func()) {
+	l.mu.Unlock()
+	defer l.mu.Lock()
 	f()
 }
 

@@ -137,7 +137,7 @@ type DelayFigures struct {
 }
 
 // delayFigures returns the figures of this moment.
-func (ex *executor) delayFigures() DelayFigures {
+func (ex informant) delayFigures() DelayFigures {
 	f := DelayFigures{Pending: map[int]int64{0: 0}, Fired: ex.counts.delayed.fired, Late: ex.counts.delayed.late,
 		Recurred: ex.counts.delayed.recurred, Skipped: ex.counts.delayed.skipped}
 	for id := range ex.store.Len() {
@@ -149,7 +149,7 @@ func (ex *executor) delayFigures() DelayFigures {
 }
 
 // infoDelays is ours.
-func (ex *executor) infoDelays(t *info.Text) {
+func (ex informant) infoDelays(t *info.Text) {
 	streams, pending := 0, int64(0)
 	for id := range ex.store.Len() {
 		s, n := commands.Delayed(ex.store.DB(id))

@@ -320,7 +320,7 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	}
 	ex.begin()
 	if book := &ex.stats; book.Rates.Due(ex.store.NowUS()) {
-		ex.sampleRates()
+		meter{ex}.sampleRates()
 	}
 	if ex.memory.Pressure.IsFull() && !ex.store.Full() {
 		ex.notFull()
@@ -334,7 +334,7 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	s.Info.LastUS = ex.store.NowUS()
 	ex.gauge.BeginBatch()
 	ran = s.runBetween(ex, b, todo)
-	ex.endBatch(s, todo[:ran])
+	meter{ex}.endBatch(s, todo[:ran])
 	return ran
 }
 

@@ -155,7 +155,7 @@ func (s *session) judgeSoftLimit() {
 
 // deliver puts a message into a session's inbox. Others share its bytes, unless the caller uses them again:
 // then they are copied. If the session's output becomes too large, it is marked for closing.
-func (ex *executor) deliver(s *session, b []byte, again bool) {
+func (r *roster) deliver(s *session, b []byte, again bool) {
 	if s.Terminated {
 		return
 	}
@@ -165,7 +165,7 @@ func (ex *executor) deliver(s *session, b []byte, again bool) {
 		s.inbox.Add(b)
 	}
 	s.tells = true
-	ex.touch(s)
+	r.touch(s)
 	s.checkOutput()
 }
 

@@ -245,9 +245,9 @@ func roleInGroup(rows []commands.Row) []commands.Row {
 }
 
 // waitsForGroup is the answer of a server that waits to be added to a group; nil: it does not.
-func (ex *executor) waitsForGroup() error {
-	if ex.member == nil || !ex.member.AwaitsAdd() {
+func (m *membership) waitsForGroup() error {
+	if m.member == nil || !m.member.AwaitsAdd() {
 		return nil
 	}
-	return topology.Redirection(ex.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
+	return topology.Redirection(m.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
 }

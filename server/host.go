@@ -238,7 +238,7 @@ func (s waitClient) Resume(row *commands.Row) {
 func (s waitClient) Answered(w *wait.Parked, mark int) {
 	ex := s.executor
 	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !w.Muted {
-		ex.logReply(s.session, w.Row, w.Words.Argv(), mark)
+		meter{ex}.logReply(s.session, w.Row, w.Words.Argv(), mark)
 	}
 	s.tells = true
 	if ex.hook != nil {

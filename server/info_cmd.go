@@ -26,7 +26,9 @@ import (
 )
 
 func infoRows() []commands.Row {
-	rows := info.Rows(func(c *commands.Ctx) []info.Section { return sessionOf(c).executor.infoSections(&sessionOf(c).place) })
+	rows := info.Rows(func(c *commands.Ctx) []info.Section {
+		return informant{sessionOf(c).executor}.infoSections(&sessionOf(c).place)
+	})
 	return append(rows, []commands.Row{
 		{Name: "time", Group: commands.Server, Since: "2.6.0", Flags: commands.Loading | commands.Stale | commands.Fast,
 			Tips: []string{"nondeterministic_output"}, Run: timeCmd,
@@ -58,7 +60,7 @@ func timeCmd(c *commands.Ctx) error {
 }
 
 // infoSections are INFO's parts in the order in which they are shown, to one who is at that place.
-func (ex *executor) infoSections(at *topology.Place) []info.Section {
+func (ex informant) infoSections(at *topology.Place) []info.Section {
 	replication := ex.replication.WriteInfo
 	if ex.group.IsMember() {
 		replication = func(t *info.Text) { ex.group.WriteReplication(at, t) }
@@ -86,7 +88,7 @@ func (ex *executor) infoSections(at *topology.Place) []info.Section {
 	return sections
 }
 
-func (ex *executor) infoServer(t *info.Text) {
+func (ex informant) infoServer(t *info.Text) {
 	c, nowUS := ex.config, ex.store.NowUS()
 	up := ex.uptime.PassedUS() / 1_000_000
 	build := info.ReadBuild()
@@ -139,7 +141,7 @@ func infoListener(t *info.Text, number int, p transport.Place) {
 	t.Line("listener"+strconv.Itoa(number), line.String())
 }
 
-func (ex *executor) infoClients(t *info.Text) {
+func (ex informant) infoClients(t *info.Text) {
 	in, out := ex.stats.Buffers.Most()
 	t.Line("connected_clients", len(ex.clients)-ex.replication.Replicas())
 	t.Line("cluster_connections", 0)
@@ -156,8 +158,8 @@ func (ex *executor) infoClients(t *info.Text) {
 	t.Line("total_blocking_keys_on_nokey", ex.waits.KeysThatEnd())
 }
 
-func (ex *executor) infoStats(t *info.Text) {
-	ex.sampleRates()
+func (ex informant) infoStats(t *info.Text) {
+	meter{ex.executor}.sampleRates()
 	ex.infoTraffic(t)
 	t.Line("rejected_connections", ex.counts.refused)
 	ex.replication.WriteStats(t)
@@ -191,7 +193,7 @@ func (ex *executor) infoStats(t *info.Text) {
 }
 
 // infoTraffic writes what clients asked for, and what went to and fro.
-func (ex *executor) infoTraffic(t *info.Text) {
+func (ex informant) infoTraffic(t *info.Text) {
 	traffic, rise := &ex.stats.Traffic, ex.stats.Rates.Rise()
 	t.Line("total_connections_received", ex.counts.connections)
 	t.Line("total_commands_processed", ex.stats.Total)
@@ -206,7 +208,7 @@ func (ex *executor) infoTraffic(t *info.Text) {
 }
 
 // infoEnds writes what became of keys, and who looks for them.
-func (ex *executor) infoEnds(t *info.Text) {
+func (ex informant) infoEnds(t *info.Text) {
 	st := ex.store.Stats()
 	full := ex.memory.Pressure.FullForUS(ex.store.NowUS())
 	t.Line("expired_subkeys", st.ExpiredFields)
@@ -238,7 +240,7 @@ func infoCPU(t *info.Text) {
 }
 
 // infoLocks is ours.
-func (ex *executor) infoLocks(t *info.Text) {
+func (ex informant) infoLocks(t *info.Text) {
 	t.Line("lock_watchdogs", ex.waits.Watchdog.Renewing())
 	t.Line("lock_waiters", ex.waits.Queues.LenAllLocks())
 	t.Line("lock_waiters_notify", ex.waits.QueuedWaits)
@@ -286,7 +288,7 @@ func classLine(f *lockclass.Figures) string {
 const heldGroups = 64
 
 // longestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
-func (ex *executor) longestHoldMS() int64 {
+func (ex informant) longestHoldMS() int64 {
 	sinceMS := ex.store.HeldSince(heldGroups)
 	if sinceMS == 0 {
 		return 0
@@ -294,7 +296,7 @@ func (ex *executor) longestHoldMS() int64 {
 	return max(0, ex.store.NowMS()-sinceMS)
 }
 
-func (ex *executor) infoKeyspace(t *info.Text) {
+func (ex informant) infoKeyspace(t *info.Text) {
 	for id := range ex.store.Len() {
 		if db := ex.store.DB(id); db.Len() > 0 {
 			t.Line(fmt.Sprintf("db%d", id), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d",
@@ -369,12 +371,12 @@ func (srv *instance) Figures() (f Figures) {
 	ex.look(func() {
 		c := ex.config
 		at := ex.group.PlaceOf(nil)
-		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.waits.LockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
+		f = Figures{Info: info.All(informant{ex}.infoSections(&at)), Locks: ex.waits.LockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.waits.Watchdog.Renewing(), OldestWaitUS: ex.waits.OldestWaitUS(), LongestHoldMS: ex.longestHoldMS(), LimitRefusals: ex.waits.Limited,
+			Watchdogs: ex.waits.Watchdog.Renewing(), OldestWaitUS: ex.waits.OldestWaitUS(), LongestHoldMS: informant{ex}.longestHoldMS(), LimitRefusals: ex.waits.Limited,
 			NotifyWaits: ex.waits.QueuedWaits, GrantsToConfirm: ex.waits.Grants.Len(), UnconfirmedGrants: ex.waits.Unconfirmed,
 			LockAsks: ex.waits.Asks, LockAsksHeard: ex.waits.AsksHeard,
-			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: ex.delayFigures()}
+			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: informant{ex}.delayFigures()}
 		f.LockHistoryBytes = ex.waits.Story.Ring.Bytes()
 		f.SpansDelivered, f.SpansDropped = ex.waits.SpanCounts()
 		for _, class := range ex.waits.Story.Classes.All() {
@@ -446,7 +448,7 @@ type Footprint struct {
 func (srv *instance) Footprint() (f Footprint) {
 	ex := &srv.executor
 	ex.look(func() {
-		u := ex.memoryUsage()
+		u := informant{ex}.memoryUsage()
 		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.waits.QueuedWaits + ex.waits.Grants.Len()}
 	})
 	return f
@@ -466,9 +468,9 @@ func (ex *executor) look(f func()) {
 }
 
 // usageOf is what memory is used for in the server that runs the command.
-func usageOf(c *commands.Ctx) *memory.Usage { return sessionOf(c).executor.memoryUsage() }
+func usageOf(c *commands.Ctx) *memory.Usage { return informant{sessionOf(c).executor}.memoryUsage() }
 
-func (ex *executor) memoryUsage() *memory.Usage {
+func (ex informant) memoryUsage() *memory.Usage {
 	counts := ex.scripts.Counts()
 	u := &memory.Usage{Parts: ex.memoryParts(), Data: ex.store.Used() + ex.durable.Aside(), Peak: ex.memory.Peak, Scripts: counts.Scripts,
 		Functions: counts.Functions, FunctionLibraries: counts.Libraries, MaxBytes: ex.config.MaxMemory,

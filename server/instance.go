@@ -140,7 +140,7 @@ func (srv *instance) Start() error {
 }
 
 // logUnbound logs that clients cannot connect, as Redis does.
-func (ex *executor) logUnbound(err error) {
+func (l *life) logUnbound(err error) {
 	var at *transport.ListenError
 	if !errors.As(err, &at) {
 		return
@@ -149,7 +149,7 @@ func (ex *executor) logUnbound(err error) {
 	if err != nil {
 		port = "0" // a unix socket
 	}
-	ex.log.Error("Failed listening on port " + port + " (" + at.Network + "), aborting.")
+	l.log.Error("Failed listening on port " + port + " (" + at.Network + "), aborting.")
 }
 
 // bind makes clients able to connect. The server is loading from then on. The executor stays locked, for
@@ -289,8 +289,8 @@ func (srv *instance) Ready() error {
 }
 
 // notInTouch is why a member of a group is not ready to serve, or to send clients on.
-func (ex *executor) notInTouch() error {
-	m := ex.member
+func (of *membership) notInTouch() error {
+	m := of.member
 	switch {
 	case m == nil || m.Serves():
 		return nil

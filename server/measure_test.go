@@ -94,7 +94,7 @@ func TestSlowlogOfABatch(t *testing.T) {
 		srv.executor.gauge.BeginBatch()
 		srv.executor.gauge.MeasuredUS = measuredUS
 		clock.leaps = []int64{tookUS}
-		srv.executor.endBatch(s, batch)
+		meter{&srv.executor}.endBatch(s, batch)
 	}
 	run(9_999, 0)
 	run(20_000, 10_001)

@@ -19,21 +19,21 @@ type damage struct{ cause error }
 func (d damage) Error() string { return d.cause.Error() }
 
 // damaging is deferred by what changes shared things outside of any command. It makes a panic there a damage.
-func (ex *executor) damaging() {
+func (l *life) damaging() {
 	if p := recover(); p != nil {
-		ex.damaged(p)
+		l.damaged(p)
 	}
 }
 
 // damaged goes on with a panic as a damage. The caller holds the lock. If foreign code, as that of scripts,
 // swallows the panic, no command runs any more all the same.
-func (ex *executor) damaged(p any) {
+func (l *life) damaged(p any) {
 	if _, ok := p.(damage); ok {
 		panic(p)
 	}
-	ex.log.Error("the server panicked in what all clients share: ending the process", "panic", p, "stack", string(debug.Stack()))
+	l.log.Error("the server panicked in what all clients share: ending the process", "panic", p, "stack", string(debug.Stack()))
 	err := fmt.Errorf("panic: %v", p)
-	ex.fail(err)
+	l.fail(err)
 	panic(damage{err})
 }
 
@@ -71,10 +71,10 @@ func (ex *executor) panicked(row *commands.Row, p any) error {
 }
 
 // fail stops the server for good: the data in memory can no longer be trusted.
-func (ex *executor) fail(err error) {
-	if ex.failed == nil {
-		ex.failed = err
-		ex.log.Error("stopping without saving: the data may be damaged", "cause", err)
-		ex.host.requestStop(1)
+func (l *life) fail(err error) {
+	if l.failed == nil {
+		l.failed = err
+		l.log.Error("stopping without saving: the data may be damaged", "cause", err)
+		l.host.requestStop(1)
 	}
 }

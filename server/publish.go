@@ -22,33 +22,33 @@ import (
 // What lies in an inbox counts against client-output-buffer-limit like any output.
 
 // publish sends a message to everyone who listens to the channel, and returns how many they are.
-func (ex *executor) publish(channel, payload []byte) int64 {
-	p := &ex.pubsub
+func (of *publishing) publish(channel, payload []byte) int64 {
+	p := &of.pubsub
 	reached := 0
 	if to := p.Audience(pubsub.Channel, channel); to != nil {
-		reached = ex.spread(to, &pubsub.Message{Kind: pubsub.Channel, Channel: channel, Payload: payload})
+		reached = of.spread(to, &pubsub.Message{Kind: pubsub.Channel, Channel: channel, Payload: payload})
 	}
 	for _, to := range p.Patterns() {
 		if glob.Match([]byte(to.Name), channel, false) {
-			reached += ex.spread(to, &pubsub.Message{Kind: pubsub.Pattern, Pattern: []byte(to.Name), Channel: channel, Payload: payload})
+			reached += of.spread(to, &pubsub.Message{Kind: pubsub.Pattern, Pattern: []byte(to.Name), Channel: channel, Payload: payload})
 		}
 	}
 	return int64(reached)
 }
 
 // publishSharded is publish for those who listen with SSUBSCRIBE.
-func (ex *executor) publishSharded(channel, payload []byte) int64 {
-	to := ex.pubsub.Audience(pubsub.Shard, channel)
+func (of *publishing) publishSharded(channel, payload []byte) int64 {
+	to := of.pubsub.Audience(pubsub.Shard, channel)
 	if to == nil {
 		return 0
 	}
-	return int64(ex.spread(to, &pubsub.Message{Kind: pubsub.Shard, Channel: channel, Payload: payload}))
+	return int64(of.spread(to, &pubsub.Message{Kind: pubsub.Shard, Channel: channel, Payload: payload}))
 }
 
 // spread lays a message into the inboxes of an audience and returns how many there were.
-func (ex *executor) spread(to *pubsub.Audience[*session], m *pubsub.Message) int {
+func (*publishing) spread(to *pubsub.Audience[*session], m *pubsub.Message) int {
 	for _, sub := range to.Members {
-		ex.deliver(sub.Of, m.In(sub.Of.Out.Proto), false)
+		sub.Of.executor.deliver(sub.Of, m.In(sub.Of.Out.Proto), false)
 	}
 	return len(to.Members)
 }

@@ -596,8 +596,8 @@ func (ex *executor) awaitsLeader(err error) bool {
 }
 
 // downWord begins an error of a group that does not serve.
-func (ex *executor) downWord() string {
-	if ex.group.IsSentinel() {
+func (m *membership) downWord() string {
+	if m.group.IsSentinel() {
 		return "MASTERDOWN"
 	}
 	return "CLUSTERDOWN"

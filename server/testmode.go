@@ -382,7 +382,7 @@ func (t *testMode) configureAsNew() error {
 	}
 	to := next.Clone()
 	to.Port = t.begun.port // the free one that it had
-	if err := ex.reconfigure(next, to, names); err != nil {
+	if err := (configurer{ex}).reconfigure(next, to, names); err != nil {
 		return configError(err)
 	}
 	ex.users = acl.NewUsers(ex.original)
@@ -410,7 +410,7 @@ func (t *testMode) forgetAll() {
 	for _, s := range ex.sortedClients() {
 		s.forget()
 	}
-	ex.forgetCounts()
+	configurer{ex}.forgetCounts()
 	ex.stats.ForgetLogs()
 	ex.debug = debugging{}
 	t.Seed(ex.opts.Seed)
