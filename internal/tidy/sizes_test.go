@@ -28,7 +28,6 @@ var largerTypes = map[string]typeSize{
 	"internal/config.Config":    {fields: 129}, // a plain record of the directives
 	"internal/lua.LState":       {methods: 89},
 	"persistence/aof.Log":       {fields: 41},
-	"server.executor":           {fields: 61, methods: 125},
 	"server/durability.Storage": {methods: 113},
 	"server/raft.Member":        {fields: 53, methods: 127},
 	"store.DB":                  {methods: 150},

@@ -65,8 +65,8 @@ func (o *Output) delivered() []unreadGrant {
 func (o *Output) HasGrants() bool { return o.kept.hasGrant() || len(o.delivered()) > 0 }
 
 // Unread ends the output of a connection that has ended. It returns the grants that the client cannot have
-// read, in order. granted is one that was not sent at all; nil: there is none. The owner calls it, under the
-// server's lock.
+// read, in order. granted is a grant that was not sent at all, or nil. The owner calls it, under the server's
+// lock.
 func (o *Output) Unread(granted *wait.Parked) (grants []*wait.Parked) {
 	dropped := o.kept.drop()
 	if granted != nil {
