@@ -8,7 +8,7 @@ func DelayRows() []Row {
 	stream := func(use KeyFlags) Arg { return Key("stream", use) }
 	once := Opt(Str("request").After("ONCE"))
 	due := OneOf("due", Int("milliseconds").After("PX"), UnixTime("unix-time-milliseconds").After("AT"))
-	rule := Block("rule",
+	rule := Block("recurrence",
 		OneOf("recurs", Int("every-milliseconds").After("EVERY"), Block("cron", Str("expression").After("CRON"), Opt(Str("zone").After("TZ")))),
 		Opt(Int("times").After("TIMES")), Opt(UnixTime("until-unix-time-milliseconds").After("UNTIL")),
 		Opt(OneOf("missed", Flag("ONCE"), Flag("SKIP"), Flag("ALL")).After("MISSED")))

@@ -37,7 +37,7 @@ func TestDelayedEntriesWakeReaders(t *testing.T) {
 	want(t, c[0], [2]string{"XREAD STREAMS s 1750000000050", fmt.Sprintf(`[["s" [["%d-0" ["n" "1"]]]]]`, saleStart+100)},
 		[2]string{"DELAY.COUNT s", "0"})
 	text := c[0].Do("INFO", "delays").Str
-	require.Contains(t, text, "delayed_streams:0\r\ndelayed_pending:0\r\ndelayed_fired:2\r\ndelayed_late_max_us:0\r\n")
+	require.Contains(t, text, "delayed_streams:0\r\ndelayed_pending:0\r\ndelayed_fired:2\r\ndelayed_recurred:0\r\ndelayed_skipped:0\r\ndelayed_late_max_us:0\r\n")
 	want(t, c[0], [2]string{"CONFIG RESETSTAT", "+OK"})
 	require.Contains(t, c[0].Do("INFO", "delays").Str, "delayed_fired:0\r\n")
 	checkParking(t, srv)
@@ -108,7 +108,7 @@ func TestDelayedEntriesInTheLog(t *testing.T) {
 	srv = start(t, Options{Clock: clock, Directives: conf.Directives()})
 	c = client(t, srv)
 	require.Equal(t, "3", c.Do("XLEN", "s").String())
-	require.Contains(t, c.Do("INFO", "delays").Str, "delayed_fired:1\r\ndelayed_late_max_us:950000")
+	require.Contains(t, c.Do("INFO", "delays").Str, "delayed_fired:1\r\ndelayed_recurred:0\r\ndelayed_skipped:0\r\ndelayed_late_max_us:950000")
 }
 
 // Rights: the stream and the two keys beside it are all needed.

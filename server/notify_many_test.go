@@ -84,9 +84,9 @@ func (m *manyWaits) dueInSlices(count func() int) (most int, longest time.Durati
 // What a wait without a blocked connection takes is bounded, and CLIENT LIST tells about as much of it. When
 // its session ends nothing is done for each wait at once, but for some of them in each slice.
 func TestNotifyManyWaits(t *testing.T) {
-	// 352 for its four structs, 16 for its places in two indexes, and 16 to 20 for its timer in a heap
+	// 368 for its four structs, 16 for its places in two indexes, and 16 to 20 for its timer in a heap
 	// that grows by a quarter.
-	const most = 400
+	const most = 410
 	m := newManyWaits(t)
 	t.Logf("a wait takes %.0f bytes, %.0f of them for its words, and %.0f are counted", m.each, m.words, m.listed)
 	require.EqualValues(t, 80, m.words)

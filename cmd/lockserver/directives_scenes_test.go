@@ -32,7 +32,7 @@ var reachable = []string{"--port", "0", "--unixsocket", "$DIR/s", "--dir", "$DIR
 var inScenes = func() map[string]bool {
 	all := make(map[string]bool)
 	for _, name := range strings.Fields("port bind unixsocket unixsocketperm dir pidfile logfile requirepass requirepass-file masterauth-file " +
-		"aclfile tls-port tls-cert-file tls-key-file tls-ca-cert-file admin-port test-mode test-topology raft-id raft-listen raft-members " +
+		"aclfile tls-port tls-cert-file tls-key-file tls-ca-cert-file admin-port test-mode test-topology raft-id raft-listen raft-members cluster-name cluster-shard cluster-slots cluster-peers " +
 		"replicaof supervised exit-with-parent maxclients") {
 		all[name] = true
 	}
@@ -45,6 +45,7 @@ func scenes(t *testing.T) []scene {
 	authority := testkit.NewAuthority(t)
 	issued := authority.Issue("server", time.Now().Add(time.Hour))
 	member, its := "127.0.0.1:"+testkit.FreePort(t), testkit.FreePort(t)
+	shard, shardsPort := "127.0.0.1:"+testkit.FreePort(t), testkit.FreePort(t)
 	return []scene{
 		{name: "places", places: true, pairs: [][2]string{{"port", testkit.FreePort(t)}, {"bind", "127.0.0.1 -::1"}, {"unixsocket", "$DIR/s"},
 			{"unixsocketperm", "700"}, {"dir", "$DIR"}, {"pidfile", "$DIR/pid"}, {"logfile", "$DIR/log"}}},
@@ -59,6 +60,9 @@ func scenes(t *testing.T) []scene {
 		{name: "test mode", ours: true, with: []string{"--save", "", "--port", testkit.FreePort(t)}, pairs: [][2]string{{"test-mode", "yes"}, {"test-topology", "cluster"}}},
 		{name: "a group of one", ours: true, with: []string{"--save", "", "--port", its}, pairs: [][2]string{{"raft-id", "a"},
 			{"raft-listen", member}, {"raft-members", "a=" + member + "/127.0.0.1:" + its}}},
+		{name: "a group that is a shard", ours: true, with: []string{"--save", "", "--port", shardsPort, "--cluster-enabled", "yes", "--raft-id", "a",
+			"--raft-listen", shard, "--raft-members", "a=" + shard + "/127.0.0.1:" + shardsPort},
+			pairs: [][2]string{{"cluster-name", "shop"}, {"cluster-shard", "s1"}, {"cluster-slots", "0-16383"}, {"cluster-peers", "127.0.0.1:1"}}},
 		{name: "a master that is not there", pairs: [][2]string{{"replicaof", "127.0.0.1 1"}}},
 		{name: "a supervisor", pairs: [][2]string{{"supervised", "auto"}}},
 		{name: "a parent", ours: true, pairs: [][2]string{{"exit-with-parent", "yes"}}},

@@ -222,8 +222,8 @@ func (h *history) drain() {
 	}
 }
 
-// cancel ends a wait of an owner at a key, and requires that Find finds the oldest, or with levels the first in
-// the queue.
+// cancel ends a wait of an owner at a key, and requires that Find finds the oldest, or with levels the first
+// in the queue.
 func (h *history) cancel(owner, key string) {
 	t := h.table
 	of := slices.DeleteFunc(slices.Clone(t.calls), func(c *call) bool { return c.owner != owner || !slices.Contains(c.keys, key) })

@@ -246,8 +246,8 @@ func (pl *Place) Sibling() *Place {
 	return pl.extra.sibling
 }
 
-// Queue holds the waiters for one key in the order of their ranks, which is that of arrival if no waiter has a
-// level. It has at least one waiter.
+// Queue holds the waiters for one key in the order of their ranks, which is that of arrival if no waiter
+// has a level. It has at least one waiter.
 type Queue struct {
 	link        *Queue // hashindex.Index's
 	first, last *Place
@@ -336,8 +336,8 @@ type Queues struct {
 	trying         *Waiter  // the waiter that tries now
 	suspects       []*Owner // owners that may be in a deadlock since the last change
 	search         search   // the running search
-	// ranked is the number of waiters with a level above 0. stepUS is the step of ranks, timeUS the time of the
-	// queues, and seenUS the caller's time at the last look.
+	// ranked is the number of waiters with a level above 0. stepUS is the step of ranks, timeUS the time of
+	// the queues, and seenUS the caller's time at the last look.
 	ranked                 int
 	stepUS, timeUS, seenUS int64
 }

@@ -1,9 +1,10 @@
 package waiting
 
-// The order of a queue. Every waiter has a level, from 0, and a rank. The rank is the time at which the waiter
-// entered, less a step of time for each level. The waiter with the lowest rank is the first of the queue. So a
-// waiter gains a level for each step that it has waited longer than another waiter. Ranks do not change, so
-// time moves no waiter, and all queues have the same order. Waiters of one level are in the order of arrival.
+// The order of a queue. Every waiter has a level, from 0, and a rank. The rank is the time at which the
+// waiter entered, less a step of time for each level. The waiter with the lowest rank is the first of the
+// queue. So a waiter gains a level for each step that it has waited longer than another waiter. Ranks do not
+// change, so time moves no waiter, and all queues have the same order. Waiters of one level are in the order
+// of arrival.
 //
 // Without levels every waiter enters at the end of its queues.
 
@@ -52,8 +53,8 @@ func (qs *Queues) SetAging(us int64) {
 	}
 }
 
-// rankNow returns the rank of a waiter that enters at a time in microseconds. If the caller's clock goes back,
-// the time of the queues stands still until the clock goes on.
+// rankNow returns the rank of a waiter that enters at a time in microseconds. If the caller's clock goes
+// back, the time of the queues stands still until the clock goes on.
 func (qs *Queues) rankNow(level uint8, nowUS int64) int64 {
 	qs.timeUS += max(0, nowUS-qs.seenUS)
 	qs.seenUS = nowUS

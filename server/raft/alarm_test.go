@@ -37,6 +37,11 @@ func observed(id string, change func(o *Observation)) Observation {
 	return o
 }
 
+// slotless is a server without faults of slots. It has no other method.
+type slotless struct{ MemberServer }
+
+func (slotless) SlotFaults() []string { return nil }
+
 // TestEachKindOfAlarm: each kind is raised by what it is about, alone.
 func TestEachKindOfAlarm(t *testing.T) {
 	peers := []Peer{{ID: "a"}, {ID: "b", Incarnation: "1"}}
@@ -47,6 +52,10 @@ func TestEachKindOfAlarm(t *testing.T) {
 		AlarmStopped: func(_ *Member, s *Status) string {
 			s.Observed[1].Role = stopped.String()
 			return "'b' has stopped: its log says why"
+		},
+		AlarmSlots: func(m *Member, _ *Status) string {
+			m.Owned.fault = "this group cannot begin to own its slots"
+			return m.Owned.fault
 		},
 		AlarmWaiting: func(_ *Member, s *Status) string {
 			s.Leader, s.Waiting = Peer{}, AwaitsAdd
@@ -99,15 +108,15 @@ func TestEachKindOfAlarm(t *testing.T) {
 		},
 	}
 	for _, k := range Kinds {
-		m, s := &Member{state: leading}, well()
+		m, s := &Member{host: slotless{}, state: leading}, well()
 		require.Empty(t, m.alarms(&s))
 		require.Contains(t, raised, k)
 		text := raised[k](m, &s)
 		require.Equal(t, []Alarm{{k, text}}, m.alarms(&s))
 	}
-	m, s := &Member{state: stopped, failed: errors.New("an entry\nof the log cannot be read")}, well()
+	m, s := &Member{host: slotless{}, state: stopped, failed: errors.New("an entry\nof the log cannot be read")}, well()
 	require.Equal(t, []Alarm{{AlarmStopped, "this member has stopped: an entry of the log cannot be read"}}, m.alarms(&s))
-	m, s = &Member{state: leading}, well()
+	m, s = &Member{host: slotless{}, state: leading}, well()
 	s.DiskError = "no space"
 	require.Equal(t, []Alarm{{AlarmDisk, "this member cannot write to its disk: no space"}}, m.alarms(&s))
 	s = well()
@@ -115,7 +124,7 @@ func TestEachKindOfAlarm(t *testing.T) {
 	m.state = following // which measures its own clock, and leaves those of others to the leader
 	m.distance = newDistance()
 	require.Empty(t, m.alarms(&s))
-	m, s = &Member{state: leading}, well()
+	m, s = &Member{host: slotless{}, state: leading}, well()
 	s.Observed[1].Reachable, s.Observed[1].Why, s.Observed[1].HeardMS, s.Observed[1].Role = false, "refused", 60_000, stopped.String()
 	require.Equal(t, []Alarm{{AlarmStopped, "'b' has stopped: its log says why"}}, m.alarms(&s), "that is why it does not answer")
 }
