@@ -202,8 +202,8 @@ func (s *Shard) show() {
 	}
 }
 
-// MayOwn returns why the group cannot begin to own slots with a text of Claim: it has keys of other slots. nil:
-// it can. The caller holds the lock of the server.
+// MayOwn returns why the group cannot begin to own slots with a text of Claim: it has keys of other slots.
+// nil: it can. The caller holds the lock of the server.
 func MayOwn(db *store.DB, text string) error {
 	owned, err := cluster.ParseOwned(text)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// The slots of a group that is a shard of a cluster are in its log: a member serves a slot only if its own log
-// says so. The log has a text, which package cluster reads. It changes nothing of the history.
+// The slots of a group that is a shard of a cluster are in its log: a member serves a slot only if its own
+// log says so. The log has a text, which package cluster reads. It changes nothing of the history.
 //
-// Changes are counted: the count is the generation of the slots. An entry names the generation that it goes on
-// from, and is void if another change was committed before. It is an entry of version 1 that goes on from a
-// history that cannot exist, as those with users are. Its format, do not change: the name of that history is
-// slotsID, offset is the generation, id is empty, the bytes are the text.
+// Changes are counted: the count is the generation of the slots. An entry names the generation that it goes
+// on from, and is void if another change was committed before. It is an entry of version 1 that goes on from
+// a history that cannot exist, as those with users are. Its format, do not change: the name of that history
+// is slotsID, offset is the generation, id is empty, the bytes are the text.
 //
 // movesID is reserved for entries that move slots to another group. A member that passed such an entry over
 // would serve slots that are another group's, so this version stops at it.
@@ -70,8 +70,8 @@ type OwnedSlots struct {
 	fault    string
 }
 
-// Slots returns the slots that the log of this member gives the group, as a text, and their generation; 0: the
-// log names no slots. Any goroutine may call it.
+// Slots returns the slots that the log of this member gives the group, as a text, and their generation; 0:
+// the log names no slots. Any goroutine may call it.
 func (o *OwnedSlots) Slots() (generation int64, text string) {
 	if s := o.now.Load(); s != nil {
 		return s.generation, s.is

@@ -6,6 +6,6 @@
 // place. A file keeps the map, so that a start does not begin with nothing.
 //
 // It must not know the server, nor the replies for clients: package topology has these. Map.SetOwn takes the
-// state of the member's own shard, and Map.Attach a function that is called after changes. To add a fact about a shard, add it to
-// Shard, and its check to decode.
+// state of the member's own shard, and Map.Attach a function that is called after changes. To add a fact
+// about a shard, add it to Shard, and its check to decode.
 package shardmap

@@ -41,8 +41,9 @@ func hears(t *testing.T, m *Map, from string, all ...Shard) {
 	require.NoError(t, err)
 }
 
-// TestNewestCounts: whatever the order in which statements come, and how often, a map ends with the newest one
-// of each shard. A lower generation never wins, and nothing that others say changes this member's own shard.
+// TestNewestCounts: whatever the order in which statements come, and how often, a map ends with the newest
+// one of each shard. A lower generation never wins, and nothing that others say changes this member's own
+// shard.
 func TestNewestCounts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -79,8 +80,8 @@ func TestNewestCounts(t *testing.T) {
 	}
 }
 
-// TestEachSlotOnce: of slots that several shards claim each has one owner in the view of every member, the same
-// one, and the others know what they have lost.
+// TestEachSlotOnce: of slots that several shards claim each has one owner in the view of every member, the
+// same one, and the others know what they have lost.
 func TestEachSlotOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -154,8 +155,8 @@ func TestFaults(t *testing.T) {
 	require.Contains(t, strings.Join(m.Faults(), "\n"), "the shards 's1' and 's2' both own the slots 5-7: 's1' serves them, and 's2' answers -CLUSTERDOWN for them")
 }
 
-// TestLeaders: a shard without a leader is shown with its last one, and as failed. Clients hear of each change
-// once.
+// TestLeaders: a shard without a leader is shown with its last one, and as failed. Clients hear of each
+// change once.
 func TestLeaders(t *testing.T) {
 	m := of(t, "")
 	calls := 0

@@ -15,8 +15,8 @@ type Member struct {
 	Port int    `json:"port"` // of clients
 }
 
-// Shard is a statement about a shard. Of two statements the one with the higher generation is newer, then that
-// with the higher term, then that with the higher index.
+// Shard is a statement about a shard. Of two statements the one with the higher generation is newer, then
+// that with the higher term, then that with the higher index.
 type Shard struct {
 	Name string
 	// Generation is that of the slots, from 1: it rises with each change of their owner.
@@ -147,7 +147,8 @@ func isID(s string) bool {
 	return len(s) == 40
 }
 
-// isHost reports whether a text can be a name or an address of a machine, as an error for clients may have it.
+// isHost reports whether a text can be a name or an address of a machine, as an error for clients may have
+// it.
 func isHost(s string) bool {
 	for _, b := range []byte(s) {
 		if b <= ' ' || b > '~' || b == '"' || b == '\'' || b == '\\' || b == '/' {

@@ -38,8 +38,9 @@ type Member struct {
 	// Slots are those that it serves as a shard of its own. If no member has any, the group is one shard, and
 	// its leader serves all.
 	Slots []cluster.Range
-	// Shard is the name of its shard, if shards are groups of several servers: see View.Shard. Leads says that
-	// the server leads its shard, or led it last. Update sets it for members of this server's own shard.
+	// Shard is the name of its shard, if shards are groups of several servers: see View.Shard. Leads says
+	// that the server leads its shard, or led it last. Update sets it for members of this server's own
+	// shard.
 	Shard string
 	Leads bool
 }
@@ -53,8 +54,8 @@ func NodeID(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// MemberID returns the ID of a member of a raft group: NodeID of its id there, or, if the group is a shard of a
-// cluster, of all three names.
+// MemberID returns the ID of a member of a raft group: NodeID of its id there, or, if the group is a shard
+// of a cluster, of all three names.
 func MemberID(cluster, shard, id string) string {
 	if cluster != "" {
 		id = cluster + "/" + shard + "/" + id
@@ -69,9 +70,9 @@ type View struct {
 	Term    int64  // number of elections: it only rises
 	AtMS    int64  // time of the observation, in milliseconds since 1970
 	// Shard is the name of the shard of this server, if the cluster's shards are groups of servers; empty:
-	// they are not. Members has those of all shards then, with the slots of the other shards at their leaders.
-	// Slots are those that the shard of this server serves.
-	// Lost are slots that another shard serves, which owns them, too: they are not served here.
+	// they are not. Members has those of all shards then, with the slots of the other shards at their
+	// leaders. Slots are those that the shard of this server serves. Lost are slots that another shard
+	// serves, which owns them, too: they are not served here.
 	Shard string
 	Slots []cluster.Range
 	Lost  []cluster.Range
@@ -153,7 +154,8 @@ func (g *Group) Listens(at Member, nowMS int64) {
 	_ = g.Update(View{Members: []Member{at}, Leader: at.ID, AtMS: nowMS}) // there is nothing in it to be refused
 }
 
-// UseMap sets the function that returns the reply of CLUSTER MAP. It is for servers in a cluster of raft groups.
+// UseMap sets the function that returns the reply of CLUSTER MAP. It is for servers in a cluster of raft
+// groups.
 func (g *Group) UseMap(text func() string) { g.text = text }
 
 // Attach sets the host that is notified of changes; a server does that once.

@@ -102,8 +102,8 @@ func key(t *testing.T, slot int) string {
 	return k
 }
 
-// awaitOwners waits until each member sends clients of each of these slots to the leader of a group; nil: the slot
-// is not served.
+// awaitOwners waits until each member sends clients of each of these slots to the leader of a group; nil:
+// the slot is not served.
 func (c *some) awaitOwners(owners map[int]*fleet.Group) {
 	c.t.Helper()
 	for slot, owner := range owners {
@@ -124,9 +124,9 @@ func (c *some) awaitOwners(owners map[int]*fleet.Group) {
 	}
 }
 
-// TestShards (D145): two groups share the slots. Members send clients to the owner, also followers, and READONLY does
-// not change that for keys of other shards. What CLUSTER says is the same everywhere. After a start of all,
-// the slots are those of the logs, whatever the configuration says.
+// TestShards (D145): two groups share the slots. Members send clients to the owner, also followers, and
+// READONLY does not change that for keys of other shards. What CLUSTER says is the same everywhere. After a
+// start of all, the slots are those of the logs, whatever the configuration says.
 func TestShards(t *testing.T) {
 	c := prepare(t, shard{"s1", "0-8191", 3}, shard{"s2", "8192-16383", 1}).start()
 	one, two := c.groups[0], c.groups[1]
@@ -235,8 +235,8 @@ func TestLearnt(t *testing.T) {
 	require.Equal(t, "MOVED 16383 "+c.groups[2].Members[0].Addr(), alone.Try("GET", key(t, 16383)).Str)
 }
 
-// TestTwice: two groups own a slot, by a mistake in their configuration. The one with the lower name serves it,
-// the other one does not, and both say so to operators.
+// TestTwice: two groups own a slot, by a mistake in their configuration. The one with the lower name serves
+// it, the other one does not, and both say so to operators.
 func TestTwice(t *testing.T) {
 	c := prepare(t, shard{"s1", "0-9000", 1}, shard{"s2", "8192-16383", 1}).start()
 	one, two := c.groups[0], c.groups[1]
@@ -253,8 +253,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestRefused: a group serves no slots if its member has the name of another shard, and begins to own none that
-// its keys are not in. A slot without an owner is not served.
+// TestRefused: a group serves no slots if its member has the name of another shard, and begins to own none
+// that its keys are not in. A slot without an owner is not served.
 func TestRefused(t *testing.T) {
 	c := prepare(t, shard{"s1", "0-8191", 1})
 	only := c.groups[0].Members[0]
