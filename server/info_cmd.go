@@ -159,7 +159,7 @@ func (ex informant) infoClients(t *info.Text) {
 }
 
 func (ex informant) infoStats(t *info.Text) {
-	meter{ex.executor}.sampleRates()
+	meter(ex).sampleRates()
 	ex.infoTraffic(t)
 	t.Line("rejected_connections", ex.counts.refused)
 	ex.replication.WriteStats(t)

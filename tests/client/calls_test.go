@@ -34,6 +34,12 @@ func subjectOf(t *testing.T, c *client.Client) subject {
 	return subject{c, l, p}
 }
 
+// buy is BuyCart without its result.
+func buy(ctx context.Context, s subject, parts []client.CartPart) error {
+	_, _, err := s.BuyCart(ctx, "u", "o", parts)
+	return err
+}
+
 // rate is a rate that is allowed.
 var rate = client.Rate{Burst: 1, Count: 1, Period: time.Second}
 
@@ -80,6 +86,16 @@ func asking() map[string]func(ctx context.Context, s subject) error {
 		"Sale.Buy":     func(ctx context.Context, s subject) error { return second(s.Sale("v").Buy(ctx, "u", "o")) },
 		"Sale.Confirm": func(ctx context.Context, s subject) error { return second(s.Sale("v").Confirm(ctx, "u", "o")) },
 		"Sale.Cancel":  func(ctx context.Context, s subject) error { return second(s.Sale("v").Cancel(ctx, "u", "o")) },
+		"Sale.CancelPart": func(ctx context.Context, s subject) error {
+			return second(s.Sale("v").CancelPart(ctx, "u", "o", 1))
+		},
+		"Sale.Extend": func(ctx context.Context, s subject) error {
+			return second(s.Sale("v").Extend(ctx, "u", "o", time.Minute))
+		},
+		"Client.BuyCart": func(ctx context.Context, s subject) error {
+			return buy(ctx, s, []client.CartPart{{Voucher: "v", Pieces: 1}})
+		},
+		"Client.Ask": func(ctx context.Context, s subject) error { return second(s.Ask(ctx, "k", "why")) },
 		"Delay.Add": func(ctx context.Context, s subject) error {
 			return third(s.Delay("d").Add(ctx, "i", client.After(0), "a", "b"))
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -217,6 +218,15 @@ func emptyNames() map[string]use {
 		"Sale.Confirm: voucher": func(s subject) error { return second(s.Sale("").Confirm(ctx, "u", "o")) },
 		"Sale.Confirm: order":   func(s subject) error { return second(s.Sale("v").Confirm(ctx, "u", "")) },
 		"Sale.Cancel: user":     func(s subject) error { return second(s.Sale("v").Cancel(ctx, "", "o")) },
+		"Sale.CancelPart":       func(s subject) error { return second(s.Sale("v").CancelPart(ctx, "u", "o", 0)) },
+		"Sale.CancelPart: user": func(s subject) error { return second(s.Sale("v").CancelPart(ctx, "", "o", 1)) },
+		"Sale.Extend":           func(s subject) error { return second(s.Sale("v").Extend(ctx, "u", "o", -1)) },
+		"Sale.Extend: order":    func(s subject) error { return second(s.Sale("v").Extend(ctx, "u", "", time.Minute)) },
+		"Client.BuyCart":        func(s subject) error { return buy(ctx, s, []client.CartPart{{Voucher: "v"}}) },
+		"Client.BuyCart: empty": func(s subject) error { return buy(ctx, s, nil) },
+		"Client.BuyCart: name":  func(s subject) error { return buy(ctx, s, []client.CartPart{{Pieces: 1}}) },
+		"Client.Ask":            func(s subject) error { return second(s.Ask(ctx, "", "why")) },
+		"Client.Ask: reason":    func(s subject) error { return second(s.Ask(ctx, "k", strings.Repeat("x", 1<<20))) },
 		"Delay.Add":             func(s subject) error { return third(s.Delay("").Add(ctx, "i", client.After(0), "a", "b")) },
 		"Delay.Cancel":          func(s subject) error { return second(s.Delay("d").Cancel(ctx, "")) },
 		"Delay.Move":            func(s subject) error { return second(s.Delay("d").Move(ctx, "", client.After(0))) },
