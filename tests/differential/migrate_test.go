@@ -39,7 +39,7 @@ var migrateCases = []struct{ name, text string }{
 	{"kept connections", "MSET a 1 b 2\nMIGRATE TO a 0 1000\nMIGRATE TO b 0 1000\n> CLIENT KILL TYPE normal SKIPME yes\nSET c 3\nMIGRATE TO c 0 1000\nEXISTS c"},
 	{"which keys", "COMMAND GETKEYS MIGRATE h 1 a 0 1\nCOMMAND GETKEYS MIGRATE h 1 \"\" 0 1 COPY AUTH keys KEYS b c\nCOMMAND GETKEYS MIGRATE h 1 \"\" 0 1 KEYS KEYS x\n" +
 		"COMMAND GETKEYS MIGRATE h 1 a 0 1 KEYS x\nCOMMAND GETKEYS MIGRATE h 1 \"\" 0 1 KEYS\nCOMMAND GETKEYSANDFLAGS MIGRATE h 1 \"\" 0 1 AUTH2 keys keys keys b"},
-	{"rights", "ACL SETUSER u on >p +@all ~a* %R~r*\nMSET a 1 r 2 x 3\nAUTH u p\nMIGRATE 127.0.0.1 1 a 0 1\nMIGRATE 127.0.0.1 1 r 0 1\nMIGRATE 127.0.0.1 1 \"\" 0 1 KEYS a x\nMIGRATE 127.0.0.1 1 \"\" 0 1"},
+	{"rights", "ACL SETUSER u on >p +@all ~a* %R~r*\nMSET a 1 r 2 x 3\nAUTH u p\nMIGRATE 127.0.0.1 1 a 0 1000\nMIGRATE 127.0.0.1 1 r 0 1000\nMIGRATE 127.0.0.1 1 \"\" 0 1000 KEYS a x\nMIGRATE 127.0.0.1 1 \"\" 0 1000"},
 	{"events", "CONFIG SET notify-keyspace-events KEA\nSET a 1\nMIGRATE TO a 0 1000"},
 }
 
