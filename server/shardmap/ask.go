@@ -61,10 +61,10 @@ func (a *asker) round(ctx context.Context) {
 		})
 	}
 	for _, at := range unplaced {
-		asking.Go(func() { _, _ = a.ask(ctx, at) }) // take has recorded a fault
+		asking.Go(func() { _, _ = a.ask(ctx, at) }) // ask has recorded a fault
 	}
 	asking.Wait()
-	a.closeBut(shards, unplaced)
+	a.forgetBut(slices.Concat(append(slices.Collect(maps.Values(shards)), unplaced)...))
 }
 
 // targets are the addresses to ask, for each shard that of its leader first, and configured addresses of no
@@ -95,8 +95,21 @@ func (m *Map) targets() (shards map[string][]string, unplaced []string) {
 	return shards, unplaced
 }
 
-// ask asks the member at an address, and takes what it says. leads is that of Map.take.
+// ask asks the member at an address, and takes what it says. leads is that of Map.take. A refusal, as for a
+// login that is missing, is a fault. No answer is none: the server may be down.
 func (a *asker) ask(ctx context.Context, at string) (leads bool, err error) {
+	text, err := a.textOf(ctx, at)
+	if err == nil {
+		return a.of.take(text, at)
+	}
+	if errors.As(err, new(call.Error)) {
+		a.of.fault(at, err)
+	}
+	return false, err
+}
+
+// textOf returns the text of the map of the member at an address.
+func (a *asker) textOf(ctx context.Context, at string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	a.mu.Lock()
@@ -104,7 +117,7 @@ func (a *asker) ask(ctx context.Context, at string) (leads bool, err error) {
 	a.mu.Unlock()
 	if c == nil {
 		if c, err = a.of.options.Dial(ctx, at); err != nil {
-			return false, err
+			return "", err
 		}
 		a.mu.Lock()
 		a.open[at] = c
@@ -118,24 +131,23 @@ func (a *asker) ask(ctx context.Context, at string) (leads bool, err error) {
 		delete(a.open, at)
 		a.mu.Unlock()
 	}
-	if err != nil {
-		return false, err
-	}
-	return a.of.take(v.Str, at)
+	return v.Str, err
 }
 
-// closeBut closes the connections to all addresses but some.
-func (a *asker) closeBut(shards map[string][]string, unplaced []string) {
+// forgetBut closes the connections to all addresses but some, and forgets the faults of all others.
+func (a *asker) forgetBut(wanted []string) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	wanted := slices.Concat(append(slices.Collect(maps.Values(shards)), unplaced)...)
 	for at, c := range a.open {
 		if !slices.Contains(wanted, at) {
 			c.Close()
 			delete(a.open, at)
 		}
 	}
+	a.mu.Unlock()
+	a.of.mu.Lock()
+	maps.DeleteFunc(a.of.faults, func(at, _ string) bool { return !slices.Contains(wanted, at) })
+	a.of.mu.Unlock()
 }
 
 // close closes all connections.
-func (a *asker) close() { a.closeBut(nil, nil) }
+func (a *asker) close() { a.forgetBut(nil) }

@@ -111,15 +111,23 @@ func (m *Map) take(text, from string) (leads bool, err error) {
 			leads = leads || s.Name == by && s.Leader != ""
 			changed = m.learn(s) || changed
 		}
-	} else if from != m.options.Path {
-		m.faults[from] = fmt.Sprintf("the server at %s is asked for the cluster's shards, and its answer does not count: %v", from, err)
 	}
 	tell := m.changed
 	m.mu.Unlock()
+	if err != nil && from != m.options.Path {
+		m.fault(from, err)
+	}
 	if changed {
 		tell()
 	}
 	return leads, err
+}
+
+// fault records why the answer of the server at an address does not count.
+func (m *Map) fault(at string, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults[at] = fmt.Sprintf("the server at %s is asked for the cluster's shards, and its answer does not count: %v", at, why)
 }
 
 // isNamesake returns an error if the answer of a member of a shard with the name of this one has no member in

@@ -1,6 +1,7 @@
 package shardmap
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -143,6 +144,12 @@ func TestFaults(t *testing.T) {
 	require.Contains(t, m.Faults()[0], "10.0.0.9:7000")
 	_, err = m.take(encode("shop", "s1", nil), "10.0.0.9:7000")
 	require.NoError(t, err)
+	require.Empty(t, m.Faults())
+
+	m.fault("10.0.0.7:7000", errors.New("NOAUTH Authentication required."))
+	require.Contains(t, m.Faults()[0], "10.0.0.7:7000")
+	a := asker{of: m}
+	a.forgetBut([]string{"10.0.0.9:7000"}) // the address is asked no more
 	require.Empty(t, m.Faults())
 
 	namesake := said("s2", "20-30", 1, 1, 1)

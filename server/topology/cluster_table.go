@@ -86,6 +86,8 @@ func clusterQuestions() []commands.Row {
 	slaves.Deprecated, slaves.ReplacedBy = "5.0.0", "`CLUSTER REPLICAS`"
 	shards := ask("shards", "7.0.0", "Lists the shards with their nodes.")
 	shards.Flags |= commands.Loading
+	known := ask("map", "1.0.0", "Tells what this server knows of all shards, if they are raft groups: as JSON, for other servers.")
+	known.Flags |= commands.Loading
 	return []commands.Row{
 		ask("info", "3.0.0", "Tells the state of the cluster."),
 		ask("nodes", "3.0.0", "Lists the nodes."),
@@ -97,7 +99,7 @@ func clusterQuestions() []commands.Row {
 		ask("getkeysinslot", "3.0.0", "Lists keys of a slot.", commands.Int("slot"), commands.Int("count")),
 		plain("countkeysinslot", "Counts the keys of a slot.", commands.Int("slot")),
 		plain("keyslot", "Tells the slot of a key.", commands.Str("key")),
-		ask("map", "1.0.0", "Tells what this server knows of all shards, if they are raft groups: as JSON, for other servers."),
+		known,
 		plain("myid", "Tells the id of this node."),
 		ask("myshardid", "7.2.0", "Tells the id of this node's shard."),
 	}

@@ -285,3 +285,35 @@ func TestRefused(t *testing.T) {
 	})
 	require.Equal(t, "CLUSTERDOWN Hash slot not served", p.Try("GET", key(t, 9000)).Str)
 }
+
+// TestLogin: members ask each other as a user. Without its password they learn nothing, and an alarm says so.
+func TestLogin(t *testing.T) {
+	c := prepare(t, shard{"s1", "0-8191", 1}, shard{"s2", "8192-16383", 1})
+	login := func(password string) {
+		for i := range c.shards {
+			c.configure(i)
+			for _, p := range c.groups[i].Members {
+				file := filepath.Join(p.Dir(), "cluster")
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				rest := "user default on nopass ~* &* +@all -cluster|map\nuser peer on >secret +cluster|map\nmasteruser peer\nmasterauth " + password + "\n"
+				require.NoError(t, os.WriteFile(file, append(text, rest...), 0o600))
+			}
+		}
+	}
+	login("wrong")
+	c.start()
+	for _, p := range c.all() {
+		eventually(t, "an alarm says that the login is wrong", func() bool {
+			return strings.Contains(p.Try("RAFT", "INFO").String(), "its answer does not count: WRONGPASS")
+		})
+		_, err := p.Terminate()
+		require.NoError(t, err)
+	}
+	login("secret")
+	c.start()
+	c.awaitOwners(map[int]*fleet.Group{0: c.groups[0], 16383: c.groups[1]})
+	for _, p := range c.all() {
+		require.NotContains(t, p.Try("RAFT", "INFO").String(), "does not count")
+	}
+}
