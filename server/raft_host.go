@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -379,29 +378,6 @@ func (h raftHost) SlotFaults() []string {
 	}
 	return h.opts.inCluster.Faults()
 }
-
-// groupsHost is the executor as its raft group sees it, if the group is one of several shards.
-type groupsHost struct{ *executor }
-
-var _ groups.ShardServer = groupsHost{}
-
-// Dial implements groups.ShardServer.
-func (h groupsHost) Dial(ctx context.Context, host string, port int) (net.Conn, error) {
-	return replicationHost(h).Dial(ctx, host, port)
-}
-
-// Login implements groups.ShardServer.
-func (h groupsHost) Login() (user, password string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.config.Replication.MasterUser, h.config.Replication.MasterAuth
-}
-
-// Background implements groups.ShardServer.
-func (h groupsHost) Background(f func()) { h.host.background(f) }
-
-// NowMS implements groups.ShardServer.
-func (h groupsHost) NowMS() int64 { return h.clock.NowUS() / 1000 }
 
 // DropClients implements raft.MemberServer.
 func (h raftHost) DropClients() {
