@@ -8,10 +8,10 @@ from conftest import run
 def test_hints_and_completion(server):
     with Terminal(server) as terminal:
         terminal.type("LOCK ")
-        terminal.expect("key owner [SHARED] [PX milliseconds|EX seconds] [WAIT milliseconds [NOTIFY]] [ONCE]")
+        terminal.expect("key owner [SHARED] [PX milliseconds|EX seconds] [WAIT milliseconds [PRIORITY priority] [NOTIFY]] [ONCE]")
         terminal.clear()
         terminal.type("LOCK door alice ")
-        terminal.expect("[PX milliseconds|EX seconds] [WAIT milliseconds [NOTIFY]]")
+        terminal.expect("[PX milliseconds|EX seconds] [WAIT milliseconds [PRIORITY priority] [NOTIFY]]")
         terminal.clear()
         terminal.type("SECK\t")
         terminal.expect("SECKILL")
