@@ -1,10 +1,9 @@
 package server
 
 import (
-	"math"
-
 	"lockserver/commands"
 	"lockserver/server/acl"
+	"lockserver/server/shard"
 )
 
 // What speaks against running a command, apart from what is wrong with its words. Redis looks at these things
@@ -147,7 +146,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.tx.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.mute.mode == 0 && s.tracker == nil &&
-		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0 && (ex.group == nil || ex.group.Leads(&s.place)) && ex.hook == nil
+		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.UntilMS == 0 && (ex.group == nil || ex.group.Leads(&s.place)) && ex.hook == nil
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.
@@ -175,96 +174,45 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 }
 
 // holdWrites holds commands that write until it is called again.
-func (ex *executor) holdWrites(on bool) { ex.pausing.hold(&ex.pausing.failover, on) }
+func (ex *executor) holdWrites(on bool) { ex.pausing.Hold(shard.ForFailover, on) }
 
-// begin holds commands until a time, or longer and more of them if that is in force already; 0: no longer.
-func (p *pausing) begin(untilMS int64, all bool) {
-	ex := p.executor
-	if p.untilMS = max(p.untilMS, untilMS); p.untilMS == 0 {
-		return
-	}
-	p.all = p.all || all
-	ex.store.SetFollows(true)
-	p.timer.Of = p
-	ex.timers.Set(&p.timer, p.untilMS)
+// openPausing connects the pause of commands with the server.
+func (ex *executor) openPausing() {
+	ex.pausing.Open(shard.PausingDoor{
+		Timers: &ex.timers,
+		NowUS:  ex.store.NowUS,
+		Begun:  func() { ex.store.SetFollows(true) },
+		Over: func() {
+			ex.store.SetFollows(!ex.endsThings())
+			if !ex.pausing.On() && ex.waits.Watchdog.Late() {
+				ex.waits.Watchdog.CatchUp() // before anything finds the leases over that were not renewed meanwhile
+			}
+		},
+		Touch: ex.touch,
+		Later: func(f func()) { ex.host.background(func() { ex.do(f) }) },
+	})
 }
 
-// Fire implements due.Firer: the pause is over.
-func (p *pausing) Fire() { p.end() }
-
-// afterwards runs f as a unit of its own when the pause is over; false: there is none, and it does not.
-func (p *pausing) afterwards(f func()) bool {
-	if p.untilMS == 0 {
+// waitsForPause reports whether the session's next command must wait for the end of the pause. As in Redis a
+// command that is refused, with err, need not, unless it waits until it is known which member of the group
+// serves.
+func (s *session) waitsForPause(row *commands.Row, err error, argv [][]byte) bool {
+	ex := s.executor
+	if !ex.awaitsLeader(err) && (err != nil || !s.pauseCovers(row, argv)) {
+		ex.pausing.Resume(&s.Party)
 		return false
 	}
-	p.after = append(p.after, f)
+	ex.pausing.Add(&s.Party)
 	return true
 }
 
-// end lets everyone go on.
-func (p *pausing) end() {
-	ex := p.executor
-	ex.timers.Remove(&p.timer)
-	p.untilMS, p.all = 0, false
-	if p.failover || p.shutdown {
-		p.untilMS = math.MaxInt64
-	}
-	ex.store.SetFollows(!ex.endsThings())
-	if p.untilMS == 0 && ex.waits.Watchdog.Late() {
-		ex.waits.Watchdog.CatchUp() // before anything finds the leases over that were not renewed meanwhile
-	}
-	p.again()
-	after := p.after
-	p.after = nil
-	for _, f := range after { // units of their own, when what ends the pause is done
-		ex.host.background(func() { ex.do(f) })
-	}
-}
-
-// again has the held sessions try again. Those that still must wait are held anew.
-func (p *pausing) again() {
-	ex := p.executor
-	for _, s := range p.held {
-		s.held = false
-		if !s.Dead {
-			s.Info.LastUS = ex.store.NowUS() // it was not idle
-			ex.touch(s)
-		}
-	}
-	p.held = nil
-}
-
-// hold holds commands that write, for one of two reasons, failover or shutdown, or for that one no longer.
-func (p *pausing) hold(reason *bool, on bool) {
-	if *reason = on; on {
-		p.untilMS = math.MaxInt64
-		p.executor.store.SetFollows(true)
-	} else {
-		p.end()
-	}
-}
-
-// holds reports whether the session's next command must wait for the end of the pause. As in Redis what is
-// refused, with err, need not, unless it waits until it is known which member of the group serves.
-func (p *pausing) holds(s *session, row *commands.Row, err error, argv [][]byte) bool {
-	if !p.executor.awaitsLeader(err) && (err != nil || !p.covers(s, row, argv)) {
-		p.resume(s)
-		return false
-	}
-	if !s.held {
-		s.held = true
-		p.held = append(p.held, s)
-	}
-	return true
-}
-
-// covers reports whether the pause is for this command.
-func (p *pausing) covers(s *session, row *commands.Row, argv [][]byte) bool {
-	ex := p.executor
-	if ex.busy.on || p.untilMS == 0 {
+// pauseCovers reports whether the pause is for this command.
+func (s *session) pauseCovers(row *commands.Row, argv [][]byte) bool {
+	ex := s.executor
+	if ex.busy.on || !ex.pausing.On() {
 		return false
 	}
 	const writing = commands.Write | commands.MayReplicate
-	return p.all || ex.scripts.Flags(row, argv)&writing != 0 ||
+	return ex.pausing.All || ex.scripts.Flags(row, argv)&writing != 0 ||
 		row.Flags.Has(commands.RunsQueue) && s.tx.multi != nil && s.tx.multi.flags&writing != 0
 }

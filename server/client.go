@@ -59,14 +59,14 @@ func (noConn) SetUnauthenticated(int)          {}
 // command.
 func (ex *executor) endTerminated() {
 	for i := 0; i < len(ex.terminated); i++ { // taking back a grant may mark more
-		if s := ex.terminated[i]; !s.Dead {
-			s.leave()
-			if w := s.Granted; w != nil { // it was never sent
-				s.Granted = nil
+		if p := ex.terminated[i]; !p.Dead {
+			clientOf(p).leave()
+			if w := p.Granted; w != nil { // it was never sent
+				p.Granted = nil
 				// plant:unsent-grant
 				ex.waits.Undo(w)
 			}
-			s.output.Conn.HangUp() // its owner closes it when it finds the connection shut
+			clientOf(p).output.Conn.HangUp() // its owner closes it when it finds the connection shut
 		}
 	}
 	clear(ex.terminated)
@@ -91,7 +91,7 @@ func (s *session) leave() {
 	s.unsubscribeAll()
 	ex.tracking.leave(s)
 	s.stopMonitoring()
-	ex.pausing.resume(s)
+	ex.pausing.Resume(&s.Party)
 	ex.timers.Remove(&s.soft.timer)
 	ex.waits.DetachAll(&s.Party)
 	ex.waits.LeavePlaces(&s.Party)
@@ -261,12 +261,12 @@ func (s *session) flags() string {
 		{"S", s.link.replica.Is() && !s.monitors},
 		{"P", s.subs != nil},
 		{"x", s.tx.multi != nil || s.tx.running != nil},
-		{"b", s.Waiter != nil || s.held},
+		{"b", s.Waiter != nil || s.Held},
 		{"t", s.tracker != nil},
 		{"R", s.tracker != nil && s.tracker.Broken},
 		{"B", s.tracker != nil && s.tracker.BCast},
 		{"d", s.tx.watches.Changed()},
-		{"c", s.closing},
+		{"c", s.Closing},
 		{"U", strings.HasSuffix(s.Info.Addr, ":0")},
 		{"e", s.memory.Exempt},
 		{"T", s.noTouch},

@@ -159,14 +159,14 @@ func clientUnblock(c *commands.Ctx) error {
 	}
 	ex := sessionOf(c).executor
 	other := ex.clients[id]
-	if other == nil || other.Waiter == nil && !(other.held && asError) { // Redis ends if it is held, and not asError
+	if other == nil || other.Waiter == nil && !(other.Held && asError) { // Redis ends if it is held, and not asError
 		c.Out.Int(0)
 		return nil
 	}
-	if other.held {
-		ex.pausing.resume(other)
+	if other.Held {
+		ex.pausing.Resume(&other.Party)
 		other.unblocked = true
-		ex.touch(other)
+		ex.touch(&other.Party)
 	} else if ex.waits.RefuseFor(lockhistory.Unblocked); asError {
 		ex.waits.Answer(other.Waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
 	} else {
@@ -194,13 +194,13 @@ func clientPause(c *commands.Ctx) error {
 	if err := timeout.Err(); err != nil {
 		return err
 	}
-	sessionOf(c).executor.pausing.begin(untilMS, all)
+	sessionOf(c).executor.pausing.Begin(untilMS, all)
 	c.Out.OK()
 	return nil
 }
 
 func clientUnpause(c *commands.Ctx) error {
-	sessionOf(c).executor.pausing.end()
+	sessionOf(c).executor.pausing.End()
 	c.Out.OK()
 	return nil
 }

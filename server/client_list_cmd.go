@@ -152,7 +152,7 @@ func (f *killFilter) kill(me *session) (n int64) {
 		}
 		n++
 		if s == me {
-			s.closing = true // after the reply
+			s.Closing = true // after the reply
 		} else if s.isMaster {
 			s.executor.replication.HangUp()
 		} else {

@@ -312,11 +312,11 @@ func (ex *executor) applyConfig() {
 	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
 	ex.replication.Reconfigured()
-	ex.acks.open()
+	ex.acks.Release()
 	ex.guarded = ex.follows && c.Replication.ReadOnly || c.Replication.MinToWrite > 0
-	ex.mayBeStale, ex.acks.needed = ex.follows && !c.Replication.ServeStale, !ex.follows && c.Replication.MinAck > 0
+	ex.mayBeStale, ex.acks.Needed = ex.follows && !c.Replication.ServeStale, !ex.follows && c.Replication.MinAck > 0
 	if ex.member != nil {
-		ex.guarded, ex.mayBeStale, ex.acks.needed = false, ex.follows, !ex.follows
+		ex.guarded, ex.mayBeStale, ex.acks.Needed = false, ex.follows, !ex.follows
 	}
 	ex.store.SetOwnDeadlines(ex.follows && ex.member == nil)
 	ex.gauge.Configure(c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)

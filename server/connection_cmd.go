@@ -113,7 +113,7 @@ func selectCmd(c *commands.Ctx) error {
 
 func quitCmd(c *commands.Ctx) error {
 	c.Out.OK()
-	sessionOf(c).closing = true
+	sessionOf(c).Closing = true
 	return nil
 }
 

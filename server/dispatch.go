@@ -32,7 +32,7 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) (held bool
 
 // runPlain is runAny for a plain command of a session that takes the fast path.
 func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
-	s.lastRow, s.tells = row, s.tells || row.Flags&keyspace != 0
+	s.lastRow, s.Tells = row, s.Tells || row.Flags&keyspace != 0
 	if s.inbox.Len() > 0 {
 		s.takeInbox()
 	}
@@ -57,10 +57,10 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 // credit records that a session has written what was appended to the log and to the history.
 func (ex *executor) credit(s *session) {
 	if log := ex.durable.Log(); log != nil {
-		log.Credit(&s.mark)
+		log.Credit(&s.Mark)
 	}
 	if ex.replication.Fresh() {
-		s.written = ex.replication.Credit()
+		s.Written = ex.replication.Credit()
 	}
 }
 
@@ -147,7 +147,7 @@ func (f *figures) refuse(s *session, mark int, err error) {
 // runAny is run for whatever command in whatever state; err is why there is no row.
 func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) (held bool) {
 	s.lastRow = row
-	s.tells = s.tells || row != nil && s.replyTells(row)
+	s.Tells = s.Tells || row != nil && s.replyTells(row)
 	if s.inbox.Len() > 0 {
 		s.takeInbox()
 	}
@@ -166,7 +166,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.stats.Of(called).Rejected++
 		s.lastRow = called
 	}
-	if (ex.pausing.untilMS != 0 || s.held || err != nil && ex.member != nil) && ex.pausing.holds(s, row, err, argv) {
+	if (ex.pausing.UntilMS != 0 || s.Held || err != nil && ex.member != nil) && s.waitsForPause(row, err, argv) {
 		return true
 	}
 	mark := s.Out.Mark() // it may have got messages about evicted keys

@@ -44,10 +44,10 @@ func (h dumpHost) Copied() *gate.Gate { return &h.executor.gates.Copied }
 
 // Due implements dump.Transfer.
 func (h dumpHost) Due(c *commands.Ctx) int64 {
-	if !h.executor.acks.needed {
+	if !h.executor.acks.Needed {
 		return 0
 	}
-	return h.executor.acks.due(sessionOf(c))
+	return h.executor.copiesDue(sessionOf(c))
 }
 
 // Waiting implements dump.Transfer.
@@ -69,7 +69,7 @@ func (h dumpHost) Ending() <-chan struct{} { return h.executor.host.ending() }
 func (h dumpHost) Do(f func()) { h.executor.do(f) }
 
 // AfterPause implements dump.Transfer.
-func (h dumpHost) AfterPause(f func()) bool { return h.executor.pausing.afterwards(f) }
+func (h dumpHost) AfterPause(f func()) bool { return h.executor.pausing.Afterwards(f) }
 
 // MayRemove implements dump.Transfer.
 func (h dumpHost) MayRemove() bool {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +25,7 @@ import (
 	"lockserver/server/raft"
 	"lockserver/server/replication"
 	"lockserver/server/script"
+	"lockserver/server/shard"
 	"lockserver/server/stats"
 	"lockserver/server/tlsconf"
 	"lockserver/server/topology"
@@ -67,7 +67,7 @@ type executor struct {
 	tracking trackers
 	timers   due.Timers
 	alarm    alarm
-	pausing  pausing
+	pausing  shard.Pausing
 	shutdown shutdown
 	scripts  *script.Engine
 	idSecond int64 // the highest of RisingSecond
@@ -83,7 +83,7 @@ type executor struct {
 	ctx   commands.Ctx // of the running command
 
 	gates output.Gates // they have locks of their own
-	acks  acks
+	acks  shard.Acks
 }
 
 // informant is the executor as INFO and the figures for operators show it.
@@ -136,10 +136,10 @@ type access struct {
 type roster struct {
 	clients    map[int64]*session
 	lastID     int64
-	terminated []*session // to be ended when the unit is over: see terminate
-	// touched are sessions other than the running one that have got output or may go on; their owners are
+	terminated []*wait.Party // to be ended when the unit is over: see terminate
+	// touched lists parties other than the running one that have output or may go on. Their connections are
 	// woken after the lock is released.
-	touched []*session
+	touched []*wait.Party
 }
 
 // slice is one hold of the executor's lock.
@@ -228,7 +228,7 @@ type hook interface {
 func (ex *executor) begin() {
 	ex.sliceUS = ex.clock.NowUS()
 	ex.store.SetNow(ex.sliceUS)
-	if ex.pausing.untilMS == 0 && ex.waits.Watchdog.Late() {
+	if ex.pausing.UntilMS == 0 && ex.waits.Watchdog.Late() {
 		ex.waits.Watchdog.CatchUp()
 	}
 }
@@ -238,20 +238,20 @@ func (ex *executor) begin() {
 // nothing that is over by then, and their leases begin when they are granted.
 func (ex *executor) readClock() {
 	ex.store.SetNow(ex.clock.NowUS())
-	if ex.pausing.untilMS == 0 && ex.waits.Watchdog.Late() {
+	if ex.pausing.UntilMS == 0 && ex.waits.Watchdog.Late() {
 		ex.waits.Watchdog.RenewLate()
 	}
 }
 
 // endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
 // PAUSE, when a replica is to have all that happened.
-func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
+func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.UntilMS == 0 }
 
 // tookUS is for how long the slice has gone on, in microseconds.
 func (ex *executor) tookUS() int64 { return ex.clock.NowUS() - ex.sliceUS }
 
-// end closes a slice. It returns the sessions that the caller must wake after it has unlocked.
-func (ex *executor) end() []*session {
+// end closes a slice. It returns the parties that the caller must wake after it has unlocked.
+func (ex *executor) end() []*wait.Party {
 	if ex.tracking.InUse() {
 		ex.endTracking()
 	}
@@ -300,8 +300,8 @@ func (ex *executor) memoryParts() memory.Parts {
 // the round of an event loop, so that one sync serves all sessions that wrote in it. Other sessions that got
 // output in the slice must wait as well.
 func (ex *executor) endSlice(log *durability.Log) {
-	for _, s := range ex.touched {
-		log.Floor(&s.mark)
+	for _, p := range ex.touched {
+		log.Floor(&p.Mark)
 	}
 	log.EndSlice()
 	if ex.round != nil {
@@ -311,11 +311,11 @@ func (ex *executor) endSlice(log *durability.Log) {
 	}
 }
 
-// touch records that a session has output or may go on.
-func (r *roster) touch(s *session) {
-	if !s.touched {
-		s.touched = true
-		r.touched = append(r.touched, s)
+// touch records that a party has output or may go on.
+func (r *roster) touch(p *wait.Party) {
+	if !p.Touched {
+		p.Touched = true
+		r.touched = append(r.touched, p)
 	}
 }
 
@@ -434,12 +434,12 @@ func (ex *executor) terminate(s *session) {
 	if s.Terminated || s.Dead {
 		return
 	}
-	s.Terminated, s.closing = true, true
+	s.Terminated, s.Closing = true, true
 	delete(ex.clients, s.Number)
 	ex.memory.Clients.Uncount(&s.memory)
 	s.inbox.Drop()
 	// plant:end-session
-	ex.terminated = append(ex.terminated, s)
+	ex.terminated = append(ex.terminated, &s.Party)
 }
 
 // errClosed is returned by Start and Shutdown of a server that has ended, and by a second Start.
@@ -469,36 +469,6 @@ type debugging struct {
 	expiryPaused bool // SET-ACTIVE-EXPIRE 0
 	scripts      bool // SET-DISABLE-DENY-SCRIPTS 1
 	housePaused  bool // PAUSE-CRON 1
-}
-
-// acks is min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was
-// written before it. The same way of waiting serves as for the log (package output), at a gate of
-// its own. Its positions are those of the history, base further on, so that they only rise.
-type acks struct {
-	executor *executor
-	needed   bool // replies about data have to wait for replicas, or for the group
-	base     int64
-}
-
-// pausing is what CLIENT PAUSE has asked for. A session that must hold its next command keeps it, with all
-// behind it, until the end. It is only touched under the executor.
-type pausing struct {
-	executor *executor
-	untilMS  int64 // 0: nothing is paused
-	all      bool  // every command, and not only those that write
-	// failover and shutdown: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
-	failover, shutdown bool
-	held               []*session
-	after              []func() // units that wait for the end
-	timer              due.Timer
-}
-
-// resume ends that a session is held; it does nothing if it is not.
-func (p *pausing) resume(s *session) {
-	if s.held {
-		s.held = false
-		p.held = slices.DeleteFunc(p.held, func(other *session) bool { return other == s })
-	}
 }
 
 // shutdown is how the server ends on request. It is only touched under the executor.
@@ -609,7 +579,7 @@ func (ex standing) refusesWriteInScript() error {
 // refusesWaiter says what speaks against a command that has waited, when its turn comes. Redis runs such a
 // command anew, with all its checks. What has to do with the role of the server ended the wait before.
 func (ex standing) refusesWaiter(row *commands.Row) error {
-	if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.memory.Pressure.Evicting && ex.pausing.untilMS == 0 {
+	if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.memory.Pressure.Evicting && ex.pausing.UntilMS == 0 {
 		most := ex.memory.Pressure.MostEvictions
 		if removed := ex.store.Evict(most); removed < most && ex.store.Full() {
 			return commands.ErrOutOfMemory

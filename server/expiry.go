@@ -85,7 +85,7 @@ const expiryStep = 16
 // It reports whether memory is within its bound or may soon be; the ticker goes on with what a slice leaves.
 // As in Redis nothing goes under CLIENT PAUSE.
 func (ex *executor) evict() bool {
-	if ex.pausing.untilMS != 0 {
+	if ex.pausing.UntilMS != 0 {
 		ex.memory.Pressure.Evicting = false
 		return true
 	}

@@ -199,7 +199,7 @@ func (s *session) beginSlice(b *batch) {
 	}
 	book.Buffers.Sample(s.in.bytes, s.pendingBytes+s.inbox.Bytes())
 	s.in.bytes = 0
-	s.touched = false
+	s.Touched = false
 	if s.soft.sinceMS != 0 && !s.executor.busy.on {
 		s.judgeSoftLimit()
 	}
@@ -216,15 +216,15 @@ func (s *session) endWork(w *work, ran int) (again bool) {
 	}
 	again = w.more
 	if ran < len(w.todo) {
-		again = s.Waiter == nil && !s.closing && !s.held
-	} else if w.err != nil && s.Waiter == nil && !s.closing {
+		again = s.Waiter == nil && !s.Closing && !s.Held
+	} else if w.err != nil && s.Waiter == nil && !s.Closing {
 		var broken resp.ProtocolError
 		if errors.As(w.err, &broken) {
 			s.Out.Error(broken.Reply())
 		} else { // Redis closes on too long a query without a word
 			s.executor.counts.longQueries++
 		}
-		s.closing = true
+		s.Closing = true
 	}
 	return again && s.Waiter == nil
 }
@@ -238,7 +238,7 @@ type result struct {
 	terminated bool
 	hangUp     bool
 	more       bool // there are more messages to be taken into the output
-	touched    []*session
+	touched    []*wait.Party
 }
 
 // endSlice takes the session's output, and the executor's word for others. Under the executor's lock.
@@ -249,7 +249,7 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 	}
 	if s.inbox.Len() > 0 && !s.output.Stalled {
 		most := batchOutput - len(s.Out.Buf)
-		if s.closing {
+		if s.Closing {
 			most = math.MaxInt
 		}
 		s.takeMessages(most)
@@ -260,12 +260,12 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 		ex.evictClients()
 	}
 	if log := ex.durable.Log(); log != nil {
-		r.needs.Log = log.Due(&s.mark)
+		r.needs.Log = log.Due(&s.Mark)
 	}
-	if s.tells && ex.acks.needed {
-		r.needs.Copied = ex.acks.due(s)
+	if s.Tells && ex.acks.Needed {
+		r.needs.Copied = ex.copiesDue(s)
 	}
-	s.tells = false
+	s.Tells = false
 	r.out, r.granted, r.before, r.terminated = s.Out.Buf, s.Granted, s.pendingBytes, s.Terminated
 	s.pendingBytes += len(r.out) // until the connection is asked again
 	if len(r.out) > 0 && !r.terminated {
@@ -275,7 +275,7 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 	if !s.Terminated {
 		s.Granted = nil
 	}
-	r.hangUp = s.closing
+	r.hangUp = s.Closing
 	if !ex.busy.on {
 		ex.round = from
 		if r.touched = ex.end(); r.touched != nil {
@@ -362,8 +362,8 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	ex.fastPath = s.takesFastPath()
 	ex.plainSlice = ex.fastPath && !ex.tracking.InUse()
 	for i, argv := range todo {
-		if s.Waiter != nil || s.closing || len(s.Out.Buf) >= batchOutput || ex.waits.Outcomes >= ex.waits.MostOutcomes || ex.failed != nil {
-			s.closing = s.closing || ex.failed != nil
+		if s.Waiter != nil || s.Closing || len(s.Out.Buf) >= batchOutput || ex.waits.Outcomes >= ex.waits.MostOutcomes || ex.failed != nil {
+			s.Closing = s.Closing || ex.failed != nil
 			return i
 		}
 		if b.ahead && rows[i] != nil {
@@ -415,11 +415,11 @@ func (s *session) abandon(b *batch, from *transport.Loop) {
 		}
 	}
 	s.stage = within
-	s.closing = true
+	s.Closing = true
 	s.Out.Buf = nil
 	s.in.decoder, s.in.backlog = resp.Decoder{}, nil
 	ex.store.SetNoTouch(false)
-	var touched []*session
+	var touched []*wait.Party
 	if !ex.busy.on {
 		ex.endUnit()
 		touched = ex.end()

@@ -1,5 +1,7 @@
 package server
 
+import "lockserver/server/wait"
+
 // Flow control. A client may send requests faster than it reads replies, and a pipeline of small requests may
 // ask for gigabytes. When a session's unsent output has passed mostUnsent, it runs no further command until
 // the client, or the disk that the output waits for, has taken some of it. Its input is read on meanwhile, so
@@ -122,7 +124,7 @@ func (s *session) measureOutput(given int) {
 		}
 		ex.endUnit()
 	}
-	var touched []*session
+	var touched []*wait.Party
 	if !ex.busy.on {
 		touched = ex.end()
 	}
@@ -132,7 +134,7 @@ func (s *session) measureOutput(given int) {
 
 // Fire implements due.Firer: the output has been above the soft limit for its time. Only the owner of the
 // session can tell what the connection still holds, so it is woken.
-func (s *session) Fire() { s.executor.touch(s) }
+func (s *session) Fire() { s.executor.touch(&s.Party) }
 
 // judgeSoftLimit closes a client with output that has been above its soft limit for too long. It starts the
 // time anew for a client that has read. The owner calls it after it has asked its connection for the size of
@@ -164,8 +166,8 @@ func (r *roster) deliver(s *session, b []byte, again bool) {
 	} else {
 		s.inbox.Add(b)
 	}
-	s.tells = true
-	r.touch(s)
+	s.Tells = true
+	r.touch(&s.Party)
 	s.checkOutput()
 }
 

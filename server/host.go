@@ -189,10 +189,10 @@ func (h waitHost) Observe() { h.observe() }
 func (h waitHost) FollowEvents() { h.followEvents() }
 
 // Paused implements shard.
-func (h waitHost) Paused() bool { return h.pausing.untilMS != 0 }
+func (h waitHost) Paused() bool { return h.pausing.UntilMS != 0 }
 
 // AfterPause implements shard.
-func (h waitHost) AfterPause(f func()) { h.pausing.afterwards(f) }
+func (h waitHost) AfterPause(f func()) { h.pausing.Afterwards(f) }
 
 // Publish implements shard.
 func (h waitHost) Publish(channel, message []byte) { h.publish(channel, message) }
@@ -231,7 +231,7 @@ func (s waitClient) Resume(row *commands.Row) {
 		tr.EndCaching(row)
 	}
 	s.Info.LastUS = s.executor.store.NowUS() // it was not idle, and now begins to be
-	s.executor.touch(s.session)
+	s.executor.touch(&s.Party)
 }
 
 // Answered implements connection.
@@ -240,7 +240,7 @@ func (s waitClient) Answered(w *wait.Parked, mark int) {
 	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !w.Muted {
 		meter{ex}.logReply(s.session, w.Row, w.Words.Argv(), mark)
 	}
-	s.tells = true
+	s.Tells = true
 	if ex.hook != nil {
 		ex.hook.answered(w, mark)
 	}

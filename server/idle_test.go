@@ -54,7 +54,7 @@ func TestWhoIsNotIdle(t *testing.T) {
 		eventually(t, func() bool {
 			srv.executor.mu.Lock()
 			defer srv.executor.mu.Unlock()
-			return len(srv.executor.pausing.held) == 1
+			return srv.executor.pausing.Waiting() == 1
 		}, "it is paused")
 		for range 12 {
 			clock.Advance(5 * time.Second)

@@ -148,7 +148,7 @@ func (ex informant) infoClients(t *info.Text) {
 	t.Line("maxclients", ex.config.MaxClients)
 	t.Line("client_recent_max_input_buffer", in)
 	t.Line("client_recent_max_output_buffer", out)
-	t.Line("blocked_clients", ex.waits.Queues.Len()-ex.waits.QueuedWaits+len(ex.pausing.held))
+	t.Line("blocked_clients", ex.waits.Queues.Len()-ex.waits.QueuedWaits+ex.pausing.Waiting())
 	t.Line("tracking_clients", len(ex.tracking.Trackers()))
 	t.Line("pubsub_clients", ex.pubsub.Subscribers())
 	t.Line("watching_clients", ex.watching.Clients())

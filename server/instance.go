@@ -493,13 +493,15 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.waits.Open(wait.Door{Shard: waitHost{ex}, Store: ex.store, Settings: &ex.settings, Timers: &ex.timers, Stats: &ex.stats, Gauge: &ex.gauge,
 		Logger: ex.log, Exporter: o.Spans}, c.Databases, mostServed)
 	ex.tracking.open(ex)
-	ex.pausing.executor, ex.shutdown.executor, ex.acks.executor = ex, ex, ex
+	ex.shutdown.executor = ex
+	ex.openPausing()
+	ex.openAcks()
 	ex.watching = watching.New(c.Databases)
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion,
 		Collect: memory.NewCollector().Begin})
 	ex.busy.over = sync.NewCond(&ex.mu)
 	ex.runID = ex.newID()
-	ex.replication.Init(replicationHost{ex}, ex.acks.arrived)
+	ex.replication.Init(replicationHost{ex}, ex.acknowledged)
 	ex.applyConfig()
 	ex.store.SetNow(ex.clock.NowUS())
 	return nil

@@ -161,7 +161,7 @@ func TestMigrateUnderAPause(t *testing.T) {
 			eventually(t, func() bool {
 				srv.executor.mu.Lock()
 				defer srv.executor.mu.Unlock()
-				return len(srv.executor.pausing.after) == 1
+				return srv.executor.pausing.WaitingUnits() == 1
 			}, "it waits")
 			require.Equal(t, int64(1), other.Do("EXISTS", "k").Int)
 			require.Equal(t, "+OK", other.Do(strings.Fields(becomes)...).String())

@@ -154,11 +154,11 @@ func (h raftHost) HoldWrites(on bool) { h.holdWrites(on) }
 // HoldAll implements raft.Host.
 func (h raftHost) HoldAll() {
 	h.holdWrites(true)
-	h.pausing.all = true
+	h.pausing.All = true
 }
 
 // TryAgain implements raft.MemberServer.
-func (h raftHost) TryAgain() { h.pausing.again() }
+func (h raftHost) TryAgain() { h.pausing.TryAgain() }
 
 // LastToken implements raft.MemberServer.
 func (h raftHost) LastToken() int64 { return h.durable.LastToken() }

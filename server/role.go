@@ -7,6 +7,7 @@ import (
 	"lockserver/internal/lockhistory"
 	"lockserver/persistence/disk"
 	"lockserver/server/replication"
+	"lockserver/server/shard"
 	"lockserver/server/wait"
 )
 
@@ -128,61 +129,39 @@ func (ex *executor) masterClient() *session {
 	return s
 }
 
-// due is the position that the output of a slice waits for; 0: none.
-func (a *acks) due(s *session) int64 {
-	ex := a.executor
-	if ex.member != nil {
+// openAcks connects the acknowledgements of replicas with the server.
+func (ex *executor) openAcks() {
+	ex.acks.Open(shard.AcksDoor{
+		Gate:   &ex.gates.Copied,
+		Offset: ex.replication.Offset,
+		Acked: func() (offset int64, all bool) {
+			n := ex.config.Replication.MinAck
+			if n <= 0 {
+				return 0, true
+			}
+			return ex.replication.AckedBy(n), false
+		},
+		Apart: func() bool { return ex.follows || ex.member != nil },
+	})
+}
+
+// copiesDue is the position of the history that other servers must have before the output of a slice leaves;
+// 0: it need not wait for them.
+func (ex *executor) copiesDue(s *session) int64 {
+	switch {
+	case ex.member != nil:
 		return ex.member.Due()
-	}
-	if s.link.replica != nil {
+	case s.link.replica != nil:
 		return 0
 	}
-	position := a.end()
-	if position <= ex.gates.Copied.Safe() {
-		return 0
-	}
-	return position
+	return ex.acks.Due()
 }
 
-// end is the position of all that has been written.
-func (a *acks) end() int64 { return a.base + a.executor.replication.Offset() }
-
-// arrived is called when a replica has acknowledged more.
-func (a *acks) arrived() {
-	a.executor.waits.AnswerWaits()
-	a.open()
-	a.executor.shutdown.goOn()
-}
-
-// open lets go what enough replicas have acknowledged.
-func (a *acks) open() {
-	ex := a.executor
-	if ex.follows || ex.member != nil {
-		return
-	}
-	if n := ex.config.Replication.MinAck; n > 0 {
-		ex.gates.Copied.Open(a.base + ex.replication.AckedBy(n))
-	} else if ex.gates.Copied.Waiting() > 0 {
-		ex.gates.Copied.Open(a.end())
-	}
-}
-
-// lose closes the waiters for replicas: what their replies tell of may be lost with what this server did on
-// its own.
-func (a *acks) lose() {
-	if ex := a.executor; ex.member == nil && ex.gates.Copied.Waiting() > 0 {
-		ex.gates.Copied.Lose(a.end())
-	}
-}
-
-// raise makes positions go on above those that have been.
-func (a *acks) raise() {
-	if a.executor.member != nil {
-		return // the member counts them
-	}
-	if below := a.executor.gates.Copied.End() + 1 - a.end(); below > 0 {
-		a.base += below
-	}
+// acknowledged is called when a replica has acknowledged more.
+func (ex *executor) acknowledged() {
+	ex.waits.AnswerWaits()
+	ex.acks.Release()
+	ex.shutdown.goOn()
 }
 
 // demoted makes the server a replica: nothing is done by itself any more.
@@ -190,7 +169,7 @@ func (ex *executor) demoted() {
 	if ex.follows {
 		return
 	}
-	ex.acks.lose()
+	ex.acks.Lose()
 	ex.follows, ex.waits.Follows = true, true
 	ex.store.SetFollows(true)
 	ex.applyConfig()
@@ -208,7 +187,7 @@ func (ex *executor) unblockAll() {
 	}
 	for _, s := range ex.clients {
 		if s.Waiter != nil && s.Waiter.Row.Group != commands.Server { // RAFT TRANSFER waits for just that
-			s.closing = s.closing || ex.group == nil && ex.member == nil
+			s.Closing = s.Closing || ex.group == nil && ex.member == nil
 			ex.waits.RefuseFor(lockhistory.Failover)
 			ex.waits.Answer(s.Waiter, func(*commands.Ctx) error { return cause })
 		}
@@ -225,7 +204,7 @@ func (ex *executor) promoted() {
 	ex.counts.delayed.sinceMS = ex.store.NowMS()
 	ex.waits.Story.Restart(ex.store.NowUS(), "failover")
 	tellRole(ex)
-	ex.acks.raise()
+	ex.acks.Raise()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()
 	ex.waits.BeginLeasesAnew()

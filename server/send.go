@@ -47,7 +47,7 @@ func (s *session) Lingers(unsent bool) bool {
 	}
 	s.in.ended = true
 	s.output.Leaving = s.output.Leaving || !more || s.Waiter != nil
-	var touched []*session
+	var touched []*wait.Party
 	if w := s.Waiter; w != nil {
 		busy := ex.busy.on
 		if !busy {
@@ -81,8 +81,8 @@ func (s *session) Close() {
 	s.leave()
 	ex.undoAll(s.output.Unread(s.Granted))
 	s.Granted = nil
-	s.Dead, s.closing = true, true
-	var touched []*session
+	s.Dead, s.Closing = true, true
+	var touched []*wait.Party
 	if !busy {
 		ex.endUnit()
 		touched = ex.end()

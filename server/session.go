@@ -9,7 +9,6 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
-	"lockserver/server/durability"
 	"lockserver/server/memory"
 	"lockserver/server/output"
 	"lockserver/server/pubsub"
@@ -33,21 +32,13 @@ type session struct {
 	in       intake
 	output   output.Output
 	turn     turn
-	onLoop   bool       // the owner is an event loop
-	stage    stage      // what the owner is doing
-	toWake   []*session // the sessions that this one's slice has touched, while it sends its own output
+	onLoop   bool          // the owner is an event loop
+	stage    stage         // what the owner is doing
+	toWake   []*wait.Party // those that this session's slice has touched, while it sends its own output
 
-	touched bool            // it is in executor.touched
-	mark    durability.Mark // what the log knows of the session
-	// tells: what was replied since the slice began may tell of data.
-	tells   bool
-	written int64 // how long the history of replication was behind what it wrote last
-	link    replicaLink
-
-	held bool // it is in pausing.held: the next command waits for the end of CLIENT PAUSE
+	link replicaLink
 	// unblocked: CLIENT UNBLOCK has ended that the next command is held, which is to be answered with that.
 	unblocked bool
-	closing   bool // no further command runs; the owner closes the connection when the output is out
 
 	// authenticated: the client may run commands at all; loggedIn: that does not depend on the user default
 	// having no password.
@@ -152,10 +143,10 @@ func (m *muting) after(out *resp.Writer, mark int) {
 	m.mode = next
 }
 
-// Wakes the owners of sessions that have something to do.
-func wakeAll(touched []*session, from *transport.Loop) {
-	for _, s := range touched {
-		s.output.Conn.Wake(from)
+// wakeAll wakes the owners of the connections of parties that have something to do.
+func wakeAll(touched []*wait.Party, from *transport.Loop) {
+	for _, p := range touched {
+		clientOf(p).output.Conn.Wake(from)
 	}
 }
 
@@ -204,7 +195,7 @@ func clientOf(p *wait.Party) *session { return p.Client.(waitClient).session }
 // MayLeave implements transport.Session. It is asked for the last time at which output can be kept; false: it
 // must not leave at all, what it tells of is lost.
 func (s *session) MayLeave() bool {
-	needs := s.mark.Needs()
+	needs := s.Mark.Needs
 	return needs == 0 || s.executor.gates.Log.Written(needs) // plant:may-leave
 }
 
@@ -235,7 +226,7 @@ func (s *session) takeInbox() { s.takeMessages(math.MaxInt) }
 // one.
 func (s *session) takeMessages(most int) {
 	s.inbox.Take(&s.Out, most)
-	s.tells = s.tells || s.executor.member != nil // of what may never have been
+	s.Tells = s.Tells || s.executor.member != nil // of what may never have been
 }
 
 // softLimit is since when a session's output has been above its soft limit.
@@ -378,6 +369,6 @@ func (tx *transaction) bytes() int {
 // AskUnsent implements memory.Asked.
 func (s *session) AskUnsent() {
 	if !s.Dead {
-		s.executor.touch(s)
+		s.executor.touch(&s.Party)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence"
+	"lockserver/server/shard"
 )
 
 // How a server ends on request: it waits for its replicas (shutdown-timeout) while writes are held, saves
@@ -64,7 +65,7 @@ func shutdownCmd(c *commands.Ctx) error {
 	} else if waits {
 		return ex.shutdown.await(c, s)
 	}
-	s.closing = true
+	s.Closing = true
 	return nil
 }
 
@@ -116,7 +117,7 @@ func (sd *shutdown) begin(o ShutdownOptions, tell func(err error)) (waits bool, 
 			sd.handOver()
 		} else {
 			ex.replication.AskAcks()
-			ex.pausing.hold(&ex.pausing.shutdown, true)
+			ex.pausing.Hold(shard.ForShutdown, true)
 		}
 	}
 	if tell != nil {
@@ -174,7 +175,7 @@ func (sd *shutdown) stay(err error) {
 	sd.waits, sd.options, sd.endMS, sd.callbacks = false, ShutdownOptions{}, 0, nil
 	sd.refused++
 	sd.enter(PhaseStaying)
-	ex.pausing.hold(&ex.pausing.shutdown, false)
+	ex.pausing.Hold(shard.ForShutdown, false)
 	ex.waits.AnswerWaits()
 	for _, tell := range callbacks {
 		tell(err)

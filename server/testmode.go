@@ -139,7 +139,7 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 	case f.Kind == testmode.Error:
 		return commands.Error(f.Text)
 	case f.Kind == testmode.DropBefore:
-		s.closing = true
+		s.Closing = true
 		return nil
 	case f.Kind == testmode.Silence:
 		ex.prepare(&ex.ctx, &s.Party, row, argv)
@@ -154,9 +154,9 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 	}
 	switch f.Kind {
 	case testmode.Close:
-		s.closing = true
+		s.Closing = true
 	case testmode.DropAfter:
-		s.closing = true
+		s.Closing = true
 		s.Out.Rollback(mark)
 		return nil
 	case testmode.Delay:
@@ -191,9 +191,9 @@ func (t *testMode) answered(w *wait.Parked, mark int) {
 	switch f.Kind {
 	case testmode.DropAfter:
 		w.Party.Out.Rollback(mark)
-		clientOf(w.Party).closing = true
+		clientOf(w.Party).Closing = true
 	case testmode.Close:
-		clientOf(w.Party).closing = true
+		clientOf(w.Party).Closing = true
 	}
 }
 
@@ -401,7 +401,7 @@ func (t *testMode) forgetAll() {
 		}
 	}
 	ex.waits.EndQueued()
-	ex.pausing.end()
+	ex.pausing.End()
 	t.faults.Forget()
 	t.chaos.Forget()
 	ex.durable.Forget()

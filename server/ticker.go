@@ -107,7 +107,7 @@ func (t *ticker) dueSlice() (more bool) {
 		t.housekeptMS = now
 		t.planHousekeeping()
 	}
-	if ex.pausing.untilMS == 0 {
+	if ex.pausing.UntilMS == 0 {
 		more = ex.waits.Watchdog.RenewDue(now, wait.DueBudget)
 	}
 	if t.serveOn() { // what is free already goes to those that wait, before their time can be over
@@ -121,7 +121,7 @@ func (t *ticker) dueSlice() (more bool) {
 		more = more || ex.memory.Pressure.Evicting
 	}
 	switch {
-	case ex.debug.expiryPaused || ex.pausing.untilMS != 0:
+	case ex.debug.expiryPaused || ex.pausing.UntilMS != 0:
 	case ex.follows:
 		more = ex.store.ExpireOwn(wait.DueBudget) || more
 		ex.endUnit()
@@ -135,7 +135,7 @@ func (t *ticker) dueSlice() (more bool) {
 // write.
 func (t *ticker) servesOn() bool {
 	ex := t.executor
-	return ex.waits.Queues.PutOff() > 0 && ex.pausing.untilMS == 0 && ex.durable.Broken() == nil
+	return ex.waits.Queues.PutOff() > 0 && ex.pausing.UntilMS == 0 && ex.durable.Broken() == nil
 }
 
 // mostServed implements alarm.
@@ -207,11 +207,11 @@ func (t *ticker) nextMS() (int64, bool) {
 		return ex.store.NowMS(), true
 	}
 	at, ok := ex.timers.NextMS()
-	if renewal, has := ex.waits.Watchdog.NextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
+	if renewal, has := ex.waits.Watchdog.NextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.UntilMS == 0 {
 		at, ok = renewal, true
 	}
 	if !ex.endsThings() {
-		if own, has := ex.store.NextOwnMS(); has && ex.pausing.untilMS == 0 && !ex.debug.expiryPaused && (!ok || own < at) {
+		if own, has := ex.store.NextOwnMS(); has && ex.pausing.UntilMS == 0 && !ex.debug.expiryPaused && (!ok || own < at) {
 			at, ok = own, true
 		}
 		return at, ok
@@ -300,7 +300,7 @@ func (t *ticker) keepHouse() {
 // PAUSE, does not. Nor does one that listens, that is attached to owners, or for which the server renews a
 // lock: closing it would take the lock away.
 func (s *session) idles() bool {
-	return s.Waiter == nil && !s.KeepsPlaces() && !s.held && s.subs == nil && !s.monitors && !s.Keeps() && s.Attachments.Len() == 0 && !s.link.replica.Is()
+	return s.Waiter == nil && !s.KeepsPlaces() && !s.Held && s.subs == nil && !s.monitors && !s.Keeps() && s.Attachments.Len() == 0 && !s.link.replica.Is()
 }
 
 // closeUnauthenticated closes clients that have to log in, and have had their time for it (auth-timeout).

@@ -73,7 +73,7 @@ func execCmd(c *commands.Ctx) error {
 		if ex.failed != nil { // a command before it panicked: the data can no longer be trusted
 			return commands.ErrInternal
 		}
-		mark, over := c.Out.Mark(), s.closing
+		mark, over := c.Out.Mark(), s.Closing
 		ex.runQueued(&inner, s, q)
 		// From CLIENT REPLY OFF to ON, and behind CLIENT KILL, whatever the array's length says, as in Redis.
 		if s.mute.mode.isMuted() || over {

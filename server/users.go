@@ -226,7 +226,7 @@ func (h usersHost) Move(change acl.Change) {
 // it gets its reply first.
 func (h usersHost) end(s *session) {
 	if s == h.session || agreesOnUsers(s) {
-		s.closing = true
+		s.Closing = true
 	} else {
 		h.executor.terminate(s)
 	}

@@ -53,7 +53,7 @@ func waitCmd(c *commands.Ctx) error {
 		c.Out.Int(s.committed())
 		return nil
 	}
-	written := s.written
+	written := s.Written
 	reply := func(c *commands.Ctx) { c.Out.Int(ex.acked(written)) }
 	done := func() bool { return ex.acked(written) >= n }
 	return s.await(c, deadlineMS, done, reply)
@@ -89,7 +89,7 @@ func waitaofCmd(c *commands.Ctx) error {
 	case local > 0 && log == nil:
 		return commands.ErrWaitAOF
 	}
-	position, written := s.mark.Written(), s.written
+	position, written := s.Mark.Written, s.Written
 	synced := func() bool { return log != nil && log.Synced(position) }
 	reply := func(c *commands.Ctx) {
 		here := int64(0)
@@ -116,7 +116,7 @@ func waitaofCmd(c *commands.Ctx) error {
 // committed is how many other members of the group have on disk what the session has written: with this one
 // they are a majority, and more cannot be promised. The reply leaves no sooner than that is so.
 func (s *session) committed() int64 {
-	s.tells = true
+	s.Tells = true
 	return s.executor.member.Others()
 }
 

@@ -163,6 +163,7 @@ var parts = map[string][]string{
 	"server/raft/engine/raftlog": {"persistence/disk"},
 	"server/replication":         {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/resp", "persistence/aof", "persistence/disk", "server/info", "store"},
 	"server/script":              {"commands", "internal/decimal", "internal/glob", "internal/lua", "internal/luavm", "internal/resp", "internal/rusage", "server/cluster"},
+	"server/shard":               {"server/gate", "server/wait", "store/due"},
 	"server/standalone":          {"commands"},
 	"server/stats":               {"commands", "internal/histogram", "server/info"},
 	"server/testmode":            {"commands", "internal/ascii", "internal/config", "internal/glob", "server/clock", "server/topology"},
@@ -171,7 +172,7 @@ var parts = map[string][]string{
 	"server/tracking":            {"commands", "internal/ascii", "internal/resp"},
 	"server/transport":           {},
 	"server/wait": {"commands", "internal/ascii", "internal/config", "internal/hotkeys", "internal/keyevent", "internal/lockclass", "internal/lockhistory", "internal/resp",
-		"internal/tracecontext", "internal/waiting", "server/acl", "server/attach", "server/stats", "store", "store/due", "store/renewals"},
+		"internal/tracecontext", "internal/waiting", "server/acl", "server/attach", "server/gate", "server/stats", "store", "store/due", "store/renewals"},
 	"server/watching": {"store"},
 }
 

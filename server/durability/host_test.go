@@ -133,7 +133,7 @@ func (h *testHost) close() {
 }
 
 // set writes a string as a unit of its own, for a client.
-func (h *testHost) set(m *Mark, key, val string) {
+func (h *testHost) set(m *gate.Mark, key, val string) {
 	h.Do(func() {
 		h.store.DB(0).SetString([]byte(key), []byte(val), store.NoTTL)
 		h.HandOn()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"lockserver/persistence/aof"
+	"lockserver/server/gate"
 	"lockserver/store"
 )
 
@@ -43,18 +44,18 @@ func (l *Log) Append(unit []store.Effect) {
 }
 
 // Credit records that a client has written all units since the last call.
-func (l *Log) Credit(m *Mark) {
+func (l *Log) Credit(m *gate.Mark) {
 	if l.fresh {
 		l.fresh = false
-		m.written = l.offset.Load() + l.log.Appended()
+		m.Written = l.offset.Load() + l.log.Appended()
 	}
 }
 
 // Due returns the position that a client's output waits for. With 0 the output need not be kept, but the
-// system must have the log up to Mark.Needs. The sender calls it at the end of the client's slice.
-func (l *Log) Due(m *Mark) int64 {
-	position := max(l.wait, m.floor)
-	m.floor = 0
+// system must have the log up to gate.Mark.Needs. The sender calls it at the end of the client's slice.
+func (l *Log) Due(m *gate.Mark) int64 {
+	position := max(l.wait, m.Floor)
+	m.Floor = 0
 	// plant:due-position
 	if p := l.log.Position(); p > 0 {
 		position = max(position, l.offset.Load()+p)
@@ -65,7 +66,7 @@ func (l *Log) Due(m *Mark) int64 {
 	}
 	l.last = max(l.last, position)
 	if !l.log.Waits() && !l.storage.gate.Lost(position) {
-		m.needs = position
+		m.Needs = position
 		return 0
 	}
 	return position
@@ -76,7 +77,7 @@ func (l *Log) Due(m *Mark) int64 {
 func (l *Log) Filled() bool { return l.filled }
 
 // Floor makes a client's output wait for the units of this slice.
-func (l *Log) Floor(m *Mark) { m.floor = max(m.floor, l.wait) }
+func (l *Log) Floor(m *gate.Mark) { m.Floor = max(m.Floor, l.wait) }
 
 // EndSlice ends a slice with an appended unit. The caller must then call Wake, or Flush at the end of the
 // event loop's round, so that the units are written. With Flush, one sync serves all clients that wrote in

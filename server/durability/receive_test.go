@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/persistence"
+	"lockserver/server/gate"
 )
 
 // slowSnapshot is one that comes when arrived is closed.
@@ -32,7 +33,7 @@ func TestOneSnapshotAfterTheOther(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				snapshot := func(key string) *slowSnapshot {
 					h := startHost(t, t.TempDir(), nil)
-					h.set(new(Mark), key, "v")
+					h.set(new(gate.Mark), key, "v")
 					var b bytes.Buffer
 					h.Do(func() {
 						c := h.storage.Copy(persistence.History{}, true, true)
@@ -43,7 +44,7 @@ func TestOneSnapshotAfterTheOther(t *testing.T) {
 				}
 				first, second := snapshot("first"), snapshot("second")
 				h := startHost(t, t.TempDir(), nil)
-				h.set(new(Mark), "old", "v")
+				h.set(new(gate.Mark), "old", "v")
 				for _, s := range []*slowSnapshot{first, second} {
 					h.Background(func() {
 						h.Do(func() {

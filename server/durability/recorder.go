@@ -77,24 +77,6 @@ func (r *Recorder) compose(log *Log) {
 	}
 }
 
-// Mark is the state that a client carries for the log: the position that its output depends on. The zero Mark
-// belongs to a client that has written and seen nothing.
-type Mark struct {
-	// written is the position after the client's last write. floor is a position that its output waits for,
-	// because another client's write made the output.
-	written, floor int64
-	// needs is the position that the system must have before output is sent. It belongs to the sender of the
-	// output.
-	needs int64
-}
-
-// Written returns the position of the log after the client's last write.
-func (m *Mark) Written() int64 { return m.written }
-
-// Needs returns the position of the log that the system must have before the client's output is sent. Only
-// the sender of the output calls it, without a lock.
-func (m *Mark) Needs() int64 { return m.needs }
-
 // journals is a list of journals that all receive each unit.
 type journals []Journal
 

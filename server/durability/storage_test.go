@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/server/gate"
 	"lockserver/store"
 )
 
@@ -30,7 +31,7 @@ func eventually(t *testing.T, is func() bool, what string) {
 // a later client that sees the write. When the log has got there, no client waits.
 func TestMarks(t *testing.T) {
 	h := startHost(t, t.TempDir(), logs)
-	var writer, touched, reader, early Mark
+	var writer, touched, reader, early gate.Mark
 	var wrote, got, saw int64
 	release := h.hold()
 	h.Do(func() {
@@ -43,12 +44,12 @@ func TestMarks(t *testing.T) {
 		wrote = log.Due(&writer)
 		require.True(t, log.Filled())
 		log.Floor(&touched)
-		require.Equal(t, wrote, touched.floor)
+		require.Equal(t, wrote, touched.Floor)
 		log.EndSlice()
 		require.False(t, log.Filled())
 		got, saw = log.Due(&touched), log.Due(&reader)
-		require.Zero(t, early.Written())
-		require.Equal(t, wrote, writer.Written())
+		require.Zero(t, early.Written)
+		require.Equal(t, wrote, writer.Written)
 		log.Wake()
 	})
 	release()
@@ -67,26 +68,26 @@ func TestMarksWithoutSyncs(t *testing.T) {
 		logs(c)
 		c.AppendFsync = "no"
 	})
-	var m Mark
+	var m gate.Mark
 	release := h.hold()
 	h.Do(func() {
 		h.store.DB(0).SetString([]byte("k"), []byte("v"), store.NoTTL)
 		h.HandOn()
 		require.Zero(t, h.storage.Log().Due(&m))
-		require.Positive(t, m.Needs())
+		require.Positive(t, m.Needs)
 		h.storage.Log().EndSlice()
 	})
-	require.Less(t, h.gate.Safe(), m.Needs())
+	require.Less(t, h.gate.Safe(), m.Needs)
 	release()
-	require.True(t, h.gate.Written(m.Needs()))
-	require.GreaterOrEqual(t, h.gate.Safe(), m.Needs())
+	require.True(t, h.gate.Written(m.Needs))
+	require.GreaterOrEqual(t, h.gate.Safe(), m.Needs)
 }
 
 // When the disk fails writes are refused, and what was not written is lost; a rewrite makes the log whole.
 func TestFullDisk(t *testing.T) {
 	h := startHost(t, t.TempDir(), logs)
 	h.fill(true)
-	var writer Mark
+	var writer gate.Mark
 	h.set(&writer, "k", "v")
 	h.Do(func() {
 		require.NoError(t, h.storage.Broken(), "the failure is not known yet")
@@ -99,7 +100,7 @@ func TestFullDisk(t *testing.T) {
 		return h.storage.Broken() != nil
 	}, "the log breaks")
 	require.ErrorContains(t, h.storage.RefusesWrites(), "MISCONF Errors writing to the AOF file: ")
-	require.True(t, h.gate.Lost(writer.Written()))
+	require.True(t, h.gate.Lost(writer.Written))
 
 	h.fill(false)
 	h.Do(func() { require.NoError(t, h.storage.StartRewrite()) })
@@ -126,7 +127,7 @@ func TestOverRestarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			var m Mark
+			var m gate.Mark
 			for round := range 3 {
 				h := startHost(t, dir, change)
 				for before := range round {
@@ -158,7 +159,7 @@ func TestOverRestarts(t *testing.T) {
 func TestReconfigure(t *testing.T) {
 	dir := t.TempDir()
 	h := startHost(t, dir, func(c *config.Config) { c.DBFilename = "" })
-	var m Mark
+	var m gate.Mark
 	h.set(&m, "before", "v")
 	become := func(on bool) {
 		next := h.config.Clone()
@@ -171,8 +172,8 @@ func TestReconfigure(t *testing.T) {
 	for range 3 {
 		become(true)
 		h.set(&m, "since", "v")
-		require.Greater(t, m.Written(), last)
-		last = m.Written()
+		require.Greater(t, m.Written, last)
+		last = m.Written
 		become(false)
 		require.Nil(t, h.storage.Log())
 		require.False(t, h.storage.Records())
@@ -239,7 +240,7 @@ func TestEndedLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			h := startHost(t, dir, change)
-			h.set(new(Mark), "k", strings.Repeat("v", quietLoadBytes+3*loadSliceBytes))
+			h.set(new(gate.Mark), "k", strings.Repeat("v", quietLoadBytes+3*loadSliceBytes))
 			if name == "snapshot" {
 				h.Do(func() { require.NoError(t, h.storage.Save()) })
 			}
@@ -263,7 +264,7 @@ func TestShortLoadsKeepTheLock(t *testing.T) {
 			for _, keys := range []int{0, 1, 10, 60} { // of 100 KB each
 				h := startHost(t, dir, change)
 				for i := range keys {
-					h.set(new(Mark), strconv.Itoa(i), strings.Repeat("x", 100_000))
+					h.set(new(gate.Mark), strconv.Itoa(i), strings.Repeat("x", 100_000))
 				}
 				if h.storage.Log() == nil {
 					h.Do(func() { require.NoError(t, h.storage.Save()) })

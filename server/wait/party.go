@@ -10,6 +10,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
+	"lockserver/server/gate"
 	"lockserver/store"
 	"lockserver/store/renewals"
 )
@@ -31,6 +32,7 @@ type Party struct {
 	Terminated, Dead, departed bool
 	Vanished                   atomic.Bool // its peer was taken for dead, and unacknowledged output is still to be looked at
 
+	Flow
 	Waiter *Parked // the command that waits; nil: none waits
 	// Granted is the waiter with the reply in out, if its grant can be taken back.
 	Granted *Parked
@@ -43,6 +45,16 @@ type Party struct {
 	shares      *renewal
 	Attachments attach.Attachments[*Party] // LOCK.ATTACH
 	Queued      *queuedWaits               // NOTIFY; nil: the party has never kept the place of a wait
+}
+
+// Flow is how far the commands and the output of a client have come.
+type Flow struct {
+	Closing bool // no further command runs. The owner closes the connection when the output is out
+	Touched bool // the client has output or may go on, and its connection is woken at the end of the slice
+	Held    bool // the next command waits for the end of CLIENT PAUSE
+	Tells   bool // the replies since the slice began may tell of data
+	Mark    gate.Mark
+	Written int64 // the position of the history of replication after the client's last write
 }
 
 // Connection is what waits need of a connection.
