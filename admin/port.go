@@ -35,6 +35,11 @@ type Source interface {
 	DialAudited() (net.Conn, error)
 	// Permits reports whether a user of the ACL may run a command.
 	Permits(user string, command ...string) bool
+	// Runs reports whether a user of the ACL may run a command if it names other keys.
+	Runs(user string, command ...string) bool
+	// DelayedStreams and DelayedTimes are about delayed entries that a user may read: see server.Server.
+	DelayedStreams(user string) (list []server.DelayedStream, more bool)
+	DelayedTimes(user string, db int, stream, id string, n int) []int64
 	// NowMS is the time of the server's data, in milliseconds since 1970.
 	NowMS() int64
 }

@@ -21,14 +21,16 @@ import (
 )
 
 // fakeSource is a server that is as a test wants it.
-type fakeSource struct{ reason error }
+type fakeSource struct {
+	Source // nil: its other methods are not called
+	reason error
+}
 
 func (f *fakeSource) Ready() error                                   { return f.reason }
 func (f *fakeSource) Alarms() []raft.Alarm                           { return nil }
 func (f *fakeSource) Figures() server.Figures                        { return server.Figures{} }
 func (f *fakeSource) EachSale(func(int, *commands.SaleFigures) bool) {}
 func (f *fakeSource) DialAudited() (net.Conn, error)                 { return nil, errors.New("no server") }
-func (f *fakeSource) Permits(string, ...string) bool                 { return false }
 func (f *fakeSource) NowMS() int64                                   { return 0 }
 
 func open(t *testing.T, source Source) *Port {

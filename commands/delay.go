@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"lockserver/internal/keyevent"
+	"lockserver/internal/recur"
 	"lockserver/store"
 	"lockserver/store/stream"
 	"lockserver/store/zset"
@@ -398,13 +399,50 @@ func (d *delays) entryOf(member []byte) (t ticket, id []byte, ok bool) {
 // Delayed returns the number of streams of a database with pending entries, and the number of these entries.
 func Delayed(db *store.DB) (streams int, entries int64) {
 	db.EachAlarmSet(store.DelayAlarm, func(key string) {
-		set, hash := db.Peek([]byte(key)), db.Peek([]byte(key+store.EntriesSuffix))
-		if set.Kind() != store.ZSet || hash.Kind() != store.Hash {
-			return
+		if s, ok := FindDelayed(db, key); ok {
+			streams++
+			entries += s.Pending
 		}
-		d := delays{set.ZSet(), hash.Hash()}
-		streams++
-		entries += int64(d.atMost())
 	})
 	return streams, entries
+}
+
+// DelayedStream is a stream with pending entries.
+type DelayedStream struct {
+	Key     string
+	Pending int64
+	NextMS  int64 // when the next entry is due, in milliseconds since 1970
+}
+
+// FindDelayed returns the stream of a list of delayed entries; key is the name of the list.
+func FindDelayed(db *store.DB, key string) (s DelayedStream, ok bool) {
+	set, hash := db.Peek([]byte(key)), db.Peek([]byte(key+store.EntriesSuffix))
+	stream, ok := store.DelayedStream([]byte(key))
+	if !ok || set.Kind() != store.ZSet || hash.Kind() != store.Hash {
+		return s, false
+	}
+	_, score := set.ZSet().At(0, nil)
+	return DelayedStream{string(stream), int64((&delays{set.ZSet(), hash.Hash()}).atMost()), store.DueMS(score)}, true
+}
+
+// DelayedTimes returns the next n times at which a recurring entry is due; nil if the entry does not recur.
+func DelayedTimes(db *store.DB, stream, id []byte, n int) (times []int64) {
+	key := append(append([]byte(store.DelayedPrefix), stream...), store.DelayedSuffix...)
+	set, hash := db.Peek(key), db.Peek(append(key, store.EntriesSuffix...))
+	if set.Kind() != store.ZSet || hash.Kind() != store.Hash {
+		return nil
+	}
+	t, ok := (&delays{set.ZSet(), hash.Hash()}).find(id)
+	if !ok || t.rule == nil {
+		return nil
+	}
+	r, ok := parseRule(t.rule)
+	if !ok || r.compile(&recur.Zones{}) != nil {
+		return nil
+	}
+	for at := t.dueMS; ok && len(times) < n && (r.times == 0 || int64(len(times)) < r.times); {
+		times = append(times, at)
+		at, ok = r.after(max(at, r.atMS))
+	}
+	return times
 }

@@ -15,6 +15,7 @@ import (
 	"lockserver/internal/histogram"
 	"lockserver/internal/lockclass"
 	"lockserver/internal/rusage"
+	"lockserver/server/acl"
 	"lockserver/server/info"
 	"lockserver/server/memory"
 	"lockserver/server/pubsub"
@@ -435,6 +436,78 @@ func (srv *instance) EachSale(visit func(db int, s *commands.SaleFigures) bool) 
 			}
 		}
 	}
+}
+
+// Permits is Server.Permits.
+func (srv *instance) Permits(user string, command ...string) bool {
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return verdict(ex, user, 0, command...) == acl.Allowed
+}
+
+// Runs is Server.Runs.
+func (srv *instance) Runs(user string, command ...string) bool {
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	why := verdict(ex, user, 0, command...)
+	return why == acl.Allowed || why == acl.DeniedKey
+}
+
+// verdict returns why a user may not run a command on a database. Under the executor's lock.
+func verdict(ex *executor, user string, db int, command ...string) acl.Reason {
+	if len(command) == 0 {
+		return acl.DeniedCommand
+	}
+	argv := make([][]byte, len(command))
+	for i, word := range command {
+		argv[i] = []byte(word)
+	}
+	u, row := ex.users.Find([]byte(user)), ex.table.Called(argv)
+	if u == nil || row == nil || !row.Accepts(len(argv)) {
+		return acl.DeniedCommand
+	}
+	return ex.rights.Check(u, ex.store.DB(db), row, argv).Reason
+}
+
+// DelayedStream is a stream with delayed entries, and its database.
+type DelayedStream struct {
+	DB int
+	commands.DelayedStream
+}
+
+// delayedLooked is how many streams DelayedStreams looks at: well below a millisecond.
+const delayedLooked = 1000
+
+// DelayedStreams is Server.DelayedStreams.
+func (srv *instance) DelayedStreams(user string) (list []DelayedStream, more bool) {
+	ex := &srv.executor
+	ex.look(func() {
+		if ex.busy.on {
+			return
+		}
+		looked := 0
+		store.EarliestSets(ex.store, store.DelayAlarm, delayedLooked, func(db *store.DB, key string) {
+			looked++
+			if s, ok := commands.FindDelayed(db, key); ok && verdict(ex, user, db.ID(), "DELAY.LIST", s.Key) == acl.Allowed {
+				list = append(list, DelayedStream{db.ID(), s})
+			}
+		})
+		more = looked == delayedLooked
+	})
+	return list, more
+}
+
+// DelayedTimes is Server.DelayedTimes.
+func (srv *instance) DelayedTimes(user string, db int, stream, id string, n int) (times []int64) {
+	ex := &srv.executor
+	ex.look(func() {
+		if on := ex.store.DB(db); on != nil && !ex.busy.on && verdict(ex, user, db, "DELAY.GET", stream, id) == acl.Allowed {
+			times = commands.DelayedTimes(on, []byte(stream), []byte(id), n)
+		}
+	})
+	return times
 }
 
 // Footprint is what a server's memory depends on.

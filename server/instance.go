@@ -582,22 +582,3 @@ func (srv *instance) Alarms() []raft.Alarm {
 	defer ex.mu.Unlock()
 	return ex.member.Alarms()
 }
-
-// Permits is Server.Permits.
-func (srv *instance) Permits(user string, command ...string) bool {
-	if len(command) == 0 {
-		return false
-	}
-	ex := &srv.executor
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	argv := make([][]byte, len(command))
-	for i, word := range command {
-		argv[i] = []byte(word)
-	}
-	u, row := ex.users.Find([]byte(user)), ex.table.Called(argv)
-	if u == nil || row == nil || !row.Accepts(len(argv)) {
-		return false
-	}
-	return ex.rights.Check(u, ex.store.DB(0), row, argv).Reason == acl.Allowed
-}

@@ -55,6 +55,9 @@ type running interface {
 	Footprint() Footprint
 	Alarms() []raft.Alarm
 	Permits(user string, command ...string) bool
+	Runs(user string, command ...string) bool
+	DelayedStreams(user string) (list []DelayedStream, more bool)
+	DelayedTimes(user string, db int, stream, id string, n int) []int64
 	NowMS() int64
 	Faults() *testmode.Faults
 	Chaos() *testmode.Chaos
@@ -132,6 +135,23 @@ func (srv *Server) Alarms() []raft.Alarm { return srv.in.Alarms() }
 // it is ACL DRYRUN for the program around the server. An unknown command is not permitted.
 func (srv *Server) Permits(user string, command ...string) bool {
 	return srv.in.Permits(user, command...)
+}
+
+// Runs is Permits for a command with any keys: it reports whether a user may run the command on the keys that
+// the user may access.
+func (srv *Server) Runs(user string, command ...string) bool { return srv.in.Runs(user, command...) }
+
+// DelayedStreams returns the streams of all databases that have delayed entries, as far as a user may list
+// the entries. The stream with the entry that is due first comes first. more: there are too many streams to
+// look at all of them.
+func (srv *Server) DelayedStreams(user string) (list []DelayedStream, more bool) {
+	return srv.in.DelayedStreams(user)
+}
+
+// DelayedTimes returns the next n times at which a recurring delayed entry is due, in milliseconds since
+// 1970. It returns nil if the user may not get the entry, or if the entry does not recur.
+func (srv *Server) DelayedTimes(user string, db int, stream, id string, n int) []int64 {
+	return srv.in.DelayedTimes(user, db, stream, id, n)
 }
 
 // NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that. It

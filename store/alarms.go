@@ -145,6 +145,12 @@ func (db *DB) EachAlarmSet(kind Alarm, visit func(key string)) {
 	}
 }
 
+// EarliestSets visits at most n keys that hold sets of a kind, or have held them. They come in the
+// order in which their first members fall due.
+func EarliestSets(s *Store, kind Alarm, n int, visit func(db *DB, key string)) {
+	s.alarms[kind].Earliest(n, func(alarm *deadline) { visit(alarm.Of.space.db, alarm.Of.key) })
+}
+
 // watchAlarm sets the alarm for a value that has just been put at key, if it is a set with an alarm.
 func (sp *space) watchAlarm(key []byte, v *value) {
 	if v.tag() == ZSet && v.zset().Len() > 0 {

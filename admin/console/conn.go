@@ -9,6 +9,7 @@ import (
 
 	"lockserver/admin/history"
 	"lockserver/internal/call"
+	"lockserver/server"
 	"lockserver/server/cluster"
 )
 
@@ -19,6 +20,11 @@ type Backend interface {
 	DialAudited() (net.Conn, error)
 	// Permits reports whether a user of the ACL may run a command.
 	Permits(user string, command ...string) bool
+	// Runs reports whether a user of the ACL may run a command if it names other keys.
+	Runs(user string, command ...string) bool
+	// DelayedStreams and DelayedTimes are about delayed entries that a user may read: see server.Server.
+	DelayedStreams(user string) (list []server.DelayedStream, more bool)
+	DelayedTimes(user string, db int, stream, id string, n int) []int64
 	// NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that.
 	NowMS() int64
 }
@@ -28,8 +34,12 @@ type viewer struct {
 	name    string
 	conn    *call.Conn
 	backend Backend
+	shards  []Backend
 	past    *history.Book
 }
+
+// home is the shard of a key.
+func (who *viewer) home(key string) Backend { return who.shards[max(0, who.conn.ShardOf(key)-1)] }
 
 // may reports whether the viewer may run a command.
 func (who *viewer) may(command ...string) bool { return who.backend.Permits(who.name, command...) }

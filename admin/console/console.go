@@ -58,6 +58,7 @@ func New(shards []Backend, past *history.Book, log *slog.Logger) *Console {
 	c.mux.HandleFunc("POST /logout", c.posted(c.takeLogout))
 	c.mux.HandleFunc("POST /lock/release", c.posted(c.takeRelease))
 	c.mux.HandleFunc("POST /lock/ask", c.posted(c.takeAsk))
+	c.mux.HandleFunc("POST /delayed/cancel", c.posted(c.takeCancel))
 	for _, v := range views() {
 		c.mux.HandleFunc("GET "+v.path, c.page(v))
 		c.mux.HandleFunc("GET "+v.path+"/live", c.stream(v))
@@ -144,13 +145,13 @@ type frame struct {
 
 // viewer returns the user of a session.
 func (c *Console) viewer(s *session) *viewer {
-	return &viewer{name: s.user, conn: s.conn, backend: c.backend, past: c.past}
+	return &viewer{name: s.user, conn: s.conn, backend: c.backend, shards: c.shards, past: c.past}
 }
 
 // navigation returns the pages that a user may see, for the database that is shown.
 func (c *Console) navigation(s *session, path string, db int) (links []link) {
 	for _, v := range views() {
-		if v.path != "/lock" && c.viewer(s).may(v.needs...) {
+		if v.path != "/lock" && v.isFor(c.viewer(s)) {
 			name := v.title
 			if v.path == "/graph" {
 				name = "Graph"
@@ -190,8 +191,8 @@ func (c *Console) page(v view) http.HandlerFunc {
 		}
 		f := frame{Title: v.title, Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Pages: c.navigation(s, v.path, database(r)),
 			Live: v.path + "/live?" + r.URL.RawQuery, NowMS: c.backend.NowMS()}
-		if !c.viewer(s).may(v.needs...) {
-			f.Body = problem{"Not for " + s.user, "The ACL does not let this user run " + strings.Join(v.needs, " ") + "."}
+		if !v.isFor(c.viewer(s)) {
+			f.Body = problem{"Not for " + s.user, "The ACL does not let this user run " + strings.TrimSpace(strings.Join(v.needs, " ")) + "."}
 			c.render(w, http.StatusForbidden, "problem.html", f)
 			return
 		}

@@ -2,8 +2,11 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
+
+	"lockserver/internal/call"
 )
 
 // takeRelease releases a lock by force. The typed name must be the name of the lock, and its holder must
@@ -69,4 +72,33 @@ func (c *Console) takeAsk(w http.ResponseWriter, r *http.Request, s *session) {
 		return
 	}
 	http.Redirect(w, r, to+"&asked="+strconv.FormatInt(replies[1].Int, 10), http.StatusSeeOther)
+}
+
+// takeCancel cancels a delayed entry.
+func (c *Console) takeCancel(w http.ResponseWriter, r *http.Request, s *session) {
+	q := r.URL.Query()
+	stream, id, db := q.Get("stream"), q.Get("id"), database(r)
+	outcome := "unsure"
+	if r.PostFormValue("sure") == "yes" {
+		outcome = cancel(s, db, stream, id)
+		c.audit("console-cancel", s.user, r.RemoteAddr, "stream", stream, "id", id, "db", db, "refused", outcome)
+	}
+	if outcome == "" {
+		c.log.Warn("console: a delayed entry was cancelled", "stream", stream, "id", id, "db", db, "user", s.user, "addr", r.RemoteAddr)
+		http.Redirect(w, r, delayedLink(db, stream, "")+"&"+url.Values{"cancelled": {id}}.Encode(), http.StatusSeeOther)
+		return
+	}
+	http.Redirect(w, r, delayedLink(db, stream, id)+"&problem="+outcome, http.StatusSeeOther)
+}
+
+// cancel cancels a delayed entry, and returns why it could not.
+func cancel(s *session, db int, stream, id string) (problem string) {
+	replies, err := s.conn.All([]string{"SELECT", strconv.Itoa(db)}, []string{"DELAY.CANCEL", stream, id})
+	switch {
+	case err != nil || call.Failure(replies...) != nil:
+		return "refused"
+	case replies[1].Int == 0:
+		return "gone"
+	}
+	return ""
 }

@@ -13,7 +13,7 @@ import (
 func (c *Console) stream(v view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := c.sessions.find(r)
-		if s == nil || !c.viewer(s).may(v.needs...) {
+		if s == nil || !v.isFor(c.viewer(s)) {
 			http.Error(w, "log in first", http.StatusForbidden)
 			return
 		}

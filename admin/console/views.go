@@ -16,6 +16,9 @@ type view struct {
 	points func(who *viewer, body any) map[string][]float64
 }
 
+// isFor reports whether a user may see the page.
+func (v *view) isFor(who *viewer) bool { return who.backend.Runs(who.name, v.needs...) }
+
 // views are the pages.
 func views() []view {
 	return []view{
@@ -24,6 +27,7 @@ func views() []view {
 		{path: "/graph", title: "Wait graph", template: "graph.html", needs: []string{"LOCK.WAITERS"}, eachDB: true, every: time.Second, load: loadGraph},
 		{path: "/lock", title: "Lock", template: "lock.html", needs: []string{"LOCK.LIST"}, every: time.Second, load: loadLock},
 		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, eachDB: true, every: time.Second, load: loadSales, points: salePoints},
+		{path: "/delayed", title: "Delayed", template: "delayed.html", needs: []string{"DELAY.LIST", ""}, every: time.Second, load: loadDelayed},
 		{path: "/server", title: "Server", template: "server.html", needs: []string{"INFO"}, every: time.Second, load: loadServer, points: serverPoints},
 	}
 }

@@ -12,6 +12,11 @@
 // It must not know what happens at a time, or the time of day. Times are milliseconds since 1970.
 package due
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Item is an entry of a queue. The zero value, with Of set, is in no queue.
 type Item[T any] struct {
 	Of    T
@@ -172,4 +177,25 @@ func (q *Queue[T]) down(i int) {
 	}
 	q.heap[i] = c
 	c.item.place = i + 1
+}
+
+// Earliest visits at most n items, the first to fall due first. An item that was postponed may come too early
+// in this order.
+func (q *Queue[T]) Earliest(n int, visit func(it *Item[T])) {
+	var next []int // places of the items that may be the next, the last of them first
+	add := func(i int) {
+		if i < len(q.heap) {
+			at, _ := slices.BinarySearchFunc(next, q.heap[i].atMS, func(j int, atMS int64) int { return cmp.Compare(atMS, q.heap[j].atMS) })
+			next = slices.Insert(next, at, i)
+		}
+	}
+	add(0)
+	for ; n > 0 && len(next) > 0; n-- {
+		i := next[len(next)-1]
+		next = next[:len(next)-1]
+		visit(q.heap[i].item)
+		for child := i*arity + 1; child <= i*arity+arity; child++ {
+			add(child)
+		}
+	}
 }

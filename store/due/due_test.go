@@ -2,6 +2,7 @@ package due
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -119,5 +120,25 @@ func BenchmarkRenew(b *testing.B) {
 				q.Set(&items[i*7919%n], int64(n+i))
 			}
 		})
+	}
+}
+
+// TestEarliest: the items come in the order of their times, and no more than asked for.
+func TestEarliest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(testkit.Seed(t), 0))
+	for n := range 70 {
+		var q Queue[int]
+		times := []int64{}
+		for i := range n {
+			times = append(times, rng.Int64N(40))
+			q.Set(&Item[int]{Of: i}, times[i])
+		}
+		slices.Sort(times)
+		for most := range n + 2 {
+			got := []int64{}
+			q.Earliest(most, func(it *Item[int]) { got = append(got, it.AtMS()) })
+			require.Equal(t, times[:min(most, n)], got)
+		}
+		q.check(t)
 	}
 }

@@ -79,7 +79,7 @@ func TestThreeStates(t *testing.T) {
 			b.size(width, "light")
 			b.run(chromedp.Navigate(s.admin + path))
 			b.shows(text)
-			b.is(`document.documentElement.scrollWidth <= innerWidth`)
+			b.fits()
 			b.is(`document.getElementById('pulse').textContent === 'live'`)
 			for _, expression := range is {
 				b.is(expression)

@@ -142,6 +142,7 @@ type browser struct {
 	t          *testing.T
 	ctx        context.Context
 	look       string // size and theme
+	width      int64
 	mu         sync.Mutex
 	complaints []string
 }
@@ -207,7 +208,7 @@ func (b *browser) run(actions ...chromedp.Action) {
 // size sets the width of the window, and the theme of the system to dark or light.
 func (b *browser) size(width int64, theme string) {
 	b.t.Helper()
-	b.look = fmt.Sprintf("%d-%s", width, theme)
+	b.look, b.width = fmt.Sprintf("%d-%s", width, theme), width
 	b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
 }
@@ -247,6 +248,13 @@ func (b *browser) within(limit time.Duration, expression string) {
 			require.Fail(b.t, "it does not become true: "+expression, text)
 		}
 	}
+}
+
+// fits waits until the page is no wider than the window. innerWidth does not tell: on a phone it grows with
+// what is too wide.
+func (b *browser) fits() {
+	b.t.Helper()
+	b.is(fmt.Sprintf(`document.documentElement.scrollWidth <= %d`, b.width))
 }
 
 // shows waits for a text on the page.

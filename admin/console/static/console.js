@@ -225,6 +225,10 @@
     event.preventDefault();
   });
 
+  const nav = document.querySelector('.bar nav'); // on a phone it scrolls
+  const here = nav && nav.querySelector('[aria-current]');
+  if (here) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
+
   tick();
   watchForm();
   draw(false);
