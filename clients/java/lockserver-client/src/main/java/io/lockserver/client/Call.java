@@ -25,24 +25,28 @@ final class Call {
     /** The command may be done twice. */
     private final boolean again;
     private final String[] words;
+    /** Of its first key, or that of the last redirection. */
+    private int slot;
+    private int redirections;
     private final long began = System.nanoTime();
     /** One step ends before the next one begins, so the steps need no lock. */
     private int attempt;
     /** The connection that has the command now. */
     private volatile Wire wire;
 
-    Call(Commands commands, StringCodec codec, boolean again, long end, String[] words) {
+    Call(Commands commands, StringCodec codec, boolean again, long end, int slot, String[] words) {
         this.commands = commands;
         this.codec = codec;
         this.again = again;
         this.end = end;
+        this.slot = slot;
         this.words = words;
     }
 
     /** Begins an attempt. */
     void send() {
         try {
-            commands.wire().whenComplete(this::opened);
+            commands.wire(slot).whenComplete(this::opened);
         } catch (ClientClosedException e) {
             reply.completeExceptionally(e);
         }
@@ -62,12 +66,32 @@ final class Call {
         wire = null;
         if (error == null) {
             reply.complete(value);
+        } else if (commands.shards.redirects(by, error)) {
+            redirected((ServerException) error);
+        } else if (commands.shards.suspects(by, error, reply::completeExceptionally, () -> failed(error, false))) {
+            wire = null; // what comes next is another attempt
         } else if (error instanceof ServerException refusal && Errors.isElsewhere(refusal.getMessage())) {
             by.close(error);
             failed(error, false);
         } else {
             failed(error, true);
         }
+    }
+
+    /** Asks the shard that has the slot. This one has not done the command. */
+    private void redirected(ServerException error) {
+        int moved = Errors.slot(error.getMessage());
+        slot = moved < 0 ? slot : moved;
+        long pause = TimeUnit.MILLISECONDS.toNanos(Shards.pauseMS(++redirections));
+        if (System.nanoTime() + pause > end) {
+            reply.completeExceptionally(unanswered(error));
+        } else {
+            commands.later(pause, this::send);
+        }
+    }
+
+    private NoConnectionException unanswered(RuntimeException failure) {
+        return new NoConnectionException("the server has not answered " + what() + ": " + failure.getMessage(), failure);
     }
 
     /** What a chain of futures has wrapped. */
@@ -82,7 +106,7 @@ final class Call {
     /** An attempt has failed; done: the command may have been done all the same. */
     private void failed(RuntimeException failure, boolean done) {
         if (failure instanceof ServerException refusal && Errors.isReply(refusal)) {
-            reply.completeExceptionally(Errors.meaning(refusal));
+            reply.completeExceptionally(Errors.meaning(refusal, () -> Slots.keysOf(words)));
             return;
         }
         if (!(failure instanceof ServerException) && !(failure instanceof BrokenException)) {
@@ -91,7 +115,7 @@ final class Call {
         }
         long pause = TimeUnit.MILLISECONDS.toNanos(PAUSES_MS[Math.min(attempt++, PAUSES_MS.length - 1)]);
         if (done && !again || System.nanoTime() + pause > end) {
-            reply.completeExceptionally(new NoConnectionException("the server has not answered " + what() + ": " + failure.getMessage(), failure));
+            reply.completeExceptionally(unanswered(failure));
         } else {
             commands.later(pause, this::send);
         }

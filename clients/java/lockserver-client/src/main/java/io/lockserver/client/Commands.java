@@ -15,7 +15,10 @@ import java.util.concurrent.TimeoutException;
 
 import io.lettuce.core.codec.StringCodec;
 
-/** The second connection, which carries what is not about a wait or a release. All threads share it, and none is blocked by a command of another. */
+/**
+ * Sends what is not about a wait or a release, by the second connection to the shard of its key. All threads share it, and none is blocked
+ * by a command of another.
+ */
 final class Commands implements AutoCloseable {
     /** How long a thread waits for the errors of calls that it has ended. */
     private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -23,35 +26,27 @@ final class Commands implements AutoCloseable {
     /** What callers have of commands that no thread waits for, and of other calls. */
     final Promises promises;
 
-    private final Dialer dialer;
+    /** Which has what. */
+    final Shards shards;
+
     private final Duration limit;
-    private final Executor executor;
     private final ScheduledExecutorService timer;
     /** Those that have no reply yet. */
     private final Set<Call> calls = ConcurrentHashMap.newKeySet();
     /** Those that begin an attempt a moment later. */
     private final Set<Runnable> pausing = ConcurrentHashMap.newKeySet();
-    private final LoginLimit login = new LoginLimit();
-    private CompletableFuture<Wire> opening;
-    private boolean closed;
+    private volatile boolean closed;
 
-    Commands(Dialer dialer, Duration limit, Executor executor, ScheduledExecutorService timer) {
-        this.dialer = dialer;
+    Commands(Shards shards, Duration limit, Executor executor, ScheduledExecutorService timer) {
+        this.shards = shards;
         this.limit = limit;
-        this.executor = executor;
         this.timer = timer;
         promises = new Promises(executor, timer);
     }
 
-    /** The connection, or what becomes it. */
-    synchronized CompletableFuture<Wire> wire() {
-        if (closed) {
-            throw new ClientClosedException();
-        }
-        if (opening == null || opening.isCompletedExceptionally() || opening.isDone() && opening.join().reason() != null) {
-            opening = CompletableFuture.supplyAsync(this::dial, executor);
-        }
-        return opening;
+    /** The connection to the shard of a slot, or what becomes it. */
+    CompletableFuture<Wire> wire(int slot) {
+        return shards.of(slot).channel.wire();
     }
 
     /** How long a call waits for an answer. */
@@ -60,38 +55,12 @@ final class Commands implements AutoCloseable {
     }
 
     /**
-     * Opens a connection, as one that is not for commands of others needs.
+     * Opens a connection to the shard of a key, as one that is not for commands of others needs.
      *
      * @throws BrokenException if there is none now
      */
-    Wire open() throws InterruptedException {
-        try {
-            Wire wire = dialer.dial(login.now(), this::leads);
-            login.ended(null);
-            return wire;
-        } catch (RuntimeException e) {
-            login.ended(e);
-            throw e;
-        }
-    }
-
-    private Wire dial() {
-        try {
-            return open();
-        } catch (InterruptedException e) {
-            throw new CancellationException();
-        }
-    }
-
-    /** Has a server that does not lead say so. */
-    void leads(Wire wire, Duration within) throws InterruptedException {
-        try {
-            wire.ask(within, "EXISTS", "lockserver");
-        } catch (ServerException e) {
-            if (Errors.isElsewhere(e.getMessage())) {
-                throw e;
-            }
-        }
+    Wire open(String key) throws InterruptedException {
+        return shards.of(shards.slotOf(key)).channel.open();
     }
 
     /**
@@ -146,7 +115,7 @@ final class Commands implements AutoCloseable {
     }
 
     private CompletableFuture<Object> ask(StringCodec codec, boolean again, long end, String... words) {
-        Call call = new Call(this, codec, again, end, words);
+        Call call = new Call(this, codec, again, end, shards.slotOf(codec, words), words);
         calls.add(call);
         call.reply.whenComplete((reply, error) -> calls.remove(call));
         call.send();
@@ -187,7 +156,7 @@ final class Commands implements AutoCloseable {
     void later(long pauseNS, Runnable attempt) {
         pausing.add(attempt);
         timer.schedule(() -> resume(attempt), pauseNS, TimeUnit.NANOSECONDS);
-        if (isClosed()) { // nothing is left on the timer then
+        if (closed) { // nothing is left on the timer then
             resume(attempt);
         }
     }
@@ -196,10 +165,6 @@ final class Commands implements AutoCloseable {
         if (pausing.remove(attempt)) {
             attempt.run();
         }
-    }
-
-    private synchronized boolean isClosed() {
-        return closed;
     }
 
     /** Waits for a result without being interruptible, as it is bounded. */
@@ -226,16 +191,8 @@ final class Commands implements AutoCloseable {
 
     @Override
     public void close() {
-        CompletableFuture<Wire> last;
-        synchronized (this) {
-            closed = true;
-            last = opening;
-        }
-        if (last != null && last.isDone() && !last.isCompletedExceptionally()) {
-            last.join().end();
-        } else if (last != null) {
-            last.thenAccept(Wire::end);
-        }
+        closed = true;
+        shards.allNow().forEach(shard -> shard.channel.close());
         List.copyOf(pausing).forEach(this::resume);
     }
 }

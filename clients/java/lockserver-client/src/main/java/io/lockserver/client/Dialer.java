@@ -1,12 +1,8 @@
 package io.lockserver.client;
 
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -29,28 +25,14 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 
-/**
- * Finds the server and opens connections to it by Lettuce. A single URI is the server, or its Sentinels, which Lettuce asks
- * each time. Several URIs are members of a raft group: one that does not lead says who does ({@code -MOVED}).
- */
+/** Opens connections by Lettuce. {@link Route} says to which server. */
 final class Dialer implements AutoCloseable {
-    /** What a connection is tried with: an error says that another server is to be tried. */
-    interface Login {
-        void over(Wire wire, Duration limit) throws InterruptedException;
-    }
-
-    /** How often an attempt follows a server that names another one as the leader. */
-    private static final int MOST_HOPS = 5;
-
-    private final List<RedisURI> nodes;
     private final String name;
     private final Executor executor;
     private final ClientResources resources;
     private final RedisClient client;
-    private volatile RedisURI leader;
 
-    Dialer(List<RedisURI> nodes, String name, ClientOptions options, Executor executor) {
-        this.nodes = nodes;
+    Dialer(String name, ClientOptions options, Executor executor) {
         this.name = name;
         this.executor = executor;
         int connectMS = (int) LoginLimit.connecting(options.getSocketOptions().getConnectTimeout()).toMillis();
@@ -71,71 +53,20 @@ final class Dialer implements AutoCloseable {
                 .timeoutOptions(TimeoutOptions.builder().timeoutCommands(false).build()).build());
     }
 
-    /**
-     * Opens a connection to the server that leads and logs in.
-     *
-     * @throws ServerException for the reply of a server that cannot be used
-     * @throws BrokenException if none was reached within the limit
-     */
-    Wire dial(Duration limit, Login login) throws InterruptedException {
-        long end = System.nanoTime() + limit.toNanos();
-        Deque<RedisURI> candidates = new ArrayDeque<>(nodes);
-        RedisURI first = leader;
-        if (first != null) {
-            candidates.addFirst(first);
-        }
-        Set<String> tried = new HashSet<>();
-        int hops = 0;
-        RuntimeException last = null;
-        while (!candidates.isEmpty() && (last == null || System.nanoTime() < end)) {
-            RedisURI uri = candidates.poll();
-            if (!tried.add(address(uri))) {
-                continue;
-            }
-            Wire wire = null;
-            // One that is stopped accepts connections and never answers: it leaves time for the others.
-            long share = System.nanoTime() + left(end).toNanos() / (candidates.size() + 1);
-            try {
-                wire = open(uri, left(share));
-                login.over(wire, left(share));
-                leader = uri;
-                return wire;
-            } catch (ServerException e) {
-                last = e;
-                if (wire != null) {
-                    wire.close(e);
-                }
-                if (!Errors.isElsewhere(e.getMessage())) {
-                    throw e;
-                }
-                RedisURI named = Errors.moved(e.getMessage(), uri);
-                if (named != null && hops++ < MOST_HOPS) {
-                    tried.remove(address(named));
-                    candidates.addFirst(named);
-                }
-            } catch (BrokenException e) {
-                last = e;
-                if (uri == leader) {
-                    leader = null; // the next attempt does not begin with it
-                }
-            }
-        }
-        throw last;
-    }
-
-    /** The time up to a moment of System.nanoTime, a millisecond at least. */
-    private static Duration left(long end) {
-        return Duration.ofNanos(Math.max(end - System.nanoTime(), 1_000_000));
-    }
-
-    private static String address(RedisURI uri) {
+    static String address(RedisURI uri) {
         return uri.getSentinels().isEmpty() ? uri.getHost() + ":" + uri.getPort() : uri.getSentinels().toString();
     }
 
-    private Wire open(RedisURI uri, Duration limit) throws InterruptedException {
+    /**
+     * Opens a connection for a route.
+     *
+     * @throws ServerException for the reply of a server that refuses it
+     * @throws BrokenException if there is none within the limit
+     */
+    Wire open(Route route, RedisURI uri, Duration limit) throws InterruptedException {
         CompletableFuture<StatefulRedisConnection<String, String>> opening = connect(uri);
         try {
-            Wire wire = new Wire(opening.get(limit.toNanos(), TimeUnit.NANOSECONDS), address(uri), executor);
+            Wire wire = new Wire(opening.get(limit.toNanos(), TimeUnit.NANOSECONDS), route, uri, executor);
             wire.then((reply, error) -> { }, "CLIENT", "SETNAME", name); // for operators; the user may lack the right
             return wire;
         } catch (TimeoutException e) {
@@ -173,6 +104,14 @@ final class Dialer implements AutoCloseable {
             ChannelHandlerContext first = ctx.pipeline().firstContext(); // beside the socket
             (first == null ? ctx : first).close(promise);
         }
+    }
+
+    /** The server with an address that another one has said, reached as that one; an empty host is that of the other one. */
+    static RedisURI named(RedisURI from, String host, int port) {
+        RedisURI uri = RedisURI.builder(from).build();
+        uri.setHost(host.isEmpty() ? from.getHost() : host);
+        uri.setPort(port);
+        return uri;
     }
 
     /** Ends all connections and threads of Lettuce. */

@@ -1,5 +1,8 @@
 package io.lockserver.client;
 
+import java.util.List;
+import java.util.function.Supplier;
+
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisURI;
 
@@ -29,12 +32,7 @@ final class Errors {
             return null;
         }
         int colon = words[2].lastIndexOf(':');
-        RedisURI uri = RedisURI.builder(from).build();
-        if (colon > 0) {
-            uri.setHost(words[2].substring(0, colon));
-        }
-        uri.setPort(Integer.parseInt(words[2].substring(colon + 1)));
-        return uri;
+        return Dialer.named(from, words[2].substring(0, Math.max(colon, 0)), Integer.parseInt(words[2].substring(colon + 1)));
     }
 
     /** The error reply in a chain of causes, null if there is none. */
@@ -47,9 +45,23 @@ final class Errors {
         return null;
     }
 
+    /** The slot that a {@code -MOVED slot host:port} is about; -1 for other replies. */
+    static int slot(String reply) {
+        String[] words = reply.split(" ");
+        return words[0].equals("MOVED") && words.length > 2 ? Integer.parseInt(words[1]) : -1;
+    }
+
     /** An error reply as an exception of its meaning. */
     static LockException meaning(ServerException reply) {
+        return meaning(reply, List::of);
+    }
+
+    /** The same for a call with some keys, for the errors that name them. */
+    static LockException meaning(ServerException reply, Supplier<List<String>> keys) {
         String text = reply.getMessage();
+        if (reply.code().equals("CROSSSLOT")) {
+            return new CrossSlotException(text, keys.get());
+        }
         if (text.startsWith("DEADLOCK")) {
             return new DeadlockException(text);
         }

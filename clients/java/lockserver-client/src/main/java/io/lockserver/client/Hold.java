@@ -20,6 +20,11 @@ import java.util.function.Consumer;
  */
 final class Hold {
     private final Keeper keeper;
+    /** Of the first key. */
+    private final int slot;
+    /** Which has it; the lock of the keeper guards it. */
+    private volatile Shard shard;
+    private int redirections;
     private final Owner owner;
     private final Wish wish;
     private final long[] tokens;
@@ -43,12 +48,23 @@ final class Hold {
     /** The connection that the confirmation was sent by. */
     Wire confirmedBy;
 
-    Hold(Keeper keeper, Owner owner, Wish wish, long[] tokens) {
+    Hold(Keeper keeper, Shard shard, Owner owner, Wish wish, long[] tokens) {
         this.keeper = keeper;
+        this.shard = shard;
+        slot = keeper.shards.slotOf(wish.key());
         this.owner = owner;
         this.wish = wish;
         this.tokens = tokens;
         lease = wish.lease();
+    }
+
+    /** Which has it, as far as is known. */
+    Shard shard() {
+        return shard;
+    }
+
+    int slot() {
+        return slot;
     }
 
     String key() {
@@ -145,7 +161,7 @@ final class Hold {
         if (lease != null && end - System.nanoTime() <= 0) {
             loseNow(0, LossReason.EXPIRED);
         }
-        return lease == null && (!keeper.isSure() || isInDoubt());
+        return lease == null && (!shard.isSure() || isInDoubt());
     }
 
     private CompletableFuture<Void> askWhetherHeld(long until) {
@@ -409,7 +425,7 @@ final class Hold {
             return Duration.ZERO;
         }
         long now = System.nanoTime();
-        long left = lease != null ? end - now : keeper.sureFor(now);
+        long left = lease != null ? end - now : shard.sureFor(now);
         long doubt = inDoubtFrom;
         return Duration.ofNanos(Math.max(doubt == 0 ? left : Math.min(left, doubt - now), 0));
     }
@@ -476,17 +492,52 @@ final class Hold {
         });
     }
 
+    /**
+     * Has another shard go on with the lock, and asks that shard whether it has it; the caller holds mu. Without an answer the lock is lost when its
+     * lease may have ended, counted from the last answer of the former shard.
+     */
+    void moveTo(Shard to) {
+        if (to == shard || !isHeld()) {
+            return;
+        }
+        if (lease == null) {
+            long until = shard.sureUntil();
+            long before = inDoubtFrom;
+            long earlier = before != 0 && before - until < 0 ? before : until;
+            keeper.unconfirmed.doubt(this, earlier == 0 ? 1 : earlier);
+        }
+        shard = to;
+        checkAgain();
+    }
+
+    private void checkAgain() {
+        if (shard.wire() != null && isHeld()) {
+            check(shard.wire(), new ArrayList<>());
+        }
+    }
+
     /** Asks by a new connection whether the server still has the lock; the caller holds mu. */
     void check(Wire wire, List<CompletableFuture<Object>> checks) {
         for (int i = 0; i < tokens.length; i++) {
             int at = i;
+            Shard asked = shard;
             CompletableFuture<Object> checked = new CompletableFuture<>();
             checks.add(checked);
             wire.then((reply, error) -> {
+                if (keeper.shards.redirects(wire, error)) {
+                    redirected(at);
+                    checked.complete(null);
+                    return;
+                }
+                if (asked != shard) { // another one has the slot meanwhile, and is asked
+                    checked.complete(null);
+                    return;
+                }
                 boolean stale = error instanceof ServerException refusal && refusal.code().equals("STALETOKEN");
                 if (stale || error == null && isGone(reply)) {
                     loseNow(at, LossReason.STALE);
                 } else if (error == null && lease == null) {
+                    redirections = 0;
                     inDoubtFrom = 0;
                 }
                 if (Errors.isReply(error)) {
@@ -496,6 +547,25 @@ final class Hold {
                 }
             }, wish.check(i, owner.name, tokens, lease != null));
         }
+    }
+
+    private void redirected(int at) {
+        if (at > 0) { // all keys are of one slot
+            return;
+        }
+        keeper.shards.again(++redirections, () -> {
+            keeper.mu.lock();
+            try {
+                Shard to = keeper.shards.of(slot);
+                if (to == shard) {
+                    checkAgain();
+                } else {
+                    moveTo(to);
+                }
+            } finally {
+                keeper.mu.unlock();
+            }
+        });
     }
 
     @Override

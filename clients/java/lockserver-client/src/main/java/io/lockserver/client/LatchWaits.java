@@ -23,6 +23,8 @@ final class LatchWaits {
     /** A latch that calls wait for. */
     private static final class Watch {
         final String key;
+        final int slot;
+        int redirections;
         final CompletableFuture<Void> opened = new CompletableFuture<>();
         /** The futures of callers that no thread waits for. */
         final Set<CompletableFuture<Boolean>> promises = new HashSet<>();
@@ -30,15 +32,14 @@ final class LatchWaits {
         /** When the server has said last that the latch is closed, by System.nanoTime. */
         volatile long heard = System.nanoTime();
 
-        Watch(String key) {
+        Watch(String key, int slot) {
             this.key = key;
+            this.slot = slot;
         }
     }
 
     private final Keeper keeper;
     private final Map<String, Watch> watches = new HashMap<>();
-    /** The connection that tracks; null: none does. */
-    private Wire tracking;
     private boolean scheduled;
 
     LatchWaits(Keeper keeper) {
@@ -60,7 +61,7 @@ final class LatchWaits {
                     return true;
                 } catch (TimeoutException e) {
                     if (isSilent(watch)) {
-                        throw keeper.silence("the latch " + key);
+                        throw silence(watch);
                     }
                 }
             }
@@ -128,7 +129,7 @@ final class LatchWaits {
             if (keeper.isClosing()) {
                 throw new ClientClosedException();
             }
-            Watch watch = watches.computeIfAbsent(key, Watch::new);
+            Watch watch = watches.computeIfAbsent(key, name -> new Watch(name, keeper.shards.slotOf(name)));
             watch.callers++;
             read(watch); // the first caller has asked before the key was tracked
             schedule();
@@ -144,13 +145,23 @@ final class LatchWaits {
             if (--watch.callers == 0) {
                 watches.remove(watch.key, watch);
             }
-            if (watches.isEmpty() && tracking != null) { // it costs the server some time with each change
-                tracking.then((value, error) -> { }, "CLIENT", "TRACKING", "OFF");
-                tracking = null;
+            if (watches.isEmpty()) { // it costs the server some time with each change
+                keeper.shards.all().forEach(LatchWaits::endTracking);
             }
         } finally {
             keeper.mu.unlock();
         }
+    }
+
+    private static void endTracking(Shard shard) {
+        if (shard.tracking != null) {
+            shard.tracking.then((value, error) -> { }, "CLIENT", "TRACKING", "OFF");
+            shard.tracking = null;
+        }
+    }
+
+    private NoConnectionException silence(Watch watch) {
+        return keeper.shards.of(watch.slot).silence("the latch " + watch.key);
     }
 
     private void schedule() {
@@ -179,7 +190,7 @@ final class LatchWaits {
         for (Watch watch : watches.values()) {
             if (isSilent(watch)) {
                 List<CompletableFuture<Boolean>> all = List.copyOf(watch.promises);
-                keeper.commands().promises.run(() -> all.forEach(promise -> promise.completeExceptionally(keeper.silence("the latch " + watch.key))));
+                keeper.commands().promises.run(() -> all.forEach(promise -> promise.completeExceptionally(silence(watch))));
             }
         }
     }
@@ -196,28 +207,45 @@ final class LatchWaits {
     }
 
     private void read(Watch watch) {
-        Wire wire = keeper.wire();
+        Shard shard = keeper.shards.of(watch.slot);
+        Wire wire = shard.wire();
         if (wire == null) {
             return; // the next connection does
         }
-        if (tracking != wire) {
-            tracking = wire;
+        if (shard.tracking != wire) {
+            shard.tracking = wire;
             wire.then((value, error) -> { }, "CLIENT", "TRACKING", "ON");
         }
         wire.then((value, error) -> replied(watch, wire, value, error), "LATCH.GET", watch.key);
     }
 
     private void replied(Watch watch, Wire wire, Object value, RuntimeException error) {
+        if (keeper.shards.redirects(wire, error)) {
+            keeper.shards.again(++watch.redirections, () -> readNow(watch));
+            return;
+        }
         if (!Errors.isReply(error)) { // the next connection asks again
             wire.close(error);
             return;
         }
+        watch.redirections = 0;
         watch.heard = System.nanoTime();
         if (error != null) {
             watch.opened.completeExceptionally(Errors.meaning((ServerException) error));
             complete(watch);
         } else if (Long.valueOf(0).equals(value)) {
             open(watch);
+        }
+    }
+
+    private void readNow(Watch watch) {
+        keeper.mu.lock();
+        try {
+            if (watches.get(watch.key) == watch) {
+                read(watch);
+            }
+        } finally {
+            keeper.mu.unlock();
         }
     }
 

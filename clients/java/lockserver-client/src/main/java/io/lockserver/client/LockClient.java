@@ -32,7 +32,7 @@ import io.lettuce.core.RedisURI;
 
 /**
  * Takes locks on one lockserver, or on a group of them. One client for a program is enough; any number of threads, also
- * virtual ones, wait over its two connections.
+ * virtual ones, wait over its two connections; over the shards of a cluster, over two for each shard that is used.
  *
  * <p>Errors of all methods that take a lock: {@link NotAcquiredException} (another owner holds it, and the call does not
  * wait; it names the holder if the server does), {@link WaitTimeoutException}, {@link DeadlockException}, {@link NoConnectionException}, {@link InterruptedException},
@@ -69,11 +69,11 @@ public final class LockClient implements AutoCloseable {
         ThreadPoolExecutor threads = (ThreadPoolExecutor) Executors.newCachedThreadPool(daemons("lockserver-client"));
         threads.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
         executor = threads;
-        dialer = new Dialer(settings.uris, prefix.substring(0, prefix.length() - 1), settings.options, executor);
-        commands = new Commands(dialer, settings.timeout, executor, timer);
+        dialer = new Dialer(prefix.substring(0, prefix.length() - 1), settings.options, executor);
+        keeper = new Keeper(dialer, settings.uris, settings.isMapped(), prefix, settings.timeout, observer, timer, executor);
+        commands = keeper.commands();
         inspection = new Inspection(commands);
         cart = new Cart(commands);
-        keeper = new Keeper(dialer, commands, prefix, settings.timeout, observer, timer, executor);
         futures = new LockFutures(keeper, commands.promises, observer);
         boolean started = false;
         try {
@@ -113,7 +113,7 @@ public final class LockClient implements AutoCloseable {
 
     /**
      * A client of the server at a URI of Lettuce: {@code redis://user:password@host:port/database}, {@code rediss://} for TLS,
-     * {@code redis-sentinel://host:port,host:port#master} for Sentinels. Several URIs are the members of a raft group.
+     * {@code redis-sentinel://host:port,host:port#master} for Sentinels. Several URIs are the members of a raft group, or servers of a cluster.
      *
      * @throws NoConnectionException if the server does not answer within 10 seconds
      * @throws NotLockserverException if it is another server, such as Redis
@@ -141,6 +141,7 @@ public final class LockClient implements AutoCloseable {
         private ClientOptions options = ClientOptions.create();
         private LockObserver observer = NO_OBSERVER;
         private boolean lazy;
+        private boolean cluster;
 
         private Builder(List<RedisURI> uris) {
             if (uris.isEmpty()) {
@@ -190,6 +191,23 @@ public final class LockClient implements AutoCloseable {
         public Builder lazy(boolean startsWithoutServer) {
             lazy = startsWithoutServer;
             return this;
+        }
+
+        /**
+         * Has a client that knows one URI ask the server for the other shards of a Redis Cluster. With several URIs it always asks, and a raft
+         * group is one shard.
+         */
+        public Builder cluster(boolean isCluster) {
+            if (isCluster && uris.stream().anyMatch(uri -> !uri.getSentinels().isEmpty())) {
+                throw new IllegalArgumentException("Sentinels know no cluster");
+            }
+            cluster = isCluster;
+            return this;
+        }
+
+        /** Whether servers are asked for the map of a cluster. */
+        private boolean isMapped() {
+            return cluster || uris.size() > 1 && uris.stream().allMatch(uri -> uri.getSentinels().isEmpty());
         }
 
         /** Connects, unless {@link #lazy} was said. The errors are those of {@link LockClient#create}. */
@@ -641,9 +659,9 @@ public final class LockClient implements AutoCloseable {
         return commands.promised(commands.askOnce(end, Values.command(words)), end);
     }
 
-    /** Whether the attached connection is there now. Locks outlive a short break of it. */
+    /** Whether the attached connection is there now; over several shards, those of all that are used. Locks outlive a short break of it. */
     public boolean isAttached() {
-        return keeper.isAttached();
+        return keeper.shards.isAttached();
     }
 
     /** How many locks this client holds now; several that were taken together are one. */

@@ -20,11 +20,11 @@ public interface LockObserver {
     default void lost(LockLostException loss, Duration held) {
     }
 
-    /** The attached connection is there. */
+    /** The attached connection is there; over several shards, those of all that are used. */
     default void attached() {
     }
 
-    /** The attached connection is gone, and the client looks for the server. */
+    /** The attached connection, or that of a shard, is gone, and the client looks for the server. */
     default void detached(Throwable reason) {
     }
 }

@@ -27,16 +27,21 @@ final class RateWaits {
         /** The command without the words behind WAIT. */
         final String[] command;
         final long end;
+        final int slot;
         /** The reply of the command; null: the time was over. */
         final CompletableFuture<List<?>> result = new CompletableFuture<>();
+        /** Which is asked. */
+        Shard shard;
         Wire by;
+        int redirections;
         volatile boolean placed;
 
-        Request(String owner, String key, String[] command, long end) {
+        Request(String owner, String key, String[] command, long end, int slot) {
             this.owner = owner;
             this.key = key;
             this.command = command;
             this.end = end;
+            this.slot = slot;
         }
 
         String[] words() {
@@ -81,7 +86,7 @@ final class RateWaits {
         if (most > keeper.limit.toNanos()) {
             promises.unless(asked.result, keeper.limit.toNanos(), () -> {
                 if (!asked.placed) {
-                    asked.result.completeExceptionally(keeper.silence("units of " + asked.key));
+                    asked.result.completeExceptionally(silence(asked));
                 }
             });
         }
@@ -91,16 +96,15 @@ final class RateWaits {
     }
 
     private Request begin(String key, String[] command, Duration wait) {
-        Request asked = new Request(keeper.newOwner().name, key, command, System.nanoTime() + Waits.saturated(wait));
+        Request asked = new Request(keeper.newOwner().name, key, command, System.nanoTime() + Waits.saturated(wait),
+                keeper.shards.slotOf(key));
         keeper.mu.lock();
         try {
             if (keeper.isClosing()) {
                 throw new ClientClosedException();
             }
             requests.put(asked.owner, asked);
-            if (keeper.wire() != null) {
-                send(asked, keeper.wire());
-            }
+            place(asked);
         } finally {
             keeper.mu.unlock();
         }
@@ -114,7 +118,7 @@ final class RateWaits {
                 return asked.result.get(keeper.limit.toNanos(), TimeUnit.NANOSECONDS);
             } catch (TimeoutException e) {
                 if (!asked.placed) {
-                    throw keeper.silence("units of " + asked.key);
+                    throw silence(asked);
                 }
             }
         }
@@ -138,14 +142,77 @@ final class RateWaits {
         wire.then((value, error) -> replied(asked, wire, value, error), asked.words());
     }
 
-    /** Sends all requests by a new connection; the caller holds mu. */
-    void sendAll(Wire wire) {
+    /** Sends all requests to a shard by its new connection; the caller holds mu. */
+    void sendAll(Shard shard) {
         for (Request asked : new ArrayList<>(requests.values())) {
-            send(asked, wire);
+            if (asked.shard == shard) {
+                send(asked, shard.wire());
+            }
+        }
+    }
+
+    /** Has each shard asked for what is of its slots; the caller holds mu. */
+    void sortOut() {
+        for (Request asked : new ArrayList<>(requests.values())) {
+            if (keeper.shards.of(asked.slot) != asked.shard) {
+                place(asked);
+            }
+        }
+    }
+
+    /** Has the shard of the key asked; the caller holds mu. */
+    private void place(Request asked) {
+        asked.shard = keeper.shards.of(asked.slot);
+        asked.by = null;
+        if (asked.shard.wire() != null) {
+            send(asked, asked.shard.wire());
+        }
+    }
+
+    /** Has units asked for where an answer of a shard has redirected the request. */
+    private void redirect(Request asked, Wire wire) {
+        keeper.mu.lock();
+        try {
+            if (asked.by != wire) {
+                return; // the map was there first
+            }
+            asked.by = null;
+        } finally {
+            keeper.mu.unlock();
+        }
+        keeper.shards.again(++asked.redirections, () -> {
+            keeper.mu.lock();
+            try {
+                if (asked.by == null && requests.get(asked.owner) == asked) {
+                    place(asked);
+                }
+            } finally {
+                keeper.mu.unlock();
+            }
+        });
+    }
+
+    private static NoConnectionException silence(Request asked) {
+        return asked.shard.silence("units of " + asked.key);
+    }
+
+    private void failNow(Request asked, LockException error) {
+        keeper.mu.lock();
+        try {
+            fail(asked, error);
+        } finally {
+            keeper.mu.unlock();
         }
     }
 
     private void replied(Request asked, Wire wire, Object value, RuntimeException error) {
+        if (keeper.shards.redirects(wire, error)) {
+            redirect(asked, wire);
+            return;
+        }
+        if (keeper.shards.suspects(wire, error, sharded -> failNow(asked, sharded), () -> { })) {
+            return;
+        }
         if (!Errors.isReply(error)) { // the next connection asks again
             wire.close(error);
             return;
@@ -155,8 +222,9 @@ final class RateWaits {
             if (asked.by != wire) {
                 return;
             }
+            asked.redirections = 0;
             if (error != null) {
-                fail(asked, Errors.meaning((ServerException) error));
+                fail(asked, Errors.meaning((ServerException) error, () -> Slots.keysOf(asked.command)));
             } else if (value instanceof List<?> reply) {
                 end(asked, reply);
             } else {
@@ -211,11 +279,11 @@ final class RateWaits {
         }
     }
 
-    /** Ends the calls that wait in a queue, because the server is silent. Called with mu held. */
-    void endQueued() {
+    /** Ends the calls that wait in a shard's queue, because it is silent. Called with mu held. */
+    void endQueued(Shard shard) {
         for (Request asked : new ArrayList<>(requests.values())) {
-            if (asked.placed) {
-                asked.result.completeExceptionally(keeper.silence("units of " + asked.key)); // the caller leaves
+            if (asked.placed && asked.shard == shard) {
+                asked.result.completeExceptionally(silence(asked)); // the caller leaves
             }
         }
     }

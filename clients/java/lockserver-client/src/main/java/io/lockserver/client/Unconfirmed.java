@@ -33,9 +33,9 @@ final class Unconfirmed {
      * Until when a caller may be sure of a lock that was granted to a request now, by System.nanoTime; 0: it has to be confirmed
      * first, because the request is too old, or the length of a lease is not known. The request was sent at asked.
      */
-    long sureUntil(long asked) {
-        long third = keeper.lease().toNanos() / 3;
-        if (!keeper.knowsLease() || System.nanoTime() - asked > third / 4) {
+    long sureUntil(Shard shard, long asked) {
+        long third = shard.lease().toNanos() / 3;
+        if (!shard.knowsLease() || System.nanoTime() - asked > third / 4) {
             return 0;
         }
         long until = asked + third - third / 4;
@@ -47,6 +47,12 @@ final class Unconfirmed {
         lock.inDoubtFrom = sureUntil;
         locks.add(lock);
         schedule();
+    }
+
+    /** Looks after a lock that another shard may have now; the caller was sure of it until then. */
+    void doubt(Hold lock, long sureUntil) {
+        locks.remove(lock);
+        add(lock, sureUntil);
     }
 
     private void schedule() {
@@ -63,12 +69,13 @@ final class Unconfirmed {
         try {
             scheduled = false;
             long now = System.nanoTime();
-            if (now - due > keeper.lease().toNanos() / 12) {
-                patientUntil = now + keeper.lease().toNanos() / 6;
+            long lease = locks.stream().mapToLong(lock -> lock.shard().lease().toNanos()).min().orElse(0);
+            if (now - due > lease / 12) {
+                patientUntil = now + lease / 6;
             }
-            Wire wire = keeper.wire();
             for (Iterator<Hold> each = locks.iterator(); each.hasNext();) {
                 Hold lock = each.next();
+                Wire wire = lock.shard().wire();
                 if (!lock.isHeld() || lock.inDoubtFrom == 0) {
                     each.remove();
                 } else if (now - lock.inDoubtFrom > 0 && now - patientUntil >= 0) {
@@ -89,6 +96,9 @@ final class Unconfirmed {
     }
 
     private void confirmed(Hold lock, Wire wire, Object value, RuntimeException error) {
+        if (keeper.shards.redirects(wire, error)) {
+            return; // the other shard is asked for the lock, which confirms it
+        }
         if (!Errors.isReply(error)) { // the next connection asks for the lock, which confirms it
             wire.close(error);
             return;

@@ -17,6 +17,11 @@ final class Wait {
 
     final Owner owner;
     final Wish wish;
+    /** Of the first key. */
+    final int slot;
+    /** Which is asked. */
+    Shard shard;
+    int redirections;
     /** When the caller goes, by System.nanoTime. */
     final long end;
     /** How the caller waits. */
@@ -37,9 +42,11 @@ final class Wait {
         NONE, LIMITED, ENDLESS
     }
 
-    Wait(Owner owner, Wish wish, Patience patience, long end) {
+    Wait(Owner owner, Wish wish, Shards shards, Patience patience, long end) {
         this.owner = owner;
         this.wish = wish;
+        slot = shards.slotOf(wish.key());
+        shard = shards.of(slot);
         this.patience = patience;
         this.end = end;
     }

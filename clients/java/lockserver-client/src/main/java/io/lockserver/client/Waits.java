@@ -48,7 +48,7 @@ final class Waits {
         long most = asked.patience == Wait.Patience.LIMITED ? asked.end + GRACE_NS - System.nanoTime() : Long.MAX_VALUE;
         promises.unless(asked.result, Math.min(most, keeper.limit.toNanos()), () -> {
             if (!asked.placed) {
-                giveUp(asked, keeper.silence(asked.wish.what()));
+                giveUp(asked, silence(asked));
             }
         });
         if (asked.patience == Wait.Patience.LIMITED) {
@@ -59,13 +59,14 @@ final class Waits {
 
     private Wait begin(Owner owner, Wish wish, Duration wait) {
         Wait.Patience patience = wait == null ? Wait.Patience.ENDLESS : wait.isZero() ? Wait.Patience.NONE : Wait.Patience.LIMITED;
-        Wait asked = new Wait(owner, wish, patience, System.nanoTime() + (wait == null ? 0 : saturated(wait)));
+        Wait asked = new Wait(owner, wish, keeper.shards, patience, System.nanoTime() + (wait == null ? 0 : saturated(wait)));
         keeper.mu.lock();
         try {
             if (keeper.isClosing()) {
                 throw new ClientClosedException();
             }
-            LockException wrong = keeper.refusal();
+            asked.shard = keeper.shards.of(asked.slot); // the map may be another one by now
+            LockException wrong = asked.shard.refusal();
             if (wrong != null) {
                 throw wrong;
             }
@@ -76,8 +77,8 @@ final class Waits {
                 }
             }
             waits.put(asked.place(), asked);
-            if (keeper.wire() != null) {
-                send(asked, keeper.wire());
+            if (asked.shard.wire() != null) {
+                send(asked, asked.shard.wire());
             }
         } finally {
             keeper.mu.unlock();
@@ -160,7 +161,7 @@ final class Waits {
         try {
             return wait.result.get(left, TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
-            return wait.placed ? null : withdraw(wait, keeper.silence(wait.wish.what()));
+            return wait.placed ? null : withdraw(wait, silence(wait));
         }
     }
 
@@ -222,13 +223,13 @@ final class Waits {
      * Unconfirmed; 0: the server knows that the owner knows.
      */
     private Hold succeed(Wait wait, long[] tokens, long sureUntil) {
-        if (keeper.isLapsed() && wait.wish.lease() == null) { // it may have been granted long ago, and its lease be over
-            fail(wait, keeper.silence(wait.wish.what()));
+        if (wait.shard.isLapsed() && wait.wish.lease() == null) { // it may have been granted long ago, and its lease be over
+            fail(wait, silence(wait));
             undo(wait);
             return null;
         }
         leave(wait);
-        Hold lock = keeper.keep(wait.owner, wait.wish, tokens, wait.began);
+        Hold lock = keeper.keep(wait.shard, wait.owner, wait.wish, tokens, wait.began);
         if (sureUntil != 0) {
             keeper.unconfirmed.add(lock, sureUntil);
         }
@@ -249,16 +250,81 @@ final class Waits {
         wire.then((value, error) -> replied(wait, wire, value, error), wait.request());
     }
 
-    /** Sends all requests by a new connection; the caller holds mu. */
-    void sendAll(Wire wire) {
+    /** Sends all requests to a shard by its new connection; the caller holds mu. */
+    void sendAll(Shard shard) {
         for (Wait wait : new ArrayList<>(waits.values())) {
-            send(wait, wire);
+            if (wait.shard == shard) {
+                send(wait, shard.wire());
+            }
+        }
+    }
+
+    /** Has each shard asked for what is of its slots; the caller holds mu. */
+    void sortOut() {
+        for (Wait wait : new ArrayList<>(waits.values())) {
+            if (keeper.shards.of(wait.slot) != wait.shard) {
+                place(wait);
+            }
+        }
+    }
+
+    /** Has the shard of the key asked; the caller holds mu. */
+    private void place(Wait wait) {
+        wait.shard = keeper.shards.of(wait.slot);
+        wait.state = Wait.State.ASKED;
+        wait.by = null;
+        if (wait.shard.wire() != null) {
+            send(wait, wait.shard.wire());
+        }
+    }
+
+    /** Has a lock asked for where an answer of a shard has redirected it. */
+    private void redirect(Wait wait, Wire wire) {
+        keeper.mu.lock();
+        try {
+            if (wait.by != wire || wait.state == Wait.State.OVER) {
+                return; // the map was there first
+            }
+            wait.by = null;
+            wait.state = Wait.State.ASKED;
+        } finally {
+            keeper.mu.unlock();
+        }
+        keeper.shards.again(++wait.redirections, () -> {
+            keeper.mu.lock();
+            try {
+                if (wait.by == null && wait.state == Wait.State.ASKED) {
+                    place(wait);
+                }
+            } finally {
+                keeper.mu.unlock();
+            }
+        });
+    }
+
+    private static NoConnectionException silence(Wait wait) {
+        return wait.shard.silence(wait.wish.what());
+    }
+
+    private void failNow(Wait wait, LockException error) {
+        keeper.mu.lock();
+        try {
+            fail(wait, error);
+        } finally {
+            keeper.mu.unlock();
         }
     }
 
     private void replied(Wait wait, Wire wire, Object value, RuntimeException error) {
         if (error instanceof BrokenException) {
             mayComeLate(wait);
+        }
+        if (keeper.shards.redirects(wire, error)) {
+            redirect(wait, wire);
+            return;
+        }
+        if (keeper.shards.suspects(wire, error, sharded -> failNow(wait, sharded), () -> { })) {
+            return;
         }
         if (!Errors.isReply(error)) { // the next connection asks again
             wire.close(error);
@@ -270,9 +336,10 @@ final class Waits {
             if (wait.by != wire || wait.state != Wait.State.ASKED) {
                 return;
             }
+            wait.redirections = 0;
             long[] tokens = tokens(value);
             if (error != null) {
-                fail(wait, Errors.meaning((ServerException) error));
+                fail(wait, Errors.meaning((ServerException) error, wait.wish::keys));
             } else if (tokens != null) {
                 lock = succeed(wait, tokens, 0);
             } else if (value == null) {
@@ -312,12 +379,12 @@ final class Waits {
         keeper.mu.lock();
         try {
             wait = waits.get(place);
-            if (keeper.wire() != wire || wait == null || wait.by != wire || wait.state != Wait.State.QUEUED) {
+            if (wait == null || wait.by != wire || wait.shard.wire() != wire || wait.state != Wait.State.QUEUED) {
                 return; // the next connection asks again, or what the caller left behind is owed
             }
             wait.state = Wait.State.GRANTED;
             wait.tokens = tokens;
-            long sureUntil = wait.wish.lease() == null ? keeper.unconfirmed.sureUntil(wait.began) : 0;
+            long sureUntil = wait.wish.lease() == null ? keeper.unconfirmed.sureUntil(wait.shard, wait.began) : 0;
             if (sureUntil != 0) {
                 lock = succeed(wait, tokens, sureUntil);
             } else {
@@ -339,6 +406,10 @@ final class Waits {
     }
 
     private void confirmed(Wait wait, Wire wire, Object value, RuntimeException error) {
+        if (keeper.shards.redirects(wire, error)) {
+            redirect(wait, wire);
+            return;
+        }
         if (!Errors.isReply(error)) { // the next connection asks again, which says whether the lock is held
             wire.close(error);
             return;
@@ -391,11 +462,11 @@ final class Waits {
         }
     }
 
-    /** Ends the calls that wait in a queue, because the server is silent; the others have a limit of their own. Called with mu held. */
-    void endQueued() {
+    /** Ends the calls that wait in a shard's queue, because it is silent; the others have a limit of their own. Called with mu held. */
+    void endQueued(Shard shard) {
         for (Wait wait : new ArrayList<>(waits.values())) {
-            if (wait.placed) {
-                fail(wait, keeper.silence(wait.wish.what()));
+            if (wait.placed && wait.shard == shard) {
+                fail(wait, silence(wait));
                 undo(wait);
             }
         }
@@ -403,14 +474,16 @@ final class Waits {
 
     /** Ends all calls, because the client is closed. Called with mu held. */
     void endAll() {
-        failAll(ClientClosedException::new);
+        failAll(null, ClientClosedException::new);
     }
 
-    /** Ends all calls, each with an error of its own. Called with mu held. */
-    void failAll(Supplier<LockException> error) {
+    /** Ends all calls for locks of a shard, or of any if it is null, each with an error of its own. Called with mu held. */
+    void failAll(Shard shard, Supplier<LockException> error) {
         for (Wait wait : new ArrayList<>(waits.values())) {
-            fail(wait, error.get());
-            undo(wait);
+            if (shard == null || wait.shard == shard) {
+                fail(wait, error.get());
+                undo(wait);
+            }
         }
     }
 
@@ -428,7 +501,7 @@ final class Waits {
      */
     private void mayComeLate(Wait wait) {
         wait.owner.spoiled = true;
-        keeper.later(keeper.lease(), () -> {
+        keeper.later(wait.shard.lease(), () -> {
             keeper.mu.lock();
             try {
                 if (!waits.containsKey(wait.place()) && !keeper.isHeld(wait.place(), null)) {

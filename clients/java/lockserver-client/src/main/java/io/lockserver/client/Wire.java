@@ -16,6 +16,7 @@ import java.util.function.BiConsumer;
 
 import io.lettuce.core.RedisChannelHandler;
 import io.lettuce.core.RedisConnectionStateListener;
+import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.protocol.Command;
@@ -29,6 +30,10 @@ import io.lettuce.core.protocol.ProtocolKeyword;
 final class Wire {
     /** Where it leads: {@code host:port}, or the text of the URI of Sentinels. */
     final String address;
+    /** The server as it was dialled. */
+    final RedisURI uri;
+    /** By which the server was found. */
+    final Route route;
     /** Zero when the connection is of no use any more. */
     final CountDownLatch broke = new CountDownLatch(1);
 
@@ -93,9 +98,11 @@ final class Wire {
         }
     }
 
-    Wire(StatefulRedisConnection<String, String> connection, String address, Executor executor) {
+    Wire(StatefulRedisConnection<String, String> connection, Route route, RedisURI uri, Executor executor) {
         this.connection = connection;
-        this.address = address;
+        this.route = route;
+        this.uri = uri;
+        address = Dialer.address(uri);
         this.executor = executor;
         connection.addListener(new RedisConnectionStateListener() {
             @Override

@@ -175,18 +175,24 @@ public final class Worker implements Runnable {
     private boolean start() throws InterruptedException {
         while (!stopped.isDone()) {
             try {
-                commands.again("XGROUP", "CREATE", stream, group, "0", "MKSTREAM");
-                return true;
-            } catch (ServerException e) {
-                if (!e.code().equals("BUSYGROUP")) {
-                    throw e;
-                }
+                makeGroup();
+                commands.shards.together(List.of(stream, dead)); // an entry goes from one to the other in one step
                 return true;
             } catch (NoConnectionException e) {
                 rest(PAUSE, stopped);
             }
         }
         return false;
+    }
+
+    private void makeGroup() {
+        try {
+            commands.again("XGROUP", "CREATE", stream, group, "0", "MKSTREAM");
+        } catch (ServerException e) {
+            if (!e.code().equals("BUSYGROUP")) {
+                throw e;
+            }
+        }
     }
 
     /** Entries of workers that have died, or new ones; none: there were none for a while. */
@@ -211,7 +217,7 @@ public final class Worker implements Runnable {
     private List<Entry> read(int count) throws InterruptedException {
         try {
             if (reading == null) {
-                reading = commands.open();
+                reading = commands.open(stream);
             }
             CompletableFuture<Object> answer = reading.send(Bytes.CODEC, "XREADGROUP", "GROUP", Bytes.of(group), Bytes.of(name), "COUNT",
                     Integer.toString(count), "BLOCK", Long.toString(READ.toMillis()), "STREAMS", Bytes.of(stream), ">");
@@ -226,6 +232,7 @@ public final class Worker implements Runnable {
             rest(PAUSE, stopped);
             return List.of();
         } catch (ServerException e) {
+            commands.shards.redirects(reading, e);
             endReading();
             if (Errors.isReply(e)) {
                 throw Errors.meaning(e);

@@ -10,10 +10,11 @@
  *
  * <p>{@link io.lockserver.client.LockClient} is where everything begins. A client has two connections of its own, whatever
  * the number of its locks and waiters. One is attached to the prefix of its owners' names: by that the server renews the
- * leases and reports grants and losses. The other one carries commands. Both are made anew when they break.
+ * leases and reports grants and losses. The other one carries commands. Both are made anew when they break. Over the shards of a cluster
+ * there are two for each shard that is used.
  *
- * <p>Inside, {@code Keeper} owns the attached connection, {@code Waits} the requests that are not over, {@code Debts} what
- * has to be released although the server did not answer, and {@code Commands} the second connection. Add a kind of lock in
- * {@code Wish}, which has the words of each.
+ * <p>Inside, {@code Keeper} has what is held, {@code Shards} the map of a cluster, {@code Shard} an attached connection, {@code Channel}
+ * the second one, {@code Waits} the requests that are not over, and {@code Debts} what has to be released although the server did not
+ * answer. A plain server is one shard with all keys. Add a kind of lock in {@code Wish}, which has the words of each.
  */
 package io.lockserver.client;

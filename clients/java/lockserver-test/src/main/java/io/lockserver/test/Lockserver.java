@@ -24,6 +24,7 @@ public final class Lockserver implements TestServer, AutoCloseable {
     private Process process;
     private String host = "127.0.0.1";
     private int port;
+    private List<TestServer> shards = List.of();
 
     private Lockserver(List<String> directives) {
         this.directives = directives;
@@ -69,6 +70,7 @@ public final class Lockserver implements TestServer, AutoCloseable {
                     host = ready.group(1);
                     port = Integer.parseInt(ready.group(2));
                     discard(lines);
+                    shards = directives.contains("--shards") ? ClusterCalls.shards(host, port) : List.of(new ClusterCalls.Shard(host, port));
                     return;
                 }
             }
@@ -102,9 +104,41 @@ public final class Lockserver implements TestServer, AutoCloseable {
         return port;
     }
 
+    /** Of a cluster ({@code "--shards", "3"}) the shards, in the order of their slots; else this server. */
+    public List<TestServer> shards() {
+        return shards;
+    }
+
+    /** The addresses of the shards for clients. */
+    public String[] uris() {
+        return shards.stream().map(TestServer::uri).toArray(String[]::new);
+    }
+
+    /** The shard that has a key. */
+    public TestServer shardOf(String key) {
+        if (shards.size() == 1) {
+            return shards.get(0);
+        }
+        for (TestServer shard : shards) {
+            try {
+                shard.call("EXISTS", key);
+                return shard;
+            } catch (IllegalStateException e) {
+                if (!String.valueOf(e.getMessage()).startsWith("MOVED ")) {
+                    throw e;
+                }
+            }
+        }
+        throw new IllegalStateException("no shard has " + key);
+    }
+
+    /**
+     * Runs a command. In a cluster it runs on the shard of its key, or on all if it has none: their lists are joined, their numbers added,
+     * and of other replies it is that of the first shard.
+     */
     @Override
     public Object call(String... words) {
-        return Wire.call(host, port, words);
+        return ClusterCalls.call(shards, words);
     }
 
     /** Ends the process as a crash would. */

@@ -44,7 +44,8 @@ public class LockserverAutoConfiguration {
         List<RedisURI> uris = properties.getUris().isEmpty() ? redis.uris() : properties.servers();
         String name = properties.getName().isEmpty() ? environment.getProperty("spring.application.name", "lock") : properties.getName();
         LockClient.Builder builder = LockClient.builder(uris).name(name.replaceAll("[^!-~]", "-")).timeout(properties.getTimeout())
-                .connectTimeout(properties.getConnectTimeout()).lazy(properties.isLazy());
+                .connectTimeout(properties.getConnectTimeout()).lazy(properties.isLazy())
+                .cluster(properties.getUris().isEmpty() ? redis.isCluster() : properties.isCluster());
         String bundle = properties.getSslBundle().isEmpty() ? redis.sslBundle() : properties.getSslBundle();
         if (!bundle.isEmpty()) {
             builder.clientOptions(ClientOptions.builder().sslOptions(ssl(bundles.getObject().getBundle(bundle))).build());

@@ -13,6 +13,8 @@ import io.lettuce.core.RedisURI;
 public class LockserverProperties {
     /** One URI of a server or of its Sentinels, or those of the members of a group. None: what spring.data.redis.* says. */
     private List<String> uris = new ArrayList<>();
+    /** Whether the server of the one URI is asked for the other shards of a cluster. With several URIs it always is. */
+    private boolean cluster;
     /** Begins the names of the owners, which operators see. Empty: spring.application.name, or else "lock". */
     private String name = "";
     /** Bounds how long a call waits for answers of the server, all attempts together. */
@@ -60,6 +62,14 @@ public class LockserverProperties {
             server.getSentinels().forEach(sentinel -> Credentials.set(sentinel, sentinelUsername, sentinelPassword));
         });
         return servers;
+    }
+
+    public boolean isCluster() {
+        return cluster;
+    }
+
+    public void setCluster(boolean cluster) {
+        this.cluster = cluster;
     }
 
     public String getName() {

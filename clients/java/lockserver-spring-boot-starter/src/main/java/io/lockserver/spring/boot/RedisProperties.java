@@ -29,6 +29,11 @@ final class RedisProperties {
         return text("ssl.bundle", "");
     }
 
+    /** Whether the program says that it is a Redis Cluster. */
+    boolean isCluster() {
+        return text("url", "").isEmpty() && text("sentinel.master", "").isEmpty() && !list("cluster.nodes").isEmpty();
+    }
+
     List<RedisURI> uris() {
         String url = text("url", "");
         if (!url.isEmpty()) {

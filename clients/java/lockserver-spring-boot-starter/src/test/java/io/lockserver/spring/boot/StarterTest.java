@@ -4,10 +4,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
+import java.util.stream.Collectors;
 
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringApplication;
@@ -125,6 +130,68 @@ class StarterTest {
             assertTrue(told.toString().contains("UP"), told.toString());
         }
         assertEquals(0L, server.call("EXISTS", "k"));
+    }
+
+    /** One node is enough: it says where the other shards are. */
+    @Test
+    void byTheNodesOfACluster() throws Exception {
+        try (Lockserver cluster = Lockserver.start("--test-mode", "yes", "--shards", "3")) {
+            String node = cluster.host() + ":" + cluster.port();
+            for (Map<String, Object> properties : List.<Map<String, Object>>of(Map.of("spring.data.redis.cluster.nodes", node),
+                    Map.of("lockserver.uris", cluster.uri(), "lockserver.cluster", "true"), Map.of("lockserver.uris", String.join(",", cluster.uris())))) {
+                try (ConfigurableApplicationContext context = run(properties)) {
+                    takeOnAllShards(context, cluster.shards());
+                    assertEquals("UP", health(context));
+                }
+            }
+        }
+    }
+
+    /** Raft groups as shards are a cluster in the same way. */
+    @Test
+    void byTheNodesOfRaftGroups() throws Exception {
+        List<Lockserver> groups = new ArrayList<>();
+        try {
+            int[] ports = freePorts(6);
+            for (int i = 0; i < 3; i++) {
+                String raft = "127.0.0.1:" + ports[3 + i];
+                groups.add(Lockserver.start("--port", Integer.toString(ports[i]), "--cluster-enabled", "yes", "--cluster-name", "shop", "--cluster-shard", "s" + i,
+                        "--cluster-slots", 5461 * i + "-" + (i == 2 ? 16383 : 5461 * i + 5460), "--cluster-peers", "127.0.0.1:" + ports[(i + 1) % 3],
+                        "--raft-id", "a", "--raft-listen", raft, "--raft-members", "a=" + raft + "/127.0.0.1:" + ports[i]));
+            }
+            String nodes = groups.stream().map(group -> group.host() + ":" + group.port()).collect(Collectors.joining(","));
+            try (ConfigurableApplicationContext context = run(Map.of("spring.data.redis.cluster.nodes", nodes))) {
+                takeOnAllShards(context, groups);
+            }
+        } finally {
+            groups.forEach(Lockserver::close);
+        }
+    }
+
+    private static int[] freePorts(int count) throws IOException {
+        List<ServerSocket> all = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            all.add(new ServerSocket(0));
+        }
+        int[] ports = all.stream().mapToInt(ServerSocket::getLocalPort).toArray();
+        for (ServerSocket socket : all) {
+            socket.close();
+        }
+        return ports;
+    }
+
+    /** Some of 40 keys are of each shard. */
+    private static void takeOnAllShards(ConfigurableApplicationContext context, List<? extends TestServer> shards) throws Exception {
+        LockClient locks = context.getBean(LockClient.class);
+        List<HeldLock> held = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            held.add(locks.lock("k" + i));
+        }
+        shards.forEach(shard -> assertFalse(((List<?>) shard.call("LOCK.LIST")).isEmpty(), shard.uri()));
+        assertTrue(context.getBean(Shop.class).pay(7).contains(":"));
+        context.getBean(ReactiveLocks.class).locked("r", LockOptions.defaults(), lock -> Mono.just(lock.token())).block();
+        held.forEach(HeldLock::unlock);
+        shards.forEach(shard -> assertTrue(((List<?>) shard.call("LOCK.LIST")).isEmpty(), shard.uri()));
     }
 
     /** What the actuator's endpoint says. */
