@@ -5,7 +5,6 @@ import (
 	"hash/crc32"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/tests/conversation"
 	"lockserver/tests/testkit"
 )
 
@@ -191,13 +191,19 @@ func eventually(t testing.TB, is func() bool, format string, args ...any) {
 
 func eventuallyWithin(t testing.TB, limit time.Duration, is func() bool, format string, args ...any) {
 	t.Helper()
-	pause := 200 * time.Microsecond
-	for end := time.Now().Add(limit); !is(); time.Sleep(pause) {
-		if time.Now().After(end) {
-			require.Failf(t, "it did not happen", format, args...)
-		}
-		pause = min(pause*5/4, 2*time.Millisecond) // what takes long is looked at less often
-	}
+	conversation.Await(t, limit, is, format, args...)
+}
+
+// awaitClosed is conversation.AwaitClosed.
+func awaitClosed(t testing.TB, conn net.Conn) {
+	t.Helper()
+	conversation.AwaitClosed(t, conn)
+}
+
+// converse plays a conversation with a server.
+func converse(t *testing.T, srv *instance, clock *ManualClock, dial func() (net.Conn, error), text string) {
+	t.Helper()
+	conversation.Run(t, conversation.Server{Dial: dial, Parked: srv.parked, Connected: srv.connected, Clock: clock}, text)
 }
 
 // runID is what tells the server at an address from any other that may have its port later.
@@ -224,17 +230,6 @@ func requireStopped(t testing.TB, addr, id string) {
 	_, _ = conn.Write([]byte("INFO server\r\nQUIT\r\n"))
 	answer, _ := io.ReadAll(conn)
 	require.NotContains(t, string(answer), id, addr)
-}
-
-// awaitClosed fails unless the server has closed the connection, or does soon, and sends nothing before.
-func awaitClosed(t testing.TB, conn net.Conn) {
-	t.Helper()
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(soon)))
-	buf := make([]byte, 64)
-	n, err := conn.Read(buf)
-	require.Zero(t, n, "%q", buf[:n])
-	require.Error(t, err)
-	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
 // checkParking fails unless nothing is left behind by waiters.

@@ -2,8 +2,6 @@ package server
 
 import (
 	"fmt"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,21 +13,6 @@ import (
 )
 
 // TestEdgesNameTestsThatExist: what a row of lockEdges leaves to other tests is there.
-func TestEdgesNameTestsThatExist(t *testing.T) {
-	t.Parallel()
-	var code strings.Builder
-	for _, file := range []string{"lock_race_test.go", "lock_edges_more_test.go"} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		code.Write(text)
-	}
-	for _, edge := range lockEdges {
-		for _, name := range edge.tests {
-			require.Regexp(t, `(?m)^func `+regexp.QuoteMeta(name)+`\(t \*testing\.T\)`, code.String(), edge.row)
-		}
-	}
-}
-
 // TestOwnersAreBytes: an owner may be any bytes, a zero byte, a line's end and what is no UTF-8 among them.
 func TestOwnersAreBytes(t *testing.T) {
 	t.Parallel()

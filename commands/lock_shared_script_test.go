@@ -1,13 +1,11 @@
-package server
+package commands_test
 
 import (
-	"net"
 	"testing"
-	"time"
 )
 
 // lockSharedScripts are the edges of locks that are held by several at once, on a clock that stands still.
-var lockSharedScripts = []struct{ name, text string }{
+var lockSharedScripts = []script{
 	{"many share, one excludes", `
 		A LOCK k a SHARED -> token=a
 		B LOCK k b SHARED -> token=b
@@ -382,13 +380,4 @@ var lockSharedScripts = []struct{ name, text string }{
 		A EXEC -> *nil`},
 }
 
-func TestSharedLockScripts(t *testing.T) {
-	t.Parallel()
-	for _, tt := range lockSharedScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			srv := startWith(t, Options{Clock: clock}, nil)
-			converse(t, srv, clock, func() (net.Conn, error) { return srv.Dial() }, tt.text)
-		})
-	}
-}
+func TestSharedLockScripts(t *testing.T) { play(t, nil, "", lockSharedScripts) }

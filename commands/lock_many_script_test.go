@@ -1,20 +1,19 @@
-package server
+package commands_test
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/server"
 	"lockserver/tests/testkit"
 )
 
 // lockManyScripts are the edges of MLOCK, MUNLOCK, LOCK.FORCE and of owners that wait for each other.
-var lockManyScripts = []struct{ name, text string }{
+var lockManyScripts = []script{
 	{"all or nothing", `
 		A MLOCK 3 x y z a -> tokens=x,y,z
 		A LOCK y a -> token=y
@@ -380,22 +379,12 @@ var lockManyScripts = []struct{ name, text string }{
 		C <- +PONG`},
 }
 
-func TestLockManyScripts(t *testing.T) {
-	t.Parallel()
-	for _, tt := range lockManyScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, tt.text)
-			})
-		})
-	}
-}
+func TestLockManyScripts(t *testing.T) { play(t, nil, "", lockManyScripts) }
 
 // A cycle of many owners is found and spelled out in part.
 func TestLongCycle(t *testing.T) {
 	t.Parallel()
-	srv := startWith(t, Options{}, nil)
+	srv := serve(t, server.Options{})
 	const owners = 100
 	var all []*testkit.Client
 	for i := range owners {
@@ -412,5 +401,5 @@ func TestLongCycle(t *testing.T) {
 	require.Len(t, words, 64)
 	require.Equal(t, []string{"DEADLOCK o99", "k0", "o0", "k1"}, words[:4])
 	require.Equal(t, []string{"...", "o99"}, words[62:])
-	require.Equal(t, owners-1, srv.parked())
+	require.Equal(t, owners-1, figure(srv, blockedClients))
 }

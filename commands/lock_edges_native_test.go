@@ -1,16 +1,14 @@
-package server
+package commands_test
 
 import (
-	"net"
 	"testing"
-	"time"
 )
 
 const staleToken = "-STALETOKEN the lock is not held with this token"
 
 // nativeEdges are the edges of what LOCK, UNLOCK and RENEW are not enough for: MLOCK, MUNLOCK, GUARD,
 // LOCK.INFO, LOCK.LIST, LOCK.FORCE.
-var nativeEdges = []edgeScript{
+var nativeEdges = []script{
 	{"MLOCK: numkeys that are none", `
 		A MLOCK 0 k a -> -ERR numkeys should be greater than 0
 		A MLOCK -1 k a -> -ERR numkeys should be greater than 0
@@ -215,17 +213,4 @@ var nativeEdges = []edgeScript{
 		A LOCK.INFO k -> {"owner":"b" "holds":1 "token":nil "ttl":-1 "watchdog":#f "client":nil "held-since":nil "attached":[] "waiters":[]}`},
 }
 
-func TestNativeLockEdges(t *testing.T) {
-	t.Parallel()
-	for _, s := range nativeEdges {
-		t.Run(s.name, func(t *testing.T) {
-			begin := time.UnixMilli(1_750_000_000_000)
-			clock := NewManualClock(begin)
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				clock.Set(begin)
-				converse(t, srv, clock, dial, s.text)
-				checkWatching(t, srv)
-			})
-		})
-	}
-}
+func TestNativeLockEdges(t *testing.T) { play(t, nil, "", nativeEdges) }

@@ -1,8 +1,8 @@
-package server
+package commands_test
 
 // lockLuaEdges are locks that scripts take and give back. Words are split at
 // blanks, so the scripts have none.
-var lockLuaEdges = []edgeScript{
+var lockLuaEdges = []script{
 	{"nothing waits inside", `
 		A LOCK k a PX 1000 -> 1750000000000000
 		B EVAL return{redis.call('lock',KEYS[1],'b','WAIT','0'),redis.call('lock','j','b','WAIT','5000'),redis.call('mlock',2,'j',KEYS[1],'b','WAIT','0')} 1 k -> [$nil 1750000000000001 $nil]

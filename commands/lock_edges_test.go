@@ -1,9 +1,10 @@
-package server
+package commands_test
 
 import (
-	"net"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -18,14 +19,12 @@ const (
 	invalidLease = "-ERR invalid expire time in 'lock' command"
 )
 
-type edgeScript struct{ name, text string }
-
 var lockEdges = []struct {
 	row     string
-	scripts []edgeScript
+	scripts []script
 	tests   []string
 }{
-	{row: "a lease of 0, a negative one, no integer, or an end that overflows: refused, nothing changed", scripts: []edgeScript{
+	{row: "a lease of 0, a negative one, no integer, or an end that overflows: refused, nothing changed", scripts: []script{
 		{"of a free lock", `
 		A LOCK k a PX 0 -> ` + invalidLease + `
 		A LOCK k a PX -5 -> ` + invalidLease + `
@@ -66,7 +65,7 @@ var lockEdges = []struct {
 		A MLOCK 2 k l a EX 9223372036854775807 -> -ERR invalid expire time in 'mlock' command
 		A EXISTS k l -> 0`},
 	}},
-	{row: "no hash, a count that is none, or Redisson's read-write lock: WRONGTYPE, nothing changed", scripts: []edgeScript{
+	{row: "no hash, a count that is none, or Redisson's read-write lock: WRONGTYPE, nothing changed", scripts: []script{
 		{"no hash", `
 		A SADD k a -> 1
 		A LOCK k a -> ` + wrongType + `
@@ -131,7 +130,7 @@ var lockEdges = []struct {
 		A MUNLOCK 2 k l a -> ` + wrongType + `
 		A HGET k a -> "1"`},
 	}},
-	{row: "an owner that is empty, $token or mode: an error that says so; otherwise any bytes", scripts: []edgeScript{
+	{row: "an owner that is empty, $token or mode: an error that says so; otherwise any bytes", scripts: []script{
 		{"reserved", `
 		A LOCK k "" WAIT 0 -> -ERR lock owner must not be empty
 		A LOCK k $token PX 5 -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$limit', '$readers' or 'mode', these fields are reserved
@@ -150,7 +149,7 @@ var lockEdges = []struct {
 		A LOCK k $token: -> token
 		A UNLOCK k $token: -> 1`},
 	}, tests: []string{"TestOwnersAreBytes"}},
-	{row: "the holder's key is overwritten under waiters: they get WRONGTYPE", scripts: []edgeScript{
+	{row: "the holder's key is overwritten under waiters: they get WRONGTYPE", scripts: []script{
 		{"by a string", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 0 -> waits
@@ -184,7 +183,7 @@ var lockEdges = []struct {
 		parked 0
 		D EXISTS j -> 0`},
 	}},
-	{row: "WAIT in MULTI: as without WAIT; grants happen after the whole unit", scripts: []edgeScript{
+	{row: "WAIT in MULTI: as without WAIT; grants happen after the whole unit", scripts: []script{
 		{"nothing waits inside", `
 		A LOCK k a PX 1000 -> 1750000000000000
 		B MULTI -> +OK
@@ -221,7 +220,7 @@ var lockEdges = []struct {
 		A EXEC -> [-ERR timeout is negative 1750000000000000]`},
 	}},
 	{row: "WAIT in a Lua script: as without WAIT; grants happen after the whole unit", scripts: lockLuaEdges},
-	{row: "a grant races the waiter's disconnect: passed to the next waiter, the dead one never counts", scripts: []edgeScript{
+	{row: "a grant races the waiter's disconnect: passed to the next waiter, the dead one never counts", scripts: []script{
 		{"gone before the release", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 0 -> waits
@@ -265,7 +264,7 @@ var lockEdges = []struct {
 		A UNLOCK k a -> 1
 		C <- [1750000000000001 1750000000000002]`},
 	}, tests: []string{"TestWaiterGoesAsTheLockIsReleased", "TestGrantBehindUnreadRepliesIsTakenBack", "TestGrantThatWasReadIsKept"}},
-	{row: "timeout and release in the same millisecond: exactly one outcome", scripts: []edgeScript{
+	{row: "timeout and release in the same millisecond: exactly one outcome", scripts: []script{
 		{"the wait and the lease end together: the wait has ended", `
 		A LOCK k a PX 500 -> token
 		B LOCK k b WAIT 500 -> waits
@@ -300,7 +299,7 @@ var lockEdges = []struct {
 		B UNLOCK k b -> 1
 		B PING -> +PONG`},
 	}, tests: []string{"TestTimeoutRacesRelease"}},
-	{row: "a command pipelined after a waiting LOCK: runs after it is answered; pushes still flow", scripts: []edgeScript{
+	{row: "a command pipelined after a waiting LOCK: runs after it is answered; pushes still flow", scripts: []script{
 		{"granted", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 0 -> waits
@@ -347,7 +346,7 @@ var lockEdges = []struct {
 		C <- token
 		C <- +PONG`},
 	}},
-	{row: "CLIENT UNBLOCK: TIMEOUT answers nil, ERROR -UNBLOCKED", scripts: []edgeScript{
+	{row: "CLIENT UNBLOCK: TIMEOUT answers nil, ERROR -UNBLOCKED", scripts: []script{
 		{"LOCK", `
 		A LOCK k a -> token
 		B CLIENT ID -> 2
@@ -397,18 +396,28 @@ var lockEdges = []struct {
 }
 
 func TestLockEdges(t *testing.T) {
-	t.Parallel()
+	var all []script
 	for _, edge := range lockEdges {
 		require.True(t, len(edge.scripts) > 0 || len(edge.tests) > 0, edge.row)
 		for _, s := range edge.scripts {
-			t.Run(edge.row+"/"+s.name, func(t *testing.T) {
-				begin := time.UnixMilli(1_750_000_000_000)
-				clock := NewManualClock(begin)
-				onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-					clock.Set(begin)
-					converse(t, srv, clock, dial, s.text)
-				})
-			})
+			all = append(all, script{edge.row + "/" + s.name, s.text})
+		}
+	}
+	play(t, nil, "", all)
+}
+
+// TestEdgesNameTestsThatExist: each test that a row of lockEdges names stands in one of these files.
+func TestEdgesNameTestsThatExist(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	for _, file := range []string{"../server/lock_race_test.go", "../server/lock_edges_more_test.go"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		code.Write(text)
+	}
+	for _, edge := range lockEdges {
+		for _, name := range edge.tests {
+			require.Regexp(t, `(?m)^func `+regexp.QuoteMeta(name)+`\(t \*testing\.T\)`, code.String(), edge.row)
 		}
 	}
 }

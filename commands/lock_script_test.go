@@ -1,13 +1,11 @@
-package server
+package commands_test
 
 import (
-	"net"
 	"testing"
-	"time"
 )
 
 // lockScripts are the edges of LOCK, UNLOCK and RENEW, on a clock that stands still.
-var lockScripts = []struct{ name, text string }{
+var lockScripts = []script{
 	{"a lock is acquired, released and acquired by another", `
 		A LOCK k a -> token=1
 		B LOCK k b -> $nil
@@ -583,14 +581,4 @@ var lockScripts = []struct{ name, text string }{
 		B UNLOCK k b -> nil`},
 }
 
-func TestLockScripts(t *testing.T) {
-	t.Parallel()
-	for _, tt := range lockScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, tt.text)
-			})
-		})
-	}
-}
+func TestLockScripts(t *testing.T) { play(t, nil, "", lockScripts) }

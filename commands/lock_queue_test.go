@@ -1,13 +1,11 @@
-package server
+package commands_test
 
 import (
-	"net"
 	"testing"
-	"time"
 )
 
 // queueScripts are what LOCK.CANCEL and the limits of queues promise.
-var queueScripts = []struct{ name, text string }{
+var queueScripts = []script{
 	{"a blocked wait ends with nil, and the others keep their places", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 0 -> waits
@@ -113,14 +111,4 @@ var queueScripts = []struct{ name, text string }{
 		A LOCK k a WAIT 0 -> waits`},
 }
 
-func TestQueueScripts(t *testing.T) {
-	t.Parallel()
-	for _, tt := range queueScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, tt.text)
-			})
-		})
-	}
-}
+func TestQueueScripts(t *testing.T) { play(t, nil, "", queueScripts) }

@@ -1,8 +1,12 @@
-package server
+// Package conversation plays a text in which several clients talk with one server. Its lines are commands and
+// replies, and say when the clock moves on. The tests of locks, semaphores and waits are such texts. It knows
+// a server by its connections and by two counts only, so that tests inside of package server can use it, too.
+package conversation
 
 import (
 	"fmt"
 	"net"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,7 +20,36 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// conversation is one of several clients with one server. The server's clock stands still. A line is one of
+// soon bounds how long a conversation waits for what must happen.
+const soon = 2 * time.Minute
+
+// Welcome is the reply to HELLO 3 of the first client.
+const Welcome = `{"server":"redis" "version":"7.4.1" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}`
+
+// Server is what a conversation needs of the server.
+type Server struct {
+	Dial func() (net.Conn, error)
+	// Parked returns how many commands wait, and Connected how many clients there are.
+	Parked, Connected func() int
+	// Clock is the server's clock, which stands still; nil: no line moves it.
+	Clock Clock
+}
+
+// Clock is a clock that only the test moves.
+type Clock interface {
+	NowUS() int64
+	// Set moves the clock; what falls due happens later. Advance lets it happen.
+	Set(t time.Time)
+	Advance(d time.Duration)
+}
+
+type conversation struct {
+	Server
+	clients map[string]*testkit.Client
+	tokens  map[string]int64
+}
+
+// Run plays a conversation, and fails the test at the first line that is not true. A line is one of
 //
 //	A LOCK k a PX 1000 -> token     client A sends a command and gets a reply
 //	B LOCK k b WAIT 0 -> waits      the command is parked
@@ -36,17 +69,9 @@ import (
 // array of such. An argument token:x is the one that x stands for, and so it is
 // inside of a reply; "" is an empty argument. share:x:2:0 is the value of a shared holder with that token, ~
 // is any reply, and "addr" the address of any client.
-type conversation struct {
-	srv     *instance
-	clock   *ManualClock
-	dial    func() (net.Conn, error)
-	clients map[string]*testkit.Client
-	tokens  map[string]int64
-}
-
-func converse(t *testing.T, srv *instance, clock *ManualClock, dial func() (net.Conn, error), text string) {
+func Run(t *testing.T, srv Server, text string) {
 	t.Helper()
-	sc := &conversation{srv, clock, dial, make(map[string]*testkit.Client), make(map[string]int64)}
+	sc := &conversation{srv, make(map[string]*testkit.Client), make(map[string]int64)}
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
 		if line = strings.TrimSpace(line); line != "" {
@@ -61,20 +86,20 @@ func (sc *conversation) line(t *testing.T, where string, words []string) {
 	case words[0][0] == '+':
 		d, err := time.ParseDuration(words[0][1:])
 		require.NoError(t, err, where)
-		sc.clock.Advance(d)
+		sc.Clock.Advance(d)
 	case words[0][0] == '!':
 		d, err := time.ParseDuration(words[0][1:])
 		require.NoError(t, err, where)
-		sc.clock.Set(time.UnixMicro(sc.clock.NowUS()).Add(d))
+		sc.Clock.Set(time.UnixMicro(sc.Clock.NowUS()).Add(d))
 	case words[0] == "close":
-		before := sc.srv.connected()
+		before := sc.Connected()
 		sc.client(t, words[1]).Close()
 		delete(sc.clients, words[1])
-		eventually(t, func() bool { return sc.srv.connected() < before }, "%s", where)
+		Await(t, soon, func() bool { return sc.Connected() < before }, "%s", where)
 	case words[0] == "parked":
 		n, err := strconv.Atoi(words[1])
 		require.NoError(t, err, where)
-		awaitParked(t, sc.srv, n)
+		sc.awaitParked(t, where, n)
 	case words[1] == "<-":
 		sc.receive(t, where, sc.client(t, words[0]), strings.Join(words[2:], " "))
 	case words[1] == "pipelines":
@@ -96,10 +121,10 @@ func (sc *conversation) exchange(t *testing.T, where string, words []string) {
 	arrow := slices.Index(words, "->") // an error may contain more of them
 	require.Positive(t, arrow, where)
 	c, want := sc.client(t, words[0]), strings.Join(words[arrow+1:], " ")
-	before := sc.srv.parked()
+	before := sc.Parked()
 	c.Send(sc.arguments(words[1:arrow])...)
 	if want == "waits" {
-		awaitParked(t, sc.srv, before+1)
+		sc.awaitParked(t, where, before+1)
 		return
 	}
 	sc.receive(t, where, c, want)
@@ -121,7 +146,7 @@ func (sc *conversation) client(t *testing.T, name string) *testkit.Client {
 	t.Helper()
 	c := sc.clients[name]
 	if c == nil {
-		c = testkit.Dial(t, sc.dial)
+		c = testkit.Dial(t, sc.Dial)
 		c.Do("PING") // it is connected, for the counts
 		sc.clients[name] = c
 	}
@@ -131,7 +156,7 @@ func (sc *conversation) client(t *testing.T, name string) *testkit.Client {
 func (sc *conversation) receive(t *testing.T, where string, c *testkit.Client, want string) {
 	t.Helper()
 	if want == "closed" {
-		awaitClosed(t, c.Conn())
+		AwaitClosed(t, c.Conn())
 		return
 	}
 	got := c.Receive()
@@ -204,4 +229,34 @@ func (sc *conversation) token(t *testing.T, where string, got resp.Value, name s
 	default:
 		require.Equal(t, sc.tokens[name[1:]], got.Int, where)
 	}
+}
+
+// awaitParked waits until so many commands wait.
+func (sc *conversation) awaitParked(t *testing.T, where string, n int) {
+	t.Helper()
+	Await(t, soon, func() bool { return sc.Parked() == n }, "%s: %d commands should wait", where, n)
+}
+
+// Await waits until a condition holds, and fails the test if it does not within the limit. The condition is
+// checked often in the beginning, and every 2 ms later.
+func Await(t testing.TB, limit time.Duration, holds func() bool, format string, args ...any) {
+	t.Helper()
+	pause := 200 * time.Microsecond
+	for end := time.Now().Add(limit); !holds(); time.Sleep(pause) {
+		if time.Now().After(end) {
+			require.Failf(t, "it did not happen", format, args...)
+		}
+		pause = min(pause*5/4, 2*time.Millisecond)
+	}
+}
+
+// AwaitClosed fails unless the server has closed the connection, or does soon, and sends nothing before.
+func AwaitClosed(t testing.TB, conn net.Conn) {
+	t.Helper()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(soon)))
+	buf := make([]byte, 64)
+	n, err := conn.Read(buf)
+	require.Zero(t, n, "%q", buf[:n])
+	require.Error(t, err)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 }

@@ -1,14 +1,12 @@
-package server
+package commands_test
 
 import (
-	"net"
 	"testing"
-	"time"
 )
 
 // semScripts are the edges of SEM.ACQUIRE, SEM.RELEASE, SEM.RENEW, SEM.RESIZE and SEM.INFO, on a clock that
 // stands still.
-var semScripts = []struct{ name, text string }{
+var semScripts = []script{
 	{"permits are acquired, and none above the limit", `
 		A SEM.ACQUIRE s a LIMIT 2 PX 1000 -> token=1
 		B SEM.ACQUIRE s b PX 1000 -> token=2
@@ -383,14 +381,4 @@ var semScripts = []struct{ name, text string }{
 		C SEM.ACQUIRE s c LIMIT 1 -> token`},
 }
 
-func TestSemScripts(t *testing.T) {
-	t.Parallel()
-	for _, tt := range semScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, tt.text)
-			})
-		})
-	}
-}
+func TestSemScripts(t *testing.T) { play(t, nil, "", semScripts) }

@@ -1,14 +1,12 @@
-package server
+package commands_test
 
 import (
-	"net"
 	"testing"
-	"time"
 )
 
 // lockNativeScripts are the edges of GUARD and LOCK.LIST, of the messages for Redisson's clients, and of
 // what Redisson keeps beside a lock.
-var lockNativeScripts = []struct{ name, text string }{
+var lockNativeScripts = []script{
 	{"GUARD", `
 		A LOCK k a PX 1000 -> token=a
 		A GUARD k token:a SET x 1 -> +OK
@@ -340,16 +338,4 @@ var lockNativeScripts = []struct{ name, text string }{
 		A EXISTS k j -> 1`},
 }
 
-func TestLockNativeScripts(t *testing.T) {
-	t.Parallel()
-	for _, tt := range lockNativeScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			start := time.UnixMilli(1_750_000_000_000)
-			clock := NewManualClock(start)
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				clock.Set(start) // some scripts know what time it is
-				converse(t, srv, clock, dial, tt.text)
-			})
-		})
-	}
-}
+func TestLockNativeScripts(t *testing.T) { play(t, nil, "", lockNativeScripts) }

@@ -1,7 +1,7 @@
-package server
+package commands_test
 
 // lockWatchEdges: C watches the lock while something happens to it, and then tries a transaction.
-var lockWatchEdges = []edgeScript{
+var lockWatchEdges = []script{
 	{"a grant to who asks", `
 		C WATCH k -> +OK
 		A LOCK k a -> token
