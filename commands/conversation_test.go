@@ -94,10 +94,16 @@ func serve(t testing.TB, o server.Options) *server.Server {
 func worldOf(srv *server.Server, clock *server.ManualClock) conversation.Server {
 	return conversation.Server{
 		Dial:      srv.Dial,
-		Parked:    func() int { return figure(srv, blockedClients) },
-		Connected: func() int { return figure(srv, connectedClients) },
+		Parked:    func() int { return parked(srv) },
+		Connected: func() int { return infoNumber(srv.Figures(), connectedClients) },
 		Clock:     clock,
 	}
+}
+
+// parked returns how many commands wait, those with NOTIFY included.
+func parked(srv *server.Server) int {
+	f := srv.Figures()
+	return infoNumber(f, blockedClients) + f.NotifyWaits
 }
 
 var (
@@ -105,9 +111,9 @@ var (
 	connectedClients = regexp.MustCompile(`(?m)^connected_clients:(\d+)`)
 )
 
-// figure is a number of a server's INFO.
-func figure(srv *server.Server, line *regexp.Regexp) int {
-	n, _ := strconv.Atoi(line.FindStringSubmatch(srv.Figures().Info)[1])
+// infoNumber is a number of INFO.
+func infoNumber(f server.Figures, line *regexp.Regexp) int {
+	n, _ := strconv.Atoi(line.FindStringSubmatch(f.Info)[1])
 	return n
 }
 
@@ -117,7 +123,7 @@ func client(t testing.TB, srv *server.Server) *testkit.Client { return testkit.D
 // awaitParked waits until so many commands wait.
 func awaitParked(t testing.TB, srv *server.Server, n int) {
 	t.Helper()
-	conversation.Await(t, 2*time.Minute, func() bool { return figure(srv, blockedClients) == n }, "%d commands should wait", n)
+	conversation.Await(t, 2*time.Minute, func() bool { return parked(srv) == n }, "%d commands should wait", n)
 }
 
 // freePort is a port that nothing listens at.

@@ -401,5 +401,5 @@ func TestLongCycle(t *testing.T) {
 	require.Len(t, words, 64)
 	require.Equal(t, []string{"DEADLOCK o99", "k0", "o0", "k1"}, words[:4])
 	require.Equal(t, []string{"...", "o99"}, words[62:])
-	require.Equal(t, owners-1, figure(srv, blockedClients))
+	require.Equal(t, owners-1, parked(srv))
 }

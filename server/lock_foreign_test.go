@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/tests/testkit"
 )
 
 // TestSharedLockForeignFields: a field that was written by hand into a lock with shared holders, and is no
@@ -53,4 +55,11 @@ func TestSharedLockForeignFields(t *testing.T) {
 		}
 	}
 	checkParking(t, srv)
+}
+
+func repliesTo(c *testkit.Client, commands []string) (all []string) {
+	for _, command := range commands {
+		all = append(all, c.Do(strings.Fields(command)...).String())
+	}
+	return all
 }

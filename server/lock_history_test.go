@@ -579,3 +579,32 @@ func TestLockHot(t *testing.T) {
 	require.Empty(t, hot("BY", "grants"))
 	require.True(t, slices.Contains([]string{"", "long 0"}, hot()))
 }
+
+// TestAskIsRecorded: the history, the events and the figures tell of a LOCK.ASK.
+func TestAskIsRecorded(t *testing.T) {
+	t.Parallel()
+	clock := NewManualClock(time.UnixMilli(historyStartMS))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	c, holder, listener := client(t, srv), client(t, srv), client(t, srv)
+	holder.Hello(3)
+	holder.Do("LOCK.ATTACH", "a")
+	c.Do("CONFIG", "SET", "notify-keyspace-events", "Eg")
+	c.Do("LOCK", "k", "a")
+	listener.Do("SUBSCRIBE", "__keyevent@0__:ask")
+	c.Do("LOCK.ASK", "free")
+	require.EqualValues(t, 1, c.Do("LOCK.ASK", "k").Int)
+	require.Equal(t, `["message" "__keyevent@0__:ask" "k"]`, listener.Receive().String())
+	c.Do("SEM.ACQUIRE", "s", "b", "LIMIT", "5", "PERMITS", "2")
+	c.Do("LOCK", "r", "b", "SHARED")
+	clock.Advance(time.Millisecond)
+	c.Do("LOCK.ASK", "s", "REASON", "x")
+	c.Do("LOCK.ASK", "r")
+	require.Equal(t, []string{"0 granted k a", "0 asked k a", "0 granted s b semaphore permits=2", "0 granted r b shared",
+		"1 asked s b semaphore permits=2", "1 asked r b shared"}, historyOf(t, c))
+	require.EqualValues(t, 3, infoNumber(t, c, "lock_asks"))
+	require.EqualValues(t, 1, infoNumber(t, c, "lock_asks_heard"))
+	f := srv.Figures()
+	require.EqualValues(t, [2]int64{3, 1}, [2]int64{f.LockAsks, f.LockAsksHeard})
+	c.Do("CONFIG", "RESETSTAT")
+	require.Zero(t, infoNumber(t, c, "lock_asks"))
+}

@@ -18,12 +18,7 @@ import (
 // entries reads a map, of either version of the protocol.
 func entries(t *testing.T, v resp.Value) map[string]resp.Value {
 	t.Helper()
-	require.Contains(t, []resp.Kind{resp.Map, resp.Array}, v.Kind, v)
-	m := map[string]resp.Value{}
-	for i := 0; i < len(v.Elems); i += 2 {
-		m[v.Elems[i].Str] = v.Elems[i+1]
-	}
-	return m
+	return testkit.Entries(t, v)
 }
 
 func lockInfoOf(t *testing.T, c *testkit.Client, key string) map[string]resp.Value {

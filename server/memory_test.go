@@ -5,7 +5,6 @@ import (
 	"math"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,15 +28,7 @@ func bounded(bytes int64, policy string) func(c *config.Config) {
 // infoNumber returns a line of INFO as a number.
 func infoNumber(t *testing.T, c *testkit.Client, name string) int64 {
 	t.Helper()
-	for line := range strings.SplitSeq(c.Do("INFO", "all").Str, "\r\n") {
-		if text, ok := strings.CutPrefix(line, name+":"); ok {
-			n, err := strconv.ParseInt(text, 10, 64)
-			require.NoError(t, err)
-			return n
-		}
-	}
-	require.Fail(t, "INFO has no "+name)
-	return 0
+	return testkit.InfoNumber(t, c, name)
 }
 
 // TestFullMemory: without a policy, what would take more is refused, and nothing else.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/server/transport"
+	"lockserver/tests/conversation"
 	"lockserver/tests/testkit"
 )
 
@@ -70,7 +71,7 @@ func TestNotifyFailover(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := start(t, Options{Clock: clock, Directives: map[string]string{}})
 	converse(t, srv, clock, srv.Dial, `
-		A HELLO 3 -> `+welcome+`
+		A HELLO 3 -> `+conversation.Welcome+`
 		C LOCK k c PX 100000000 -> token
 		C LOCK l c PX 100000000 -> token
 		A LOCK k a WAIT 60000 NOTIFY -> +QUEUED

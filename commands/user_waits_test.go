@@ -1,14 +1,12 @@
-package server
+package commands_test
 
 import (
-	"net"
 	"testing"
-	"time"
 )
 
 // userWaitsScripts: what becomes of waits with NOTIFY, and of renewed leases, when their users lose rights. A
 // may do everything; B is ann, D hears of the owner b.
-var userWaitsScripts = []struct{ name, text string }{
+var userWaitsScripts = []script{
 	{"a deleted user's waits end, also those of connections that have gone", `
 		B LOCK k b WAIT 0 NOTIFY -> +QUEUED
 		E AUTH ann x -> +OK
@@ -108,7 +106,6 @@ var userWaitsScripts = []struct{ name, text string }{
 }
 
 func TestWaitsOfUsers(t *testing.T) {
-	t.Parallel()
 	const begin = `
 		A LOCK k a PX 600000 -> token
 		A ACL SETUSER ann on nopass ~* &* +@all -> +OK
@@ -118,12 +115,5 @@ func TestWaitsOfUsers(t *testing.T) {
 		F HELLO 3 -> ~
 		D LOCK.ATTACH b -> 0
 `
-	for _, tt := range userWaitsScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, begin+tt.text)
-			})
-		})
-	}
+	play(t, nil, begin, userWaitsScripts)
 }

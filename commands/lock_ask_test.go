@@ -1,17 +1,17 @@
-package server
+package commands_test
 
 import (
-	"net"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+	"lockserver/server"
+	"lockserver/tests/conversation"
 )
 
 // askScripts are what LOCK.ASK promises. Client A is attached to the owner a.
-var askScripts = []struct{ name, text string }{
+var askScripts = []script{
 	{"a lock", `
 		C LOCK k a -> token=1
 		C LOCK.ASK k -> 1
@@ -98,51 +98,13 @@ var askScripts = []struct{ name, text string }{
 
 // TestAsks plays askScripts.
 func TestAsks(t *testing.T) {
-	t.Parallel()
-	for _, tt := range askScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			text := "A HELLO 3 -> " + welcome + "\nA LOCK.ATTACH a -> 0\n" + tt.text + "\nA PING -> +PONG"
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, text)
-			})
-		})
-	}
-}
-
-// TestAskIsRecorded: the history, the events and the figures tell of a LOCK.ASK.
-func TestAskIsRecorded(t *testing.T) {
-	t.Parallel()
-	clock := NewManualClock(time.UnixMilli(historyStartMS))
-	srv := startWith(t, Options{Clock: clock}, nil)
-	c, holder, listener := client(t, srv), client(t, srv), client(t, srv)
-	holder.Hello(3)
-	holder.Do("LOCK.ATTACH", "a")
-	c.Do("CONFIG", "SET", "notify-keyspace-events", "Eg")
-	c.Do("LOCK", "k", "a")
-	listener.Do("SUBSCRIBE", "__keyevent@0__:ask")
-	c.Do("LOCK.ASK", "free")
-	require.EqualValues(t, 1, c.Do("LOCK.ASK", "k").Int)
-	require.Equal(t, `["message" "__keyevent@0__:ask" "k"]`, listener.Receive().String())
-	c.Do("SEM.ACQUIRE", "s", "b", "LIMIT", "5", "PERMITS", "2")
-	c.Do("LOCK", "r", "b", "SHARED")
-	clock.Advance(time.Millisecond)
-	c.Do("LOCK.ASK", "s", "REASON", "x")
-	c.Do("LOCK.ASK", "r")
-	require.Equal(t, []string{"0 granted k a", "0 asked k a", "0 granted s b semaphore permits=2", "0 granted r b shared",
-		"1 asked s b semaphore permits=2", "1 asked r b shared"}, historyOf(t, c))
-	require.EqualValues(t, 3, infoNumber(t, c, "lock_asks"))
-	require.EqualValues(t, 1, infoNumber(t, c, "lock_asks_heard"))
-	f := srv.Figures()
-	require.EqualValues(t, [2]int64{3, 1}, [2]int64{f.LockAsks, f.LockAsksHeard})
-	c.Do("CONFIG", "RESETSTAT")
-	require.Zero(t, infoNumber(t, c, "lock_asks"))
+	play(t, nil, "A HELLO 3 -> "+conversation.Welcome+"\nA LOCK.ATTACH a -> 0\n", withEnd(askScripts))
 }
 
 // TestAskIsWeakerThanForce: a right of its own, which neither frees a lock nor writes to its key.
 func TestAskIsWeakerThanForce(t *testing.T) {
 	t.Parallel()
-	srv := start(t, Options{})
+	srv := serve(t, server.Options{})
 	c, asker := client(t, srv), client(t, srv)
 	c.Do("LOCK", "k", "a")
 	c.Do("ACL", "SETUSER", "asker", "on", "nopass", "resetkeys", "%R~k", "+@ask")
@@ -160,7 +122,7 @@ func TestAskIsWeakerThanForce(t *testing.T) {
 // TestAskOfManyHolders: one call asks 1,000 holders of a semaphore.
 func TestAskOfManyHolders(t *testing.T) {
 	t.Parallel()
-	srv := start(t, Options{})
+	srv := serve(t, server.Options{})
 	c, holder := client(t, srv), client(t, srv)
 	holder.Hello(3)
 	holder.Do("LOCK.ATTACH", "PREFIX", "workers:")
@@ -181,7 +143,7 @@ func TestAskOfManyHolders(t *testing.T) {
 // TestAskOnAReplica: the master decides about locks, and its clients hold them.
 func TestAskOnAReplica(t *testing.T) {
 	t.Parallel()
-	srv := start(t, Options{})
+	srv := serve(t, server.Options{})
 	c := client(t, srv)
 	c.Do("LOCK", "k", "a")
 	require.Equal(t, "+OK", c.Do("REPLICAOF", "127.0.0.1", "1").String())

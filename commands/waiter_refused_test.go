@@ -1,15 +1,14 @@
-package server
+package commands_test
 
 import (
-	"net"
+	"lockserver/tests/conversation"
 	"testing"
-	"time"
 )
 
 // waiterRefusedScripts: when the turn of a waiter comes, its command is refused if it would be refused then.
 // Redis runs the command anew. The transaction of A gives the lock back and changes the state.
 // admission_test.go has the commands that Redis has.
-var waiterRefusedScripts = []struct{ name, text string }{
+var waiterRefusedScripts = []script{
 	{"not enough replicas", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 0 -> waits
@@ -37,14 +36,5 @@ var waiterRefusedScripts = []struct{ name, text string }{
 }
 
 func TestWaitersAreRefused(t *testing.T) {
-	t.Parallel()
-	const hello = "C HELLO 3 -> " + welcome + "\n"
-	for _, tt := range waiterRefusedScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, hello+tt.text)
-			})
-		})
-	}
+	play(t, nil, "C HELLO 3 -> "+conversation.Welcome+"\n", waiterRefusedScripts)
 }

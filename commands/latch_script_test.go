@@ -1,18 +1,18 @@
-package server
+package commands_test
 
 import (
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/server"
 	"lockserver/tests/testkit"
 )
 
 // latchScripts are the edges of LATCH.SET, LATCH.DOWN, LATCH.WAIT and LATCH.GET.
-var latchScripts = []struct{ name, text string }{
+var latchScripts = []script{
 	{"a latch is closed, counted down, and open", `
 		A LATCH.SET l 2 -> 1
 		A LATCH.SET l 5 -> 0
@@ -190,25 +190,15 @@ var latchScripts = []struct{ name, text string }{
 		C <- 0`},
 }
 
-func TestLatchScripts(t *testing.T) {
-	t.Parallel()
-	for _, tt := range latchScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, tt.text)
-			})
-		})
-	}
-}
+func TestLatchScripts(t *testing.T) { play(t, nil, "", latchScripts) }
 
 // TestLatchInfo: LOCK.INFO and LOCK.WAITERS show a latch and the clients that wait for it, to users that may
 // read it.
 func TestLatchInfo(t *testing.T) {
 	t.Parallel()
 	const begun = 1_750_000_000_000
-	clock := NewManualClock(time.UnixMilli(begun))
-	srv := startWith(t, Options{Clock: clock}, nil)
+	clock := server.NewManualClock(time.UnixMilli(begun))
+	srv := serve(t, server.Options{Clock: clock})
 	asks, b, c := client(t, srv), client(t, srv), client(t, srv)
 	asks.Do("HELLO", "3")
 	b.Do("CLIENT", "SETNAME", "bob")
@@ -222,18 +212,18 @@ func TestLatchInfo(t *testing.T) {
 	client(t, srv).Send("LOCK", "k", "eve", "WAIT", "0")
 	awaitParked(t, srv, 3)
 
-	info := entries(t, asks.Do("LOCK.INFO", "l", "COUNT", "1"))
+	info := testkit.Entries(t, asks.Do("LOCK.INFO", "l", "COUNT", "1"))
 	require.Equal(t, "latch", info["mode"].Str)
 	require.EqualValues(t, 7, info["count"].Int)
 	require.EqualValues(t, -1, info["ttl"].Int)
 	require.EqualValues(t, 2, info["waiting"].Int)
 	require.Len(t, info["waiters"].Elems, 1)
-	info = entries(t, asks.Do("LOCK.INFO", "l"))
+	info = testkit.Entries(t, asks.Do("LOCK.INFO", "l"))
 	require.NotContains(t, info, "waiting")
 	require.Len(t, info["waiters"].Elems, 2)
-	first, second := entries(t, info["waiters"].Elems[0]), entries(t, info["waiters"].Elems[1])
+	first, second := testkit.Entries(t, info["waiters"].Elems[0]), testkit.Entries(t, info["waiters"].Elems[1])
 	require.True(t, first["owner"].IsNull())
-	require.Equal(t, "bob", entries(t, first["client"])["name"].Str)
+	require.Equal(t, "bob", testkit.Entries(t, first["client"])["name"].Str)
 	require.EqualValues(t, begun, first["waiting-since"].Int)
 	require.EqualValues(t, begun+5000, first["deadline"].Int)
 	require.EqualValues(t, begun+1000, second["waiting-since"].Int)
@@ -241,8 +231,8 @@ func TestLatchInfo(t *testing.T) {
 
 	waits := asks.Do("LOCK.WAITERS").Elems
 	require.Len(t, waits, 3)
-	require.Equal(t, "eve", entries(t, waits[0])["owner"].Str, "waiters for locks come first")
-	last := entries(t, waits[1])
+	require.Equal(t, "eve", testkit.Entries(t, waits[0])["owner"].Str, "waiters for locks come first")
+	last := testkit.Entries(t, waits[1])
 	require.Equal(t, "latch", last["mode"].Str)
 	require.Equal(t, `[["l" nil]]`, last["locks"].String())
 	require.Len(t, asks.Do("LOCK.WAITERS", "COUNT", "2").Elems, 2)
@@ -260,7 +250,7 @@ func TestLatchInfo(t *testing.T) {
 // TestListOfLatches: LOCK.LIST in pieces has each latch and each lock once, and no latch without waiters.
 func TestListOfLatches(t *testing.T) {
 	t.Parallel()
-	srv := start(t, Options{})
+	srv := serve(t, server.Options{})
 	c := client(t, srv)
 	const latches, locks = 23, 17
 	var waits [latches]*testkit.Client
@@ -300,5 +290,5 @@ func TestListOfLatches(t *testing.T) {
 		c.Do("LATCH.DOWN", fmt.Sprint("l", i))
 	}
 	require.Len(t, c.Do("LOCK.LIST").Elems, locks)
-	checkParking(t, srv)
+	require.Zero(t, parked(srv))
 }

@@ -1,14 +1,13 @@
-package server
+package commands_test
 
 import (
-	"net"
+	"lockserver/tests/conversation"
 	"testing"
-	"time"
 )
 
 // notifyScripts are what NOTIFY promises. A speaks version 3 of the protocol. The watchdog's lease is 30
 // seconds, so a grant has to be confirmed, and a place is kept, for 10 seconds.
-var notifyScripts = []struct{ name, text string }{
+var notifyScripts = []script{
 	{"acquired at once, or queued and granted", `
 		A LOCK k a WAIT 0 NOTIFY -> token=1
 		A LOCK k b WAIT 0 NOTIFY -> +QUEUED
@@ -373,14 +372,5 @@ var notifyScripts = []struct{ name, text string }{
 }
 
 func TestNotifyScripts(t *testing.T) {
-	t.Parallel()
-	const hello = "A HELLO 3 -> " + welcome + "\n"
-	for _, tt := range notifyScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, hello+tt.text)
-			})
-		})
-	}
+	play(t, nil, "A HELLO 3 -> "+conversation.Welcome+"\n", notifyScripts)
 }

@@ -1,20 +1,21 @@
-package server
+package commands_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+	"lockserver/server"
+	"lockserver/tests/conversation"
 )
 
 // LOCK.DEADLOCKS lists a cycle through waits with NOTIFY: one that a wait would have closed, and one that a
 // change of a holder closed later.
 func TestNotifyDeadlocksAreShown(t *testing.T) {
 	t.Parallel()
-	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := start(t, Options{Clock: clock, Directives: map[string]string{}})
-	converse(t, srv, clock, srv.Dial, `
-		A HELLO 3 -> `+welcome+`
+	clock := server.NewManualClock(begun)
+	srv := serve(t, server.Options{Clock: clock, Directives: map[string]string{}})
+	conversation.Run(t, worldOf(srv, clock), `
+		A HELLO 3 -> `+conversation.Welcome+`
 		A LOCK k a -> token
 		C LOCK l c -> token
 		A LOCK l a WAIT 0 NOTIFY -> +QUEUED
@@ -38,10 +39,10 @@ func TestNotifyDeadlocksAreShown(t *testing.T) {
 // may read one of the keys. It attaches before the grant, and after it.
 func TestNotifyHidesKeys(t *testing.T) {
 	t.Parallel()
-	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := start(t, Options{Clock: clock, Directives: map[string]string{}})
-	converse(t, srv, clock, srv.Dial, `
-		A HELLO 3 -> `+welcome+`
+	clock := server.NewManualClock(begun)
+	srv := serve(t, server.Options{Clock: clock, Directives: map[string]string{}})
+	conversation.Run(t, worldOf(srv, clock), `
+		A HELLO 3 -> `+conversation.Welcome+`
 		C ACL SETUSER limited on nopass ~k* +@all -> +OK
 		A AUTH limited x -> +OK
 		A LOCK.ATTACH PREFIX program1 -> 0

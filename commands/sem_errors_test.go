@@ -1,4 +1,4 @@
-package server
+package commands_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/server"
 	"lockserver/tests/testkit"
 )
 
@@ -114,8 +115,8 @@ var semErrors = []struct{ command, reply string }{
 // TestSemaphoreErrors: a wrong call answers so, and changes nothing.
 func TestSemaphoreErrors(t *testing.T) {
 	t.Parallel()
-	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := startWith(t, Options{Clock: clock}, nil)
+	clock := server.NewManualClock(begun)
+	srv := serve(t, server.Options{Clock: clock})
 	c := client(t, srv)
 	do := func(command string) string {
 		words := strings.Fields(command)
@@ -133,14 +134,14 @@ func TestSemaphoreErrors(t *testing.T) {
 		require.Equal(t, before, do("HGETALL s")+do("PTTL s")+do("HPTTL s FIELDS 1 a"), e.command)
 		require.Equal(t, "1", do("DBSIZE"), e.command)
 	}
-	checkParking(t, srv)
+	require.Zero(t, parked(srv))
 }
 
 // TestSemaphoreForeignFields: all commands ignore a field of HSET, unless its value is a holder's.
 func TestSemaphoreForeignFields(t *testing.T) {
 	t.Parallel()
-	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := startWith(t, Options{Clock: clock}, nil)
+	clock := server.NewManualClock(begun)
+	srv := serve(t, server.Options{Clock: clock})
 	c := client(t, srv)
 	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
 	const token = `^[1-9][0-9]+$`
@@ -160,8 +161,8 @@ func TestSemaphoreForeignFields(t *testing.T) {
 			require.Equal(t, fmt.Sprintf("%q", value), do("HGET s zed"))
 
 			require.Regexp(t, token, do("SEM.ACQUIRE s zed PX 1000"), "%s: it becomes a holder's", value)
-			require.EqualValues(t, many+2, entries(t, c.Do("SEM.INFO", "s", "COUNT", "1"))["holding"].Int, value)
-			require.EqualValues(t, many+2, entries(t, c.Do("SEM.INFO", "s"))["used"].Int, value)
+			require.EqualValues(t, many+2, testkit.Entries(t, c.Do("SEM.INFO", "s", "COUNT", "1"))["holding"].Int, value)
+			require.EqualValues(t, many+2, testkit.Entries(t, c.Do("SEM.INFO", "s"))["used"].Int, value)
 			require.Equal(t, "0", do("SEM.RELEASE s zed"))
 
 			require.Equal(t, "1", do("HSET s zed "+value))
@@ -179,20 +180,20 @@ func TestSemaphoreForeignFields(t *testing.T) {
 			require.Equal(t, "0", do("EXISTS s"))
 		}
 	}
-	checkParking(t, srv)
+	require.Zero(t, parked(srv))
 }
 
 // TestSemaphorePersistedHolder: a holder keeps its permits after HPERSIST.
 func TestSemaphorePersistedHolder(t *testing.T) {
 	t.Parallel()
-	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
+	srv := serve(t, server.Options{Clock: server.NewManualClock(begun)})
 	c := client(t, srv)
 	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
 	const token = `^[1-9][0-9]+$`
 	require.Regexp(t, token, do("SEM.ACQUIRE s a LIMIT 1 PX 60000"))
 	require.Equal(t, "[1]", do("HPERSIST s FIELDS 1 a"))
 	require.Equal(t, "$nil", do("SEM.ACQUIRE s b PX 60000"))
-	require.EqualValues(t, 1, entries(t, c.Do("SEM.INFO", "s", "COUNT", "1"))["holding"].Int)
+	require.EqualValues(t, 1, testkit.Entries(t, c.Do("SEM.INFO", "s", "COUNT", "1"))["holding"].Int)
 	require.Equal(t, "0", do("SEM.RELEASE s a"))
 	require.Regexp(t, token, do("SEM.ACQUIRE s b LIMIT 1 PX 60000"))
 }
@@ -201,7 +202,7 @@ func TestSemaphorePersistedHolder(t *testing.T) {
 // them say INITIAL.
 func TestSemaphoreOtherLimits(t *testing.T) {
 	t.Parallel()
-	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
+	srv := serve(t, server.Options{Clock: server.NewManualClock(begun)})
 	c, waiter := client(t, srv), client(t, srv)
 	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
 	const token = `^[1-9][0-9]+$`
@@ -230,8 +231,8 @@ func TestSemaphoreOtherLimits(t *testing.T) {
 // TestSemaphoreTypes: commands on semaphores at keys that hold something else.
 func TestSemaphoreTypes(t *testing.T) {
 	t.Parallel()
-	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := startWith(t, Options{Clock: clock}, nil)
+	clock := server.NewManualClock(begun)
+	srv := serve(t, server.Options{Clock: clock})
 	c := client(t, srv)
 	do := func(command string) string { return c.Do(strings.Fields(command)...).String() }
 	for _, setup := range []string{
@@ -269,7 +270,7 @@ func TestSemaphoreTypes(t *testing.T) {
 	do("HSET k $mode sem $limit 3")
 	require.NotContains(t, do("LOCK k a PX 1000"), "-")
 	require.Equal(t, "2", do("HLEN k"))
-	checkParking(t, srv)
+	require.Zero(t, parked(srv))
 }
 
 // repliesTo returns the replies to commands, as texts.

@@ -1,16 +1,16 @@
-package server
+package commands_test
 
 import (
 	"fmt"
-	"net"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+	"lockserver/server"
+	"lockserver/tests/testkit"
 )
 
 // priorityScripts are what PRIORITY promises. A waiter gains a level in ten seconds.
-var priorityScripts = []struct{ name, text string }{
+var priorityScripts = []script{
 	{"the higher one first, and first come, first served within one", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 0 -> waits
@@ -135,22 +135,12 @@ var priorityScripts = []struct{ name, text string }{
 }
 
 // TestPriorities plays priorityScripts.
-func TestPriorities(t *testing.T) {
-	t.Parallel()
-	for _, tt := range priorityScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, tt.text)
-			})
-		})
-	}
-}
+func TestPriorities(t *testing.T) { play(t, nil, "", priorityScripts) }
 
 // TestPriorityIsShown: LOCK.INFO, SEM.INFO and LOCK.WAITERS show it, and LOCK.INFO has the order of grants.
 func TestPriorityIsShown(t *testing.T) {
 	t.Parallel()
-	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
+	srv := serve(t, server.Options{Clock: server.NewManualClock(begun)})
 	c := client(t, srv)
 	c.Do("LOCK", "k", "a")
 	c.Do("SEM.ACQUIRE", "s", "a", "LIMIT", "1")
@@ -161,8 +151,8 @@ func TestPriorityIsShown(t *testing.T) {
 		awaitParked(t, srv, 2*i+2)
 	}
 	shown := func(command, key string) (list []string) {
-		for _, w := range entries(t, c.Do(command, key))["waiters"].Elems {
-			of := entries(t, w)
+		for _, w := range testkit.Entries(t, c.Do(command, key))["waiters"].Elems {
+			of := testkit.Entries(t, w)
 			list = append(list, fmt.Sprint(of["owner"].Str, " ", of["priority"].Int))
 		}
 		return list
@@ -172,7 +162,7 @@ func TestPriorityIsShown(t *testing.T) {
 	require.Equal(t, []string{"s9 9", "s2 2", "s0 0"}, shown("SEM.INFO", "s"))
 	var waiters []string
 	for _, w := range c.Do("LOCK.WAITERS").Elems {
-		of := entries(t, w)
+		of := testkit.Entries(t, w)
 		waiters = append(waiters, fmt.Sprint(of["owner"].Str, " ", of["priority"].Int))
 	}
 	require.Equal(t, []string{"k0 0", "s0 0", "k2 2", "s2 2", "k9 9", "s9 9"}, waiters, "the longest first")

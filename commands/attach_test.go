@@ -1,17 +1,14 @@
-package server
+package commands_test
 
 import (
-	"net"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"lockserver/internal/config"
+	"lockserver/server"
+	"lockserver/tests/conversation"
 )
 
 // attachScripts are what LOCK.ATTACH promises. In all of them the watchdog's lease is 30 seconds.
-var attachScripts = []struct{ name, text string }{
+var attachScripts = []script{
 	{"a lock outlives the connection that acquired it", `
 		B LOCK.ATTACH a -> 0
 		A LOCK k a -> token=1
@@ -186,7 +183,7 @@ var attachScripts = []struct{ name, text string }{
 
 // lossScripts are the messages of attached connections. A is attached and speaks version 3, C does
 // something; each ends with a PING that shows that A got no other message.
-var lossScripts = []struct{ name, text string }{
+var lossScripts = []script{
 	{"what the owner releases itself", `
 		C LOCK k a -> token
 		C LOCK k a -> token
@@ -315,28 +312,24 @@ var lossScripts = []struct{ name, text string }{
 
 // TestLosses plays lossScripts.
 func TestLosses(t *testing.T) {
-	t.Parallel()
-	for _, tt := range lossScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			o := Options{Clock: clock, Directives: map[string]string{"enable-debug-command": "yes"}}
-			text := "A HELLO 3 -> " + welcome + "\nA LOCK.ATTACH a -> 0\n" + tt.text + "\nA PING -> +PONG"
-			onATransport(t, o, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, text)
-			})
-		})
+	play(t, map[string]string{"enable-debug-command": "yes"}, "A HELLO 3 -> "+conversation.Welcome+"\nA LOCK.ATTACH a -> 0\n", withEnd(lossScripts))
+}
+
+// withEnd adds an exchange to each script, which shows that client A has been sent nothing else.
+func withEnd(scripts []script) (all []script) {
+	for _, s := range scripts {
+		all = append(all, script{s.name, s.text + "\nA PING -> +PONG"})
 	}
+	return all
 }
 
 // What DEBUG RELOAD takes away it brings back: no lock was lost.
 func TestReloadIsNoLoss(t *testing.T) {
 	t.Parallel()
-	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := startWith(t, Options{Clock: clock, Directives: map[string]string{}}, func(c *config.Config) {
-		require.NoError(t, c.Assign(map[string]string{"enable-debug-command": "yes", "dir": t.TempDir(), "dbfilename": "dump.rdb"}))
-	})
-	converse(t, srv, clock, srv.Dial, `
-		A HELLO 3 -> `+welcome+`
+	clock := server.NewManualClock(begun)
+	srv := serve(t, server.Options{Clock: clock, Dir: t.TempDir(), Directives: map[string]string{"enable-debug-command": "yes"}})
+	conversation.Run(t, worldOf(srv, clock), `
+		A HELLO 3 -> `+conversation.Welcome+`
 		A LOCK.ATTACH a -> 0
 		C LOCK k a -> token=1
 		D LOCK l a -> token=2
@@ -349,16 +342,4 @@ func TestReloadIsNoLoss(t *testing.T) {
 		A PING -> +PONG`)
 }
 
-const welcome = `{"server":"redis" "version":"7.4.1" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}`
-
-func TestAttachScripts(t *testing.T) {
-	t.Parallel()
-	for _, tt := range attachScripts {
-		t.Run(tt.name, func(t *testing.T) {
-			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			onATransport(t, Options{Clock: clock}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
-				converse(t, srv, clock, dial, tt.text)
-			})
-		})
-	}
-}
+func TestAttachScripts(t *testing.T) { play(t, nil, "", attachScripts) }
