@@ -21,17 +21,28 @@ var semaphoreFaults = []plant.Fault{
 
 // The tests of semaphores notice each mistake, and nothing else.
 func TestPlantedFaultsOfSemaphores(t *testing.T) {
-	if !plant.Wanted(t, "..", semaphoreFaults) {
+	findPlanted(t, semaphoreFaults, "TestSemScripts/.*/pipe|TestSemaphore")
+}
+
+// findPlanted fails unless the tests with these names, here and in package commands, notice each fault, and
+// pass without one.
+func findPlanted(t *testing.T, faults []plant.Fault, names string) {
+	if !plant.Wanted(t, "..", faults) {
 		return
 	}
-	program := plant.Build(t, "..", semaphoreFaults)
-	run := func(fault string) ([]byte, error) {
-		return plant.Command(program, fault, "-test.run", "TestSemScripts/.*/pipe|TestSemaphore",
-			"-test.failfast", "-test.timeout", "120s").CombinedOutput()
+	programs := []string{plant.BuildOf(t, "..", "../commands", faults), plant.Build(t, "..", faults)}
+	run := func(fault string) (all []byte, err error) {
+		for _, program := range programs {
+			out, err := plant.Command(program, fault, "-test.run", names, "-test.failfast", "-test.timeout", "120s").CombinedOutput()
+			if all = append(all, out...); err != nil {
+				return all, err
+			}
+		}
+		return all, nil
 	}
 	out, err := run(plant.None)
 	require.NoError(t, err, "%s", out)
-	for _, f := range semaphoreFaults {
+	for _, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {
 			out, err := run(f.Name)
 			require.Error(t, err, "no test noticed: %s", out)

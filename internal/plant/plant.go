@@ -81,6 +81,12 @@ func planted(name string) bool { return plantedFault == name }
 // path of the program. root is the module's root. It fails the test if a fault cannot be planted.
 func Build(t testing.TB, root string, faults []Fault, tags ...string) string {
 	t.Helper()
+	return BuildOf(t, root, ".", faults, tags...)
+}
+
+// BuildOf is Build for the package in a directory.
+func BuildOf(t testing.TB, root, directory string, faults []Fault, tags ...string) string {
+	t.Helper()
 	root, err := filepath.Abs(root)
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -99,7 +105,7 @@ func Build(t testing.TB, root string, faults []Fault, tags ...string) string {
 	require.NoError(t, err)
 	list, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "planted.test")
 	require.NoError(t, os.WriteFile(list, overlay, 0o600))
-	out, err := exec.Command("go", "test", "-c", "-tags", strings.Join(tags, ","), "-overlay", list, "-o", program, ".").CombinedOutput()
+	out, err := exec.Command("go", "test", "-c", "-tags", strings.Join(tags, ","), "-overlay", list, "-o", program, directory).CombinedOutput()
 	require.NoError(t, err, "the sources with faults do not compile: %s", out)
 	return program
 }
