@@ -56,8 +56,9 @@ func (d Due) words() ([]string, error) {
 // Pending is an entry that is not due yet.
 type Pending struct {
 	ID     string
-	Due    time.Time
-	Fields []string // fields and values in turn
+	Due    time.Time // of a recurring entry: the next time
+	Fields []string  // fields and values in turn
+	Rule   *Rule     // nil: the entry does not recur
 }
 
 var errFields = bad("an entry has fields and values in turn, one pair at least")
@@ -70,6 +71,11 @@ var errFields = bad("an entry has fields and values in turn, one pair at least")
 // entry is added, even if it has fallen due meanwhile.
 func (d Delay) Add(ctx context.Context, id string, due Due, fields ...string) (entry string, added bool, err error) {
 	when, err := due.words()
+	return d.add(ctx, id, when, err, fields)
+}
+
+// add is Add with the words of the time; err is the error of a bad time.
+func (d Delay) add(ctx context.Context, id string, when []string, err error, fields []string) (entry string, added bool, _ error) {
 	if err = cmp.Or(named("a stream", d.stream), err); err != nil {
 		return "", false, err
 	}
@@ -119,12 +125,25 @@ func (d Delay) Get(ctx context.Context, id string) (e Pending, ok bool, err erro
 		return Pending{}, false, err
 	}
 	list, _ := reply.([]any)
-	if len(list) != 2 {
+	e, ok = pendingOf(id, list)
+	if !ok {
 		return Pending{}, false, fmt.Errorf("DELAY.GET: the reply is %v", reply)
 	}
-	ms, _ := list[0].(int64)
-	fields, _ := textsOf(list[1])
-	return Pending{id, time.UnixMilli(ms), fields}, true, nil
+	return e, true, nil
+}
+
+// pendingOf reads the time, the fields and, if there are any, the words of a rule.
+func pendingOf(id string, parts []any) (e Pending, ok bool) {
+	if len(parts) < 2 {
+		return Pending{}, false
+	}
+	ms, _ := parts[0].(int64)
+	fields, _ := textsOf(parts[1])
+	e = Pending{ID: id, Due: time.UnixMilli(ms), Fields: fields}
+	if len(parts) > 2 {
+		e.Rule = ruleOf(parts[2])
+	}
+	return e, true
 }
 
 // List returns pending entries that are due at from or later, in the order of their times. It returns at most
@@ -146,13 +165,12 @@ func (d Delay) List(ctx context.Context, from time.Time, count int) ([]Pending, 
 	entries := make([]Pending, 0, len(list))
 	for _, each := range list {
 		parts, _ := each.([]any)
-		if len(parts) != 3 {
+		if len(parts) < 3 {
 			return nil, fmt.Errorf("DELAY.LIST: an element is %v", each)
 		}
 		id, _ := parts[0].(string)
-		ms, _ := parts[1].(int64)
-		fields, _ := textsOf(parts[2])
-		entries = append(entries, Pending{id, time.UnixMilli(ms), fields})
+		e, _ := pendingOf(id, parts[1:])
+		entries = append(entries, e)
 	}
 	return entries, nil
 }

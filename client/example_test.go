@@ -282,6 +282,24 @@ func ExampleClient_TakeLimits() {
 	// 1 <nil>
 }
 
+// A report on each working day, and an urgent call that passes the others.
+func ExampleDelay_AddRecurring() {
+	c, _, end := connect()
+	defer end()
+	ctx := context.Background()
+	rule := client.Rule{Cron: "0 9 * * 1-5", Zone: "Europe/Berlin"}
+	_, added, err := c.Delay("reports").AddRecurring(ctx, "daily", rule, "kind", "sales")
+	fmt.Println(added, err)
+	pending, _, err := c.Delay("reports").Get(ctx, "daily")
+	fmt.Println(pending.Rule.Cron, err)
+	lock, err := c.Lock(ctx, "report", client.Wait(5*time.Second), client.Priority(7))
+	fmt.Println(lock != nil, err)
+	// Output:
+	// true <nil>
+	// 0 9 * * 1-5 <nil>
+	// true <nil>
+}
+
 // A reminder, unless the order is paid before.
 func ExampleClient_Delay() {
 	c, _, end := connect()

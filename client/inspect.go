@@ -30,6 +30,7 @@ type Waiter struct {
 	Since    time.Time
 	Deadline time.Time // zero: no deadline
 	Permits  int       // the requested permits of a semaphore; 0: it waits for a lock
+	Priority int       // see [Priority]
 }
 
 // Info returns the holders of a key and the calls that wait for it, of all clients. ok is false if the key is
@@ -180,7 +181,7 @@ func (of fields) holders() (holders []Holder) {
 
 func (of fields) waiters() (waiters []Waiter) {
 	for _, w := range of.list("waiters") {
-		waiters = append(waiters, Waiter{w.text("owner"), w.when("waiting-since", "since"), w.when("deadline"), w.number("permits")})
+		waiters = append(waiters, Waiter{w.text("owner"), w.when("waiting-since", "since"), w.when("deadline"), w.number("permits"), w.number("priority")})
 	}
 	return waiters
 }

@@ -36,6 +36,21 @@ func Lease(d time.Duration) Option {
 // a traceparent that is not valid, with a [ReplyError].
 func Trace(traceparent string) Option { return func(w *wish) { w.trace = traceparent } }
 
+// MaxPriority is the highest number that [Priority] takes.
+const MaxPriority = 9
+
+// Priority sets the place among the waiting calls, from 0 (the default) to [MaxPriority]. The server serves
+// the higher number first, and calls with the same number in the order of arrival. A waiting call rises with
+// time, so none waits for ever. The option has no effect on a call that does not wait. Other numbers are
+// refused with [ErrValue].
+func Priority(n int) Option {
+	return func(w *wish) {
+		if w.priority = n; n < 0 || n > MaxPriority {
+			w.bad = bad("a priority of %d is not from 0 to %d", n, MaxPriority)
+		}
+	}
+}
+
 // Value has the owner's name end in "=" and v. A program that knows v finds the holder by [Client.Info], in
 // whichever program the lock was taken. Two calls with one value are two owners, and one of them waits. A
 // task ([Client.Task]) has its owner already: its calls refuse a value with [ErrValue].
@@ -50,8 +65,10 @@ type wish struct {
 	tries  bool          // it does not wait
 	wait   time.Duration // 0: as long as the context
 	lease  time.Duration // 0: the server renews it
-	trace  string        // the traceparent of the call; empty: none
-	value  string        // ends the owner's name; empty: nothing does
+	// priority is the place among the calls that wait; 0 is the default.
+	priority int
+	trace    string // the traceparent of the call; empty: none
+	value    string // ends the owner's name; empty: nothing does
 	// permits is the number of requested permits of a semaphore. limit is its limit; 0: its present limit.
 	semaphore      bool
 	permits, limit int

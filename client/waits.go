@@ -144,6 +144,9 @@ func (wt *wait) words() []string {
 		ms = max(1, ceilMS(time.Until(wt.end)))
 	}
 	words = append(words, "WAIT", strconv.FormatInt(ms, 10), "NOTIFY")
+	if wt.wish.priority > 0 {
+		words = append(words, "PRIORITY", strconv.Itoa(wt.wish.priority))
+	}
 	if wt.wish.rate != nil {
 		words = append(words, wt.task.owner)
 	}

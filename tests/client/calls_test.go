@@ -99,6 +99,9 @@ func asking() map[string]func(ctx context.Context, s subject) error {
 		"Delay.Add": func(ctx context.Context, s subject) error {
 			return third(s.Delay("d").Add(ctx, "i", client.After(0), "a", "b"))
 		},
+		"Delay.AddRecurring": func(ctx context.Context, s subject) error {
+			return third(s.Delay("d").AddRecurring(ctx, "i", client.Rule{Every: time.Hour}, "a", "b"))
+		},
 		"Delay.Cancel": func(ctx context.Context, s subject) error { return second(s.Delay("d").Cancel(ctx, "i")) },
 		"Delay.Move": func(ctx context.Context, s subject) error {
 			return second(s.Delay("d").Move(ctx, "i", client.After(0)))

@@ -36,7 +36,8 @@ var anyValue = map[string]string{
 	"Wait": "0 and less: do not wait", "Trace": "the server refuses what is no traceparent", "Value": "any text",
 	"MySQL": "Lock.Fence and Entry.Once refuse none",
 	"Lease": "the calls with the option refuse it", "Permits": "the calls with the option refuse it",
-	"After": "Delay.Add and Delay.Move refuse it", "At": "Delay.Add and Delay.Move refuse it",
+	"Priority": "the calls with the option refuse it",
+	"After":    "Delay.Add and Delay.Move refuse it", "At": "Delay.Add and Delay.Move refuse it",
 }
 
 // badSettings are what no client is made of.
@@ -111,6 +112,24 @@ func badValues() map[string]use {
 	} {
 		calls["Delay.Add: "+name] = func(s subject) error { return third(s.Delay("d").Add(ctx, "i", due, "a", "b")) }
 		calls["Delay.Move: "+name] = func(s subject) error { return second(s.Delay("d").Move(ctx, "i", due)) }
+	}
+	for i, wrong := range []client.Rule{{}, {Every: time.Second, Cron: "* * * * *"}, {Every: -1}, {Every: time.Microsecond}, {Every: time.Second, Zone: "UTC"},
+		{Zone: "UTC"}, {Every: time.Second, Times: -1}, {Every: time.Second, Missed: -1}, {Every: time.Second, Missed: 3},
+		{Every: time.Second, Until: time.Unix(math.MaxInt64/2, 0)}, {Every: time.Second, First: client.After(-1)}, {Cron: "* * * * *", First: client.At(time.Time{})}} {
+		calls[fmt.Sprintf("Delay.AddRecurring: rule %d", i)] = func(s subject) error {
+			return third(s.Delay("d").AddRecurring(ctx, "i", wrong, "a", "b"))
+		}
+	}
+	calls["Delay.AddRecurring: no fields"] = func(s subject) error {
+		return third(s.Delay("d").AddRecurring(ctx, "i", client.Rule{Every: time.Second}))
+	}
+	for _, n := range []int{-1, 10, math.MinInt} {
+		name, priority := fmt.Sprint(": a priority of ", n), client.Priority(n)
+		calls["Client.Lock"+name] = func(s subject) error { return second(s.Lock(ctx, "k", priority)) }
+		calls["Client.TryLock"+name] = func(s subject) error { return second(s.TryLock(ctx, "k", priority)) }
+		calls["Client.RLock"+name] = func(s subject) error { return second(s.RLock(ctx, "k", priority)) }
+		calls["Client.MLock"+name] = func(s subject) error { return second(s.MLock(ctx, []string{"k"}, priority)) }
+		calls["Semaphore.Acquire"+name] = func(s subject) error { return second(s.Semaphore("s", 1).Acquire(ctx, priority)) }
 	}
 	for _, n := range []int{0, -1} {
 		name := fmt.Sprint(": ", n)

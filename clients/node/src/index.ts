@@ -5,7 +5,7 @@ export type { Lock } from './lock.js';
 export type { Semaphore, SemaphoreOptions } from './semaphore.js';
 export type { Latch } from './latch.js';
 export type { Limiter, LimitsTaken, Rate, TakeOptions, Taken } from './limiter.js';
-export type { Delayed, Due, FieldValue, Pending } from './delay.js';
+export { DUE_FIELD, type Delayed, type Due, type FieldValue, type Missed, type Pending, type PendingRule, type Rule, type RuleOptions } from './delay.js';
 export type { CartOutcome, CartPart, Outcome, Sale, SaleInfo, SaleTerms } from './sale.js';
 export type { Fields, Holder, LockInfo, SemaphoreInfo, Waiter } from './info.js';
 export {

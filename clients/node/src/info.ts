@@ -24,6 +24,8 @@ export interface Waiter {
   since: number;
   /** When it gives up; undefined: never. */
   deadline: number | undefined;
+  /** From 0 to 9. */
+  priority: number;
 }
 
 /** A key that is locked, or waited for. */
@@ -70,6 +72,7 @@ function waiterOf(of: Fields): Waiter {
   const deadline = Number(of['deadline'] ?? 0);
   return {
     owner: String(of['owner'] ?? ''), since: Number(of['waiting-since'] ?? of['since'] ?? 0), deadline: deadline > 0 ? deadline : undefined,
+    priority: Number(of['priority'] ?? 0),
   };
 }
 

@@ -80,6 +80,12 @@ export interface LockOptions {
    */
   within?: Lock;
   /**
+   * From 0 (the default) to 9. Of the calls that wait, the server serves those with the highest priority first, and those with the
+   * same priority in the order of arrival. A call that waits rises with time, so none waits for ever. It has no effect on a call
+   * that does not wait.
+   */
+  priority?: number;
+  /**
    * The trace that the call belongs to, as a `traceparent` of W3C Trace Context. The server shows it with the waiter and the
    * holder, and exports the wait as a span of it. Without it, it is that of OpenTelemetry's current span, if the program has
    * @opentelemetry/api. An empty text: none.
@@ -90,7 +96,7 @@ export interface LockOptions {
 export type LockTask<T> = (lock: Lock) => T | Promise<T>;
 
 /** The options of calls that acquire. */
-const ACQUIRE = ['wait', 'signal', 'lease', 'shared', 'within', 'trace'];
+const ACQUIRE = ['wait', 'signal', 'lease', 'shared', 'within', 'priority', 'trace'];
 
 export class Locks {
   /** Begins the names of this client's owners. It is unlike that of any other client. */
@@ -445,11 +451,15 @@ export class Locks {
   }
 }
 
+/** The highest priority of a call that waits. */
+const MAX_PRIORITY = 9;
+
 /** What the options of a call ask for. Their values are checked. */
 export function wishOf(options: LockOptions | undefined): Omit<Wish, 'kind' | 'keys'> {
-  const { lease, shared = false } = options ?? {};
+  const { lease, shared = false, priority = 0 } = options ?? {};
   if (typeof shared !== 'boolean') throw new TypeError('shared is true or false');
-  return { shared, lease: lease === undefined ? 0 : values.time(lease, 'a lease'), tries: false };
+  values.whole(priority, 'a priority', 0, MAX_PRIORITY);
+  return { shared, lease: lease === undefined ? 0 : values.time(lease, 'a lease'), tries: false, priority };
 }
 
 /** Runs a task while a lock is held. */

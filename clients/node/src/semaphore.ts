@@ -32,7 +32,7 @@ export class Semaphore {
   }
 
   private async take(options: SemaphoreOptions | undefined, place: string): Promise<Lock> {
-    const { permits = 1 } = values.options(options, 'acquire() of a semaphore', 'permits', 'wait', 'signal', 'lease', 'within', 'trace');
+    const { permits = 1 } = values.options(options, 'acquire() of a semaphore', 'permits', 'wait', 'signal', 'lease', 'within', 'priority', 'trace');
     values.whole(permits, 'a number of permits', 1, this.isInitial ? undefined : this.limit);
     return this.locks.take({ ...wishOf(options), kind: 'semaphore', keys: [this.key], limit: this.limit, isInitial: this.isInitial, permits }, options, place);
   }

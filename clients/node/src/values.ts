@@ -10,7 +10,7 @@ export type Key = string | Uint8Array;
 /** The longest time, in milliseconds: the server adds it to the date. */
 const LONGEST = 9e15;
 
-const show = (value: unknown): string => inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 50 });
+export const show = (value: unknown): string => inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 50 });
 
 /** A text that UTF-8 can express. Half of a surrogate pair would be sent as the same character as any other half. */
 export function text(value: unknown, what: string): string {

@@ -55,6 +55,7 @@ export class Wait {
     if (this.wish.tries) return words;
     const ms = this.end === undefined ? 0 : Math.max(1, Math.ceil(this.end - now()));
     words.push('WAIT', ms, 'NOTIFY');
+    if (this.wish.priority) words.push('PRIORITY', this.wish.priority);
     if (this.wish.kind === 'limiter') words.push(this.task.owner);
     return words;
   }

@@ -17,6 +17,8 @@ export interface Wish {
   /** The limit counts only for the call that makes the semaphore. */
   isInitial?: boolean;
   permits?: number | undefined;
+  /** The place among the calls that wait; 0 or undefined: the last. */
+  priority?: number | undefined;
   /** Of limiters: the command. */
   rate?: readonly Word[] | undefined;
 }

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { Gate, now, rest } from './clock.js';
 import { about, ClosedError, CrossSlotError, isReply, NoAnswerError, ReplyError, translated } from './errors.js';
 import { recordOnce, recordOnceSync, type Database, type SqliteDatabase } from './fence.js';
+import { DUE_FIELD } from './delay.js';
 import type { Locks } from './locks.js';
 import { exactBytes, type Reply, type Word } from './resp.js';
 import * as values from './values.js';
@@ -83,6 +84,15 @@ export class Entry {
     const fields: Record<string, string> = {};
     for (let i = 0; i + 1 < words.length; i += 2) fields[words[i]!] = exactBytes(words[i + 1]!).toString();
     this.fields = fields;
+  }
+
+  /**
+   * When a recurring entry was due, however late it was added: milliseconds since 1970. undefined: the entry is not of a rule. The id
+   * of the delayed entry and this time name one run of a job.
+   */
+  get due(): number | undefined {
+    const [field, value] = this.words.slice(-2);
+    return field === DUE_FIELD && /^\d+$/.test(value!) ? Number(value) : undefined;
   }
 
   /** The bytes of a field. */

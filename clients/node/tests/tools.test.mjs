@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  CancelledError, ClosedError, DeadlineError, LockLostError, LockReleasedError, NoAnswerError, NotAcquiredError, ReplyError,
+  CancelledError, ClosedError, DeadlineError, DUE_FIELD, LockLostError, LockReleasedError, NoAnswerError, NotAcquiredError, ReplyError,
 } from 'lockserver';
 import { otelObserver } from 'lockserver/opentelemetry';
 import { promObserver } from 'lockserver/prom-client';
@@ -185,6 +185,69 @@ test('scenario: delay', async (t) => {
   assert.equal(await reminders.cancel('order-7'), true);
   assert.equal(await reminders.cancel('order-7'), false);
   assert.equal(await reminders.get('order-7'), undefined);
+});
+
+test('recurring entries', async (t) => {
+  const server = await lockserver(t);
+  const now = await server.freeze();
+  const reports = (await server.locks()).delayed('reports');
+  const rule = { every: 60_000, times: 3, until: new Date(now + 7_200_000), missed: 'all' };
+  const add = () => reports.add({ kind: 'beat' }, { at: now + 3_600_000, ...rule }, 'beat');
+  assert.equal(await server.fault('DROPAFTER MATCH DELAY.ADD TIMES 1', add), 'beat');
+  assert.equal(await reports.add({ kind: 'beat' }, { delay: 0, ...rule }, 'beat'), undefined);
+  const beat = { id: 'beat', at: now + 3_600_000, fields: { kind: 'beat' }, rule: { ...rule, until: now + 7_200_000 } };
+  assert.deepEqual(await reports.get('beat'), beat);
+  const daily = { cron: '0 9 * * 1-5', zone: 'Europe/Berlin', missed: 'skip' };
+  assert.equal(await reports.add({ kind: 'daily' }, daily, 'daily'), 'daily');
+  const list = await reports.list();
+  assert.deepEqual(list.find((it) => it.id === 'beat'), beat);
+  const { at, rule: its } = list.find((it) => it.id === 'daily');
+  assert.deepEqual(its, daily);
+  assert.equal(new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZone: 'Europe/Berlin' }).format(at), '09:00');
+  assert.equal(await reports.cancel('daily'), true);
+  await server.advance(3_660_000);
+  assert.deepEqual(await reports.get('beat'), { ...beat, at: now + 3_720_000, rule: { ...beat.rule, times: 1 } });
+  await server.advance(60_000);
+  assert.equal(await reports.get('beat'), undefined, 'the rule has ended');
+  const added = await server.call('XRANGE', 'reports', '-', '+');
+  assert.deepEqual(added.map(([, fields]) => fields), [0, 1, 2].map((n) => ['kind', 'beat', DUE_FIELD, String(now + 3_600_000 + n * 60_000)]));
+  await reports.add({ kind: 'hourly' }, { every: 3_600_000 }, 'hourly');
+  assert.deepEqual((await reports.get('hourly')).rule, { every: 3_600_000, missed: 'once' });
+  for (const [wrong, says] of [[{ cron: '61 * * * *' }, /CRON/], [{ cron: '0 9 * * *', zone: 'Berlin' }, /zone/], [{ every: 1, until: 1 }, /never/]]) {
+    const error = await rejection(reports.add({ a: 1 }, wrong));
+    assert.ok(error instanceof ReplyError && says.test(error.message), String(error));
+  }
+  assert.equal(await reports.count(), 1);
+});
+
+test('of the calls that wait, the one with the highest priority is served first', async (t) => {
+  const server = await lockserver(t);
+  const locks = await server.locks();
+  const [held, permit] = [await locks.acquireAll(['{k}', '{k}other']), await locks.semaphore('permits', 1).acquire()];
+  const came = [];
+  const calls = [];
+  const call = async (name, acquire) => {
+    calls.push(acquire().then(async (lock) => {
+      came.push(name);
+      await lock.release();
+    }));
+    await waiting(server, calls.length);
+  };
+  await call('0', () => locks.acquire('{k}'));
+  await call('2', () => locks.acquire('{k}', { priority: 2, wait: 600_000 }));
+  await call('9', () => locks.acquireAll(['{k}', '{k}other'], { priority: 9 }));
+  await call('2 again', () => locks.acquire('{k}', { priority: 2, shared: true }));
+  assert.deepEqual((await locks.info('{k}')).waiters.map((it) => it.priority), [9, 2, 2, 0]);
+  await held.release();
+  await Promise.all(calls);
+  assert.deepEqual(came.splice(0), ['9', '2', '2 again', '0']);
+  calls.length = 0;
+  await call('a permit', () => locks.semaphore('permits', 1).acquire());
+  await call('an urgent permit', () => locks.semaphore('permits', 1).acquire({ priority: 1 }));
+  await permit.release();
+  await Promise.all(calls);
+  assert.deepEqual(came, ['an urgent permit', 'a permit']);
+  await (await locks.tryAcquire('{k}', { priority: 5 })).release(); // a call that does not wait may have a priority
 });
 
 test('scenario: delay_repeated', async (t) => {

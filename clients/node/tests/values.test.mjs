@@ -77,6 +77,10 @@ function* table(locks, foreign, held, { fence, fenceSync, connect } = FUNCTIONS)
     if (it !== 0) yield ['at', it, () => d().add(fields, { at: it })];
     if (it !== 0) yield ['move: at', it, () => d().move('i', { at: it })];
     if (it !== 0) yield ['list: from', it, () => d().list({ from: it })];
+    yield ['every', it, () => d().add(fields, { every: it })];
+    yield ['until', it, () => d().add(fields, { every: 1000, until: it })];
+    if (it !== 0) yield ['delay of a rule', it, () => d().add(fields, { every: 1000, delay: it })];
+    if (it !== 0) yield ['at of a rule', it, () => d().add(fields, { cron: '* * * * *', at: it })];
     yield ['redlock: duration', it, () => new Redlock([foreign.redis]).acquire(['k'], it)];
   }
   for (const it of NO_NUMBER) {
@@ -96,6 +100,13 @@ function* table(locks, foreign, held, { fence, fenceSync, connect } = FUNCTIONS)
     yield ['pieces', it, () => sale().buy('ann', 'o', it)];
     if (it !== undefined) yield ['cancel: pieces', it, () => sale().cancel('ann', 'o', it)];
     if (it !== undefined) yield ['cart: pieces', it, () => locks.cart('ann', 'o', [{ voucher: 'v', pieces: it }])];
+    yield ['times', it, () => d().add(fields, { every: 1000, times: it })];
+    if (it !== 0) {
+      yield ['priority', it, () => locks.acquire('k', { priority: it })];
+      yield ['tryAcquire: priority', it, () => locks.tryAcquire('k', { priority: it })];
+      yield ['acquireAll: priority', it, () => locks.acquireAll(['k'], { priority: it })];
+      yield ['permits: priority', it, () => s().acquire({ priority: it })];
+    }
     yield ['list: count', it, () => d().list({ count: it })];
     yield ['fence: token', it, () => fence({ prepare: assert.fail }, 't', 1, it)];
     yield ['fenceSync: token', it, () => fenceSync({ prepare: assert.fail }, 't', 1, it)];
@@ -126,6 +137,11 @@ function* table(locks, foreign, held, { fence, fenceSync, connect } = FUNCTIONS)
   yield ['due', 'both', () => d().add(fields, { delay: 1, at: 1 })];
   yield ['due', 'none', () => d().add(fields, {})];
   yield ['due', 'no date', () => d().add(fields, { at: new Date(NaN) })];
+  for (const it of [{ every: 1000, cron: '* * * * *' }, { every: 1000, zone: 'UTC' }, { delay: 1, zone: 'UTC' }, { delay: 1, times: 1 }, { at: 1, until: 5 }, { at: 1, missed: 'all' },
+    { cron: '' }, { cron: 5 }, { cron: '* * * * *', zone: '' }, { cron: '* * * * *', zone: 5 }, { every: 1000, missed: 'some' }, { every: 1000, missed: null },
+    { every: 1000, delay: 1, at: 1 }, { every: 1000, tz: 'UTC' }]) yield ['rule', it, () => d().add(fields, it)];
+  yield ['move', 'by a rule', () => d().move('i', { every: 1000 })];
+  yield ['priority', 10, () => locks.acquire('k', { priority: 10 })];
   yield ['permits', 'above the limit', () => s().acquire({ permits: 3 })];
   for (const it of [undefined, null, 'l', {}, 5]) {
     yield ['takeLimits', it, () => locks.takeLimits(it)];

@@ -88,6 +88,16 @@ async function work(t, server, handler, options, locks) {
   return { worker, run };
 }
 
+test('an entry says when it was due, if it is of a rule', async (t) => {
+  const server = await lockserver(t);
+  const entries = [[['a', 1, 'delay.due', 1500], 1500], [['delay.due', 1500, 'a', 1500], undefined], [['delay.due', 'soon'], undefined], [['a', 1], undefined]];
+  for (const [words] of entries) await server.call('XADD', '{s}', '*', ...words);
+  const found = [];
+  await work(t, server, (entry) => { found.push(entry.due); });
+  await eventually(() => found.length === entries.length, 'all are done');
+  assert.deepEqual(found, entries.map(([, due]) => due));
+});
+
 test('scenario: worker', async (t) => {
   const server = await lockserver(t);
   await server.freeze();

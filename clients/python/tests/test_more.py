@@ -210,6 +210,62 @@ def test_delay(locks, lockserver, clock):
             mails.add({"to": "x"}, **wrong)
 
 
+def test_recurring(locks, lockserver, clock):
+    reports = locks.delay("reports")
+    now = clock.now()
+    locks.execute("PING")
+    rule = {"every": 60, "times": 3, "until": now + 7200, "missed": "all"}
+    with lockserver.fault("DROPAFTER", "MATCH", "DELAY.ADD", "TIMES", 1):
+        assert reports.add({"kind": "beat"}, at=now + 3600, ticket="beat", **rule) == "beat"
+    assert reports.add({"kind": "beat"}, ticket="beat", **rule) is None
+    beat = package.Pending("beat", now + 3600, {b"kind": b"beat"}, package.Rule(every=60, times=3, until=now + 7200, missed="all"))
+    assert reports.get("beat") == beat
+    assert reports.add({"kind": "daily"}, cron="0 9 * * 1-5", zone="Europe/Berlin", missed="skip", ticket="daily") == "daily"
+    first, second = sorted(reports.list(), key=lambda entry: entry.ticket)
+    assert first == beat and second.rule == package.Rule(cron="0 9 * * 1-5", zone="Europe/Berlin", missed="skip")
+    assert second.due > now and second.due % 3600 == 0
+    assert reports.cancel("daily")
+    clock.advance(3600 + 60)
+    assert reports.get("beat").due == now + 3720 and reports.get("beat").rule.times == 1
+    clock.advance(60)
+    assert reports.get("beat") is None, "the rule has ended"
+    assert [int(fields[package.DUE_FIELD]) for _, fields in lockserver.control.xrange("reports")] == [
+        round((now + 3600 + 60 * n) * 1000) for n in range(3)]
+    assert reports.add({"kind": "hourly"}, every=3600, ticket="hourly") and reports.get("hourly").rule == package.Rule(every=3600)
+    for wrong, says in (({"cron": "61 * * * *"}, "CRON"), ({"cron": "0 9 * * *", "zone": "Berlin"}, "zone"), ({"every": 1, "until": 1}, "never")):
+        with pytest.raises(package.ServerError, match=says):
+            reports.add({"a": 1}, **wrong)
+    assert reports.count() == 1
+
+
+def test_priority(locks, lockserver, background):
+    """Of the calls that wait, the one with the highest priority is served first."""
+    came = []
+
+    def call(of, name):
+        held = of.acquire()
+        came.append(name)
+        held.release()
+
+    held, permit = locks.lock_all(["k", "other"]).acquire(), locks.semaphore("permits", 1).acquire()
+    calls = []
+    for of, name in ((locks.lock("k"), 0), (locks.task().lock("k", priority=2, wait=600), 2),
+                     (locks.lock_all(["k", "other"], priority=9), 9), (locks.lock("k", shared=True, priority=2), "2 again"),
+                     (locks.semaphore("permits", 1).permits(), "a permit"), (locks.semaphore("permits", 1).permits(priority=1), "an urgent permit")):
+        calls.append(background(lambda of=of, name=name: call(of, name)))
+        waiting(lockserver.control, len(calls))
+    assert [waiter.priority for waiter in locks.info("k").waiters] == [9, 2, 2, 0]
+    held.release()
+    for done in calls[:4]:
+        done()
+    assert came == [9, 2, "2 again", 0]
+    permit.release()
+    for done in calls[4:]:
+        done()
+    assert came[4:] == ["an urgent permit", "a permit"]
+    locks.lock("k", wait=0, priority=5).acquire().release()  # a call that does not wait may have a priority
+
+
 def test_sale(locks, lockserver, clock):
     lockserver.control.execute_command("SECKILL.CREATE", "shoe", "STOCK", 3, "LIMIT", 2, "HOLD", 900_000)
     sale = locks.sale("shoe")
@@ -339,6 +395,26 @@ BAD = {
     "pieces of True": lambda l: l.sale("v").buy("ann", "o", True),
     "field that is a dict": lambda l: l.delay("s").add({"a": {"b": 1}}, after=1),
     "delay without end": lambda l: l.delay("s").add({"a": 1}, after=math.inf),
+    "neither every nor cron": lambda l: l.delay("s").add({"a": 1}, after=1, times=1),
+    "a zone alone": lambda l: l.delay("s").add({"a": 1}, after=1, zone="UTC"),
+    "every and cron": lambda l: l.delay("s").add({"a": 1}, every=1, cron="* * * * *"),
+    "a zone of every": lambda l: l.delay("s").add({"a": 1}, every=1, zone="UTC"),
+    "every of text": lambda l: l.delay("s").add({"a": 1}, every="1"),
+    "every third of 10 ms": lambda l: l.delay("s").add({"a": 1}, every=1 / 300),
+    "every 0": lambda l: l.delay("s").add({"a": 1}, every=0),
+    "cron of a number": lambda l: l.delay("s").add({"a": 1}, cron=5),
+    "empty cron": lambda l: l.delay("s").add({"a": 1}, cron=""),
+    "empty zone": lambda l: l.delay("s").add({"a": 1}, cron="* * * * *", zone=""),
+    "no times": lambda l: l.delay("s").add({"a": 1}, every=1, times=0),
+    "times of True": lambda l: l.delay("s").add({"a": 1}, every=1, times=True),
+    "until of text": lambda l: l.delay("s").add({"a": 1}, every=1, until="tomorrow"),
+    "missed of another word": lambda l: l.delay("s").add({"a": 1}, every=1, missed="some"),
+    "after and at of a rule": lambda l: l.delay("s").add({"a": 1}, every=1, after=1, at=1),
+    "priority of text": lambda l: l.lock("k", priority="5").acquire(),
+    "priority of True": lambda l: l.lock_all(["k"], priority=True).acquire(),
+    "priority of 10": lambda l: l.semaphore("s", 1).acquire(priority=10),
+    "priority below 0": lambda l: l.task().lock("k", priority=-1).acquire(),
+    "priority of 10 for several": lambda l: l.task().lock_all(["k"], priority=10).acquire(),
     "latch of True": lambda l: l.latch("c").set(True),
     "latch down by text": lambda l: l.latch("c").down("1"),
 }

@@ -101,6 +101,17 @@ def passing(clock, condition):
     return condition()
 
 
+def test_due_of_an_entry(work, lockserver):
+    """An entry says when it was due, if it is of a rule. The server adds that field at the end."""
+    found = []
+    entries = (({"a": 1, "delay.due": 1500}, 1.5), ({"delay.due": 1500, "a": 1500}, None), ({"delay.due": "soon"}, None), ({"a": 1}, None))
+    for fields, _ in entries:
+        lockserver.control.xadd("s", fields)
+    work(lambda entry: found.append(entry.due))
+    eventually(lambda: len(found) == len(entries), "all are done")
+    assert found == [due for _, due in entries]
+
+
 def test_worker(lockserver, work, clock, caplog):
     """Handlers fail: an entry comes again after a pause that grows, and ends in the dead letter stream."""
     control, seen = lockserver.control, []

@@ -8,7 +8,7 @@
 from ._api import Cancel, Observer
 from ._plans import CartOutcome, LimitsTaken, Outcome, Taken
 from ._work import AsyncEntry, Entry
-from ._views import Holder, LockInfo, Pending, Stats, Waiter
+from ._views import DUE_FIELD, Holder, LockInfo, Pending, Rule, Stats, Waiter
 from .aio import (
     AsyncAsked, AsyncDelay, AsyncHeld, AsyncLatch, AsyncLimiter, AsyncLocks, AsyncSale, AsyncSemaphore, AsyncTask,
     AsyncWorker,
@@ -36,8 +36,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Asked", "AsyncAsked", "AsyncDelay", "AsyncHeld", "AsyncLatch", "AsyncLimiter", "AsyncLock", "AsyncLocks", "AsyncSale",
-    "AsyncSemaphore", "AsyncEntry", "AsyncTask", "AsyncWorker", "Cancel", "Cancelled", "CartOutcome", "Closed", "CrossSlot", "Deadlock", "DeadlineExceeded", "Delay", "Entry", "Error", "Held",
+    "AsyncSemaphore", "AsyncEntry", "AsyncTask", "AsyncWorker", "Cancel", "Cancelled", "CartOutcome", "Closed", "CrossSlot", "DUE_FIELD", "Deadlock", "DeadlineExceeded", "Delay", "Entry", "Error", "Held",
     "Holder", "Latch", "Limiter", "LimitsTaken", "Lock", "LockInfo", "LockLost", "LockReleased", "Locks", "NoConnection", "NotAcquired",
-    "NotLockserver", "Observer", "Outcome", "Pending", "Sale", "Semaphore", "ServerError", "StaleFence", "Stats", "Taken", "Task",
+    "NotLockserver", "Observer", "Outcome", "Pending", "Rule", "Sale", "Semaphore", "ServerError", "StaleFence", "Stats", "Taken", "Task",
     "Waiter", "Worker", "async_fence", "async_locks_of", "exclusive", "fence", "locks_of", "use",
 ]

@@ -20,7 +20,7 @@ from . import errors
 from ._core import LEAST, Event, Handle
 from ._resp import Word
 from ._views import Stats
-from ._wish import Command, Wish, exact_milliseconds, key_of, milliseconds, wait_of, whole
+from ._wish import Command, Wish, exact_milliseconds, key_of, milliseconds, priority_of, wait_of, whole
 
 _log = logging.getLogger("lockserver")
 
@@ -170,31 +170,34 @@ class Cancel:
         return lambda: None
 
 
-def lock_wish(key: Word, wait: Optional[float], lease: Optional[float], shared: bool, trace: Optional[str] = None) -> Wish:
+def lock_wish(key: Word, wait: Optional[float], lease: Optional[float], shared: bool, trace: Optional[str] = None,
+              priority: int = 0) -> Wish:
     """The wish for a lock of one key."""
-    return Wish((key_of(key),), shared=shared, lease=_lease(lease), tries=_tries(wait), trace=_traceparent(trace))
+    return Wish((key_of(key),), shared=shared, lease=_lease(lease), tries=_tries(wait), trace=_traceparent(trace),
+                priority=priority_of(priority))
 
 
 def many_wish(keys: Sequence[Word], wait: Optional[float], lease: Optional[float], shared: bool,
-              trace: Optional[str] = None) -> Wish:
+              trace: Optional[str] = None, priority: int = 0) -> Wish:
     """The wish for locks of several keys."""
     if isinstance(keys, (str, bytes)):
         raise TypeError("keys is a list of keys")
     names = tuple(sorted({key_of(key) for key in keys}))
     if not names:
         raise ValueError("no keys to lock")
-    return Wish(names, many=True, shared=shared, lease=_lease(lease), tries=_tries(wait), trace=_traceparent(trace))
+    return Wish(names, many=True, shared=shared, lease=_lease(lease), tries=_tries(wait), trace=_traceparent(trace),
+                priority=priority_of(priority))
 
 
 def permits_wish(key: Word, limit: Optional[int], permits: int, wait: Optional[float], lease: Optional[float],
-                 trace: Optional[str] = None, initial: bool = False) -> Wish:
+                 trace: Optional[str] = None, initial: bool = False, priority: int = 0) -> Wish:
     """The wish for permits of a semaphore."""
     permits = whole(permits, "a number of permits")
     limit = None if limit is None else whole(limit, "a limit")
     if limit is not None and limit < permits and not initial:
         raise ValueError(f"{permits} permits of {limit}")
     return Wish((key_of(key),), lease=_lease(lease), tries=_tries(wait), permits=permits, limit=limit,
-                initial=initial, trace=_traceparent(trace))
+                initial=initial, trace=_traceparent(trace), priority=priority_of(priority))
 
 
 def rate_wish(words: Command, keys: Sequence[bytes]) -> Wish:

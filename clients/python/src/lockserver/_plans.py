@@ -185,6 +185,48 @@ def when(after: Optional[float], at: Optional[float]) -> Command:
     return ["AT", milliseconds(at, "a time")] if at is not None else ["PX", milliseconds(after or 0, "a delay")]
 
 
+#: What becomes of times that pass while the server cannot add entries.
+_MISSED = ("once", "skip", "all")
+
+
+def recurs(after: Optional[float], at: Optional[float], every: Optional[float], cron: Optional[str], zone: Optional[str],
+           times: Optional[int], until: Optional[float], missed: Optional[str]) -> Command:
+    """The time of a delayed entry, or its rule, or both: the options of Delay.add."""
+    if every is None and cron is None:
+        for name, value in (("zone", zone), ("times", times), ("until", until), ("missed", missed)):
+            if value is not None:
+                raise ValueError(f"{name} is for entries that recur: say every or cron, too")
+        return when(after, at)
+    words: Command = [] if after is None and at is None else when(after, at)
+    if every is not None:
+        if cron is not None:
+            raise ValueError("say either every or cron")
+        if zone is not None:
+            raise ValueError("zone is the time zone of a cron expression")
+        words += ["EVERY", exact_milliseconds(every, "an interval")]
+    else:
+        words += ["CRON", _text(cron, "a cron expression")]
+        if zone is not None:
+            words += ["TZ", _text(zone, "a zone")]
+    if times is not None:
+        words += ["TIMES", whole(times, "a number of times")]
+    if until is not None:
+        words += ["UNTIL", milliseconds(until, "an end")]
+    if missed is not None:
+        if missed not in _MISSED:
+            raise ValueError(f"missed is one of {', '.join(_MISSED)}, and not {missed!r}")
+        words += ["MISSED", missed.upper()]
+    return words
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is a text, and not {value!r}")
+    if not value:
+        raise ValueError(f"{what} is empty")
+    return value
+
+
 def delay_add(stream: Word, fields: Mapping[Any, Any], at: Command, ticket: Optional[Word]) -> Plan[Optional[str]]:
     """DELAY.ADD. Its request (ONCE) is known to the server if it is sent again, also when the entry has fallen due."""
     name: Word = uuid.uuid4().hex if ticket is None else ticket
@@ -216,7 +258,7 @@ def delay_list(stream: Word, since: float, count: int, encoding: Optional[str]) 
     if not 0 <= since <= 1e12:
         raise ValueError(f"a time of {since} s is not between 0 and 1e12 s")
     reply = yield Step(["DELAY.LIST", key_of(stream), "FROM", round(since * 1000), "COUNT", count])
-    return [_views.pending(name, [due, fields], encoding) for name, due, fields in reply]
+    return [_views.pending(name, entry, encoding) for name, *entry in reply]
 
 
 def lock_info(key: Word) -> Plan[Optional[LockInfo]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ._resp import decode
 
@@ -36,6 +36,7 @@ class Waiter:
     owner: bytes
     since: float  #: Unix time in seconds
     deadline: Optional[float]  #: Unix time in seconds; None: without end
+    priority: int = 0  #: from 0 to 9
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,30 @@ class LockInfo:
     waiters: Tuple[Waiter, ...]
 
 
+#: The field of a recurring entry in its stream that has the time at which the entry was due, in milliseconds.
+DUE_FIELD = "delay.due"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a recurring entry is due: the options of :meth:`Delay.add`. It has either every or cron."""
+
+    every: Optional[float] = None  #: seconds between two entries
+    cron: Optional[str] = None  #: a cron expression
+    zone: Optional[str] = None  #: the time zone of the expression
+    times: Optional[int] = None  #: how many entries are left; None: no bound
+    until: Optional[float] = None  #: the last time at which an entry may be due: Unix time in seconds
+    missed: str = "once"  #: ``once``, ``skip`` or ``all``
+
+
 @dataclass(frozen=True)
 class Pending:
     """A delayed entry that is pending."""
 
     ticket: str  #: its id
-    due: float  #: when it is due: Unix time in seconds
+    due: float  #: when it is due, or due next: Unix time in seconds
     fields: Mapping[Any, Any]  #: bytes, or text if the client decodes responses
+    rule: Optional[Rule] = None  #: of a recurring entry
 
 
 def as_map(reply: Any) -> Dict[bytes, Any]:
@@ -83,7 +101,7 @@ def lock_info(reply: Any) -> Optional[LockInfo]:
     of = as_map(reply)
     if not of:
         return None
-    waiters = tuple(Waiter(w.get(b"owner") or b"", (w.get(b"waiting-since") or 0) / 1000, _seconds(w.get(b"deadline")))
+    waiters = tuple(Waiter(w.get(b"owner") or b"", (w.get(b"waiting-since") or 0) / 1000, _seconds(w.get(b"deadline")), w.get(b"priority") or 0)
                     for w in map(as_map, of.get(b"waiters") or ()))
     if b"holders" in of:
         return LockInfo(of[b"mode"].decode(), tuple(_holder(as_map(holder)) for holder in of[b"holders"]), waiters)
@@ -94,6 +112,27 @@ def lock_info(reply: Any) -> Optional[LockInfo]:
 
 def pending(ticket: Any, reply: List[Any], encoding: Optional[str]) -> Pending:
     """Returns a pending entry of its time and its fields."""
-    due, fields = reply
+    due, fields, *rule = reply
     text = ticket.decode(errors="surrogateescape") if isinstance(ticket, bytes) else str(ticket)
-    return Pending(text, due / 1000, decode(dict(zip(fields[::2], fields[1::2])), encoding))
+    return Pending(text, due / 1000, decode(dict(zip(fields[::2], fields[1::2])), encoding),
+                   _rule(rule[0]) if rule else None)
+
+
+def due_of(fields: Sequence[bytes]) -> Optional[float]:
+    """Returns when an entry of a stream was due, in seconds; None if it is not of a rule. The server adds that field at the end."""
+    if len(fields) < 2 or fields[-2] != DUE_FIELD.encode() or not fields[-1].isdigit():
+        return None
+    return int(fields[-1]) / 1000
+
+
+def _rule(words: List[bytes]) -> Rule:
+    of = dict(zip(words[::2], words[1::2]))
+
+    def seconds(name: bytes) -> Optional[float]:
+        return _seconds(int(of[name])) if name in of else None
+
+    def text(name: bytes) -> Optional[str]:
+        return of[name].decode() if name in of else None
+
+    return Rule(seconds(b"EVERY"), text(b"CRON"), text(b"TZ"), int(of[b"TIMES"]) if b"TIMES" in of else None,
+                seconds(b"UNTIL"), of[b"MISSED"].decode().lower())

@@ -63,6 +63,18 @@ def whole(value: Any, what: str, least: int = 1) -> int:
     return count
 
 
+#: The highest priority of a call that waits.
+MAX_PRIORITY = 9
+
+
+def priority_of(priority: Any) -> int:
+    """Returns a priority. Raises TypeError, and ValueError for one that is not from 0 to 9."""
+    level = whole(priority, "a priority", 0)
+    if level > MAX_PRIORITY:
+        raise ValueError(f"a priority of {level} is more than {MAX_PRIORITY}")
+    return level
+
+
 @dataclass(frozen=True)
 class Wish:
     """A lock of one key or of several, exclusive or shared, permits of a semaphore, or units of limiters."""
@@ -75,6 +87,7 @@ class Wish:
     permits: int = 0  # of a semaphore; 0: this is a lock
     limit: Optional[int] = None  # of the semaphore
     initial: bool = False  # the limit counts only for the call that makes the semaphore
+    priority: int = 0  # the place among the calls that wait: the highest is served first
     rate: Tuple[Word, ...] = ()  # of limiters: the command, without a wait
     trace: Optional[str] = None  # the traceparent of the call; empty: none; None: the current one, see traced
 
@@ -119,6 +132,8 @@ class Wish:
             words += ["TRACE", self.trace]
         if not self.tries:
             words += ["WAIT", None, "NOTIFY"]
+            if self.priority:
+                words += ["PRIORITY", self.priority]
         words.append("ONCE")
         return pattern(words)
 

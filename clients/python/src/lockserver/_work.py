@@ -9,6 +9,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 from . import errors, sql
 from ._plans import Plan, Step
 from ._resp import Word, decode
+from ._views import due_of
 from ._wish import Command, identifier, milliseconds, whole
 
 #: For how many seconds one reading waits for new entries.
@@ -56,6 +57,15 @@ class EntryBase:
     id: str  #: by which the stream knows it
     fields: Mapping[Any, Any]  #: bytes, or text if the client decodes responses
     attempt: int  #: 1 for the first one
+    _due: Optional[float] = None
+
+    @property
+    def due(self) -> Optional[float]:
+        """When a recurring entry was due, however late it was added: Unix time in seconds. None for any other entry.
+
+        The ticket of the delayed entry and this time name one run of a job.
+        """
+        return self._due
 
 
 class Entry(EntryBase):
@@ -164,11 +174,11 @@ class Work:
         """Removes the consumer, unless it has entries in hand."""
         yield self._script(_LEAVE, [])
 
-    def values(self, entry: Found, encoding: Optional[str]) -> Tuple[str, str, str, Mapping[Any, Any], int]:
+    def values(self, entry: Found, encoding: Optional[str]) -> Tuple[str, str, str, Mapping[Any, Any], int, Optional[float]]:
         """The values of an Entry."""
         name, fields, attempt = entry
         return (self.stream.decode(errors="surrogateescape"), self.group.decode(errors="surrogateescape"), name.decode(),
-                decode(dict(zip(fields[::2], fields[1::2])), encoding), attempt)
+                decode(dict(zip(fields[::2], fields[1::2])), encoding), attempt, due_of(fields))
 
     def _script(self, text: str, args: Sequence[Word], *keys: Word) -> Step:
         return Step(["EVAL", text, 1 + len(keys), self.stream, *keys, self.group, self.name, *args])

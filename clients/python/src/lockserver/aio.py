@@ -67,19 +67,21 @@ class AsyncLocks:
     # Locks.
 
     def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
-             deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None) -> "AsyncAsked":
+             deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None,
+             priority: int = 0) -> "AsyncAsked":
         """Returns the lock at a key: ``async with locks.lock("k", wait=5) as held``, or ``await ....acquire()``.
 
         The options are those of :meth:`lockserver.Locks.lock`. cancel_on_loss: if the lock is lost inside of the
         ``async with``, the task is cancelled there, and the block raises :class:`LockLost`.
         """
-        return AsyncAsked(self, None, lock_wish(key, wait, lease, shared, trace), wait, deadline, cancel_on_loss)
+        return AsyncAsked(self, None, lock_wish(key, wait, lease, shared, trace, priority), wait, deadline, cancel_on_loss)
 
     def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
                  shared: bool = False, deadline: Optional[float] = None, cancel_on_loss: bool = False,
-                 trace: Optional[str] = None) -> "AsyncAsked":
+                 trace: Optional[str] = None,
+                 priority: int = 0) -> "AsyncAsked":
         """Returns the locks at all of the keys, which are had together or not at all."""
-        return AsyncAsked(self, None, many_wish(keys, wait, lease, shared, trace), wait, deadline, cancel_on_loss)
+        return AsyncAsked(self, None, many_wish(keys, wait, lease, shared, trace, priority), wait, deadline, cancel_on_loss)
 
     def task(self) -> "AsyncTask":
         """Returns an owner of several locks: the server finds deadlocks between tasks."""
@@ -537,16 +539,18 @@ class AsyncTask:
         self._task = CoreTask(locks._driver.core.new_owner())
 
     def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
-             deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None) -> AsyncAsked:
+             deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None,
+             priority: int = 0) -> AsyncAsked:
         """As :meth:`AsyncLocks.lock`."""
-        wish = lock_wish(key, wait, lease, shared, trace)
+        wish = lock_wish(key, wait, lease, shared, trace, priority)
         return AsyncAsked(self._locks, self._task, wish, wait, deadline, cancel_on_loss)
 
     def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
                  shared: bool = False, deadline: Optional[float] = None, cancel_on_loss: bool = False,
-                 trace: Optional[str] = None) -> AsyncAsked:
+                 trace: Optional[str] = None,
+                 priority: int = 0) -> AsyncAsked:
         """As :meth:`AsyncLocks.lock_all`."""
-        wish = many_wish(keys, wait, lease, shared, trace)
+        wish = many_wish(keys, wait, lease, shared, trace, priority)
         return AsyncAsked(self._locks, self._task, wish, wait, deadline, cancel_on_loss)
 
 
@@ -561,14 +565,15 @@ class AsyncSemaphore:
         return AsyncSemaphore(self._locks, self._key, whole(limit, "a limit"), True)
 
     def permits(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None,
-                deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None) -> AsyncAsked:
+                deadline: Optional[float] = None, cancel_on_loss: bool = False, trace: Optional[str] = None,
+                priority: int = 0) -> AsyncAsked:
         """Returns permits to be acquired: ``async with semaphore.permits(2, wait=5):``."""
-        wish = permits_wish(self._key, self._limit, count, wait, lease, trace, self._initial)
+        wish = permits_wish(self._key, self._limit, count, wait, lease, trace, self._initial, priority)
         return AsyncAsked(self._locks, None, wish, wait, deadline, cancel_on_loss)
 
-    async def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None) -> AsyncHeld:
+    async def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None, priority: int = 0) -> AsyncHeld:
         """Takes permits. Raises what the acquiring of a lock raises."""
-        return await self.permits(count, wait=wait, lease=lease).acquire()
+        return await self.permits(count, wait=wait, lease=lease, priority=priority).acquire()
 
     async def resize(self, limit: int) -> bool:
         """Sets the number of permits. False: there is no such semaphore now."""
@@ -673,9 +678,12 @@ class AsyncDelay:
         self._locks, self._stream = locks, stream
 
     async def add(self, fields: Mapping[Any, Any], *, after: Optional[float] = None, at: Optional[float] = None,
-                  ticket: Optional[Word] = None) -> Optional[str]:
-        """Has an entry added after so many seconds, or at a Unix time. Returns its ticket, or None if it is pending."""
-        return await self._locks._do(_plans.delay_add(self._stream, fields, _plans.when(after, at), ticket))
+                  ticket: Optional[Word] = None, every: Optional[float] = None, cron: Optional[str] = None,
+                  zone: Optional[str] = None, times: Optional[int] = None, until: Optional[float] = None,
+                  missed: Optional[str] = None) -> Optional[str]:
+        """As :meth:`lockserver.Delay.add`."""
+        due = _plans.recurs(after, at, every, cron, zone, times, until, missed)
+        return await self._locks._do(_plans.delay_add(self._stream, fields, due, ticket))
 
     async def cancel(self, ticket: Word) -> bool:
         """Takes an entry back. False: it is not pending."""

@@ -77,7 +77,8 @@ class Locks:
     # Locks.
 
     def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
-             deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None) -> "Asked":
+             deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None,
+             priority: int = 0) -> "Asked":
         """Returns the lock at a key: ``with locks.lock("k", wait=5) as held``, or ``.acquire()``.
 
         wait: for how many seconds another holder is waited for; None: as long as it takes; 0: not at all. lease: the
@@ -85,14 +86,17 @@ class Locks:
         deadline: a time of ``time.monotonic()`` at which the caller has no more time. cancel: ends the wait.
         trace: the ``traceparent`` (W3C) of the trace that the call belongs to. The server shows it with the waiter and the
         holder. None: that of OpenTelemetry's current span, if the program has OpenTelemetry; empty: none.
+        priority: from 0 to 9. Of the calls that wait, the server serves those with the highest priority first, and those
+        with the same priority in the order of arrival. A call that waits rises with time, so none waits for ever.
         """
-        return Asked(self, None, lock_wish(key, wait, lease, shared, trace), wait, deadline, cancel)
+        return Asked(self, None, lock_wish(key, wait, lease, shared, trace, priority), wait, deadline, cancel)
 
     def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
                  shared: bool = False, deadline: Optional[float] = None, cancel: Optional[Cancel] = None,
-                 trace: Optional[str] = None) -> "Asked":
+                 trace: Optional[str] = None,
+                 priority: int = 0) -> "Asked":
         """Returns the locks at all of the keys, which are had together or not at all."""
-        return Asked(self, None, many_wish(keys, wait, lease, shared, trace), wait, deadline, cancel)
+        return Asked(self, None, many_wish(keys, wait, lease, shared, trace, priority), wait, deadline, cancel)
 
     def task(self) -> "Task":
         """Returns an owner of several locks: the server finds deadlocks between tasks."""
@@ -569,15 +573,17 @@ class Task:
         return self._task
 
     def lock(self, key: Word, *, wait: Optional[float] = None, lease: Optional[float] = None, shared: bool = False,
-             deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None) -> Asked:
+             deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None,
+             priority: int = 0) -> Asked:
         """As :meth:`Locks.lock`."""
-        return Asked(self._locks, self, lock_wish(key, wait, lease, shared, trace), wait, deadline, cancel)
+        return Asked(self._locks, self, lock_wish(key, wait, lease, shared, trace, priority), wait, deadline, cancel)
 
     def lock_all(self, keys: Sequence[Word], *, wait: Optional[float] = None, lease: Optional[float] = None,
                  shared: bool = False, deadline: Optional[float] = None, cancel: Optional[Cancel] = None,
-                 trace: Optional[str] = None) -> Asked:
+                 trace: Optional[str] = None,
+                 priority: int = 0) -> Asked:
         """As :meth:`Locks.lock_all`."""
-        return Asked(self._locks, self, many_wish(keys, wait, lease, shared, trace), wait, deadline, cancel)
+        return Asked(self._locks, self, many_wish(keys, wait, lease, shared, trace, priority), wait, deadline, cancel)
 
 
 class Semaphore:
@@ -594,14 +600,15 @@ class Semaphore:
         return Semaphore(self._locks, self._key, whole(limit, "a limit"), True)
 
     def permits(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None,
-                deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None) -> Asked:
+                deadline: Optional[float] = None, cancel: Optional[Cancel] = None, trace: Optional[str] = None,
+                priority: int = 0) -> Asked:
         """Returns permits to be acquired: ``with semaphore.permits(2, wait=5):``. The options are those of a lock."""
-        wish = permits_wish(self._key, self._limit, count, wait, lease, trace, self._initial)
+        wish = permits_wish(self._key, self._limit, count, wait, lease, trace, self._initial, priority)
         return Asked(self._locks, None, wish, wait, deadline, cancel)
 
-    def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None) -> Held:
+    def acquire(self, count: int = 1, *, wait: Optional[float] = None, lease: Optional[float] = None, priority: int = 0) -> Held:
         """Takes permits. Raises what the acquiring of a lock raises."""
-        return self.permits(count, wait=wait, lease=lease).acquire()
+        return self.permits(count, wait=wait, lease=lease, priority=priority).acquire()
 
     def resize(self, limit: int) -> bool:
         """Sets the number of permits. False: there is no such semaphore now."""
@@ -714,12 +721,23 @@ class Delay:
         self._locks, self._stream = locks, stream
 
     def add(self, fields: Mapping[Any, Any], *, after: Optional[float] = None, at: Optional[float] = None,
-            ticket: Optional[Word] = None) -> Optional[str]:
-        """Has an entry added after so many seconds, or at a Unix time. Returns its ticket.
+            ticket: Optional[Word] = None, every: Optional[float] = None, cron: Optional[str] = None,
+            zone: Optional[str] = None, times: Optional[int] = None, until: Optional[float] = None,
+            missed: Optional[str] = None) -> Optional[str]:
+        """Has an entry added after so many seconds, or at a Unix time, and again if there is a rule. Returns its ticket.
 
         ticket: an id of the caller's; None is returned if one of that id is pending already.
+
+        every: a rule, the interval in seconds. cron: another rule, a cron expression of five fields, or of six with seconds
+        first; zone is its time zone, UTC by default. With a rule after or at is the earliest time of the first entry, and may be
+        left out. times: the rule ends with so many entries. until: no entry is due after this Unix time. missed: what becomes of
+        times that pass while the server cannot add entries. ``once`` (the default): an entry is added late for the first of them;
+        ``skip``: for none of them; ``all``: for each, 1,000 in a row at most. Each entry in the stream has the field
+        ``delay.due``, the time at which it was due: see :attr:`Entry.due`. Raises :class:`ServerError` for an expression or a zone
+        that the server does not know, and for a rule that has no time before its end.
         """
-        return self._locks._do(_plans.delay_add(self._stream, fields, _plans.when(after, at), ticket))
+        due = _plans.recurs(after, at, every, cron, zone, times, until, missed)
+        return self._locks._do(_plans.delay_add(self._stream, fields, due, ticket))
 
     def cancel(self, ticket: Word) -> bool:
         """Takes an entry back. False: it is not pending."""
