@@ -30,7 +30,7 @@ func findPlanted(t *testing.T, faults []plant.Fault, names string) {
 	if !plant.Wanted(t, "..", faults) {
 		return
 	}
-	programs := []string{plant.BuildOf(t, "..", "../commands", faults), plant.Build(t, "..", faults)}
+	programs := []string{plant.Build(t, "..", faults), plant.BuildOf(t, "..", "../commands", faults)}
 	run := func(fault string) (all []byte, err error) {
 		for _, program := range programs {
 			out, err := plant.Command(program, fault, "-test.run", names, "-test.failfast", "-test.timeout", "120s").CombinedOutput()
