@@ -29,8 +29,8 @@ type crowd struct {
 	idle map[net.Conn]time.Time
 }
 
-// newCrowd returns a crowd with places for so many requests, and so many connections beside them; both are
-// more than 0.
+// newCrowd returns a crowd with places for a number of requests, and for probes connections beside them.
+// Both numbers are above 0.
 func newCrowd(requests, probes int) *crowd {
 	return &crowd{most: requests + probes, places: make(chan struct{}, requests), idle: make(map[net.Conn]time.Time)}
 }

@@ -66,7 +66,7 @@ type Call struct {
 	Over func(why error)
 }
 
-// Observe adds hooks. Those that were set before are called first.
+// Observe adds hooks. Hooks that were set before are called first.
 func Observe(hooks Hooks) Setting { return func(c *Client) { c.hooks = append(c.hooks, hooks) } }
 
 // New returns a client that uses rdb. The caller still owns rdb. New fails at once if the server lacks the

@@ -13,7 +13,7 @@ import (
 	"lockserver/client"
 )
 
-// connect is what the first example begins with.
+// connect begins each example.
 func connect(settings ...client.Setting) (*client.Client, *redis.Client, func()) {
 	rdb := redis.NewClient(reach())
 	c, err := client.New(rdb, settings...)
@@ -109,7 +109,7 @@ func ExampleClient_Locker() {
 	// one at a time, on all machines
 }
 
-// What is written under a guard is written by the lock's present holder, or not at all.
+// A write under a guard is done by the lock's present holder, or not at all.
 func ExampleLock_Guard() {
 	c, _, end := connect()
 	defer end()

@@ -7,7 +7,7 @@ import (
 	"lockserver/tests/conversation"
 )
 
-// attachScripts are what LOCK.ATTACH promises. In all of them the watchdog's lease is 30 seconds.
+// attachScripts show the life of LOCK.ATTACH. The watchdog's lease is 30 seconds in each.
 var attachScripts = []script{
 	{"a lock outlives the connection that acquired it", `
 		B LOCK.ATTACH a -> 0

@@ -120,7 +120,7 @@ func infoNumber(f server.Figures, line *regexp.Regexp) int {
 // client is a connection inside the process.
 func client(t testing.TB, srv *server.Server) *testkit.Client { return testkit.Dial(t, srv.Dial) }
 
-// awaitParked waits until so many commands wait.
+// awaitParked waits until n commands wait.
 func awaitParked(t testing.TB, srv *server.Server, n int) {
 	t.Helper()
 	conversation.Await(t, 2*time.Minute, func() bool { return parked(srv) == n }, "%d commands should wait", n)

@@ -38,7 +38,7 @@ type Ctx struct {
 	// FromScript is set if a script calls the command.
 	FromScript bool
 
-	// Event is what Host.LockEvent records.
+	// Event is the event that Host.LockEvent records.
 	Event LockEvent
 	// Trace is the trace of the call, from the option TRACE; if Traced is false it is not valid.
 	Trace  tracecontext.Context
@@ -221,7 +221,7 @@ func (c *Ctx) NowMS() int64 { return c.DB.Store().NowMS() }
 // millisecond of their deadline (store.Past).
 func (c *Ctx) CeilNowMS() int64 { return (c.DB.Store().NowUS() + 999) / 1000 }
 
-// LeaseEndMS is the deadline of a lease of so many milliseconds that begins now: see LeaseLeftMS.
+// LeaseEndMS returns the deadline of a lease of ms milliseconds that begins now: see LeaseLeftMS.
 func LeaseEndMS(c *Ctx, ms int64) int64 { return c.CeilNowMS() - 1 + ms }
 
 // Scratch returns a small empty buffer for writing numbers; its content is lost at the next call.

@@ -368,7 +368,7 @@ func contradiction(r *Row, format string, args ...any) {
 	panic(fmt.Sprintf("commands: row %q: %s", r.fullName, fmt.Sprintf(format, args...)))
 }
 
-// memberOf returns the position of the first member or field after a call's only key, 0 if there is none.
+// memberOf returns the position of the first member or field after a call's only key, or 0.
 func memberOf(r *Row) int {
 	if len(r.Args) < 2 || r.Args[0].Kind != KindKey || r.Args[0].Multiple || r.Args[0].Optional {
 		return 0
@@ -386,8 +386,8 @@ func memberOf(r *Row) int {
 // NamesMember reports whether calls name a member or field after their only key.
 func (r *Row) NamesMember() bool { return r.member > 0 }
 
-// MemberIn returns the first member or field after a call's only key, and the key; ok is false if there is
-// none.
+// MemberIn returns the first member or field after a call's only key, and the key; ok is false for a call
+// without one.
 func (r *Row) MemberIn(args [][]byte) (key, member []byte, ok bool) {
 	// plant:member-in
 	if at := r.member; at > 0 && at < len(args) {

@@ -533,7 +533,7 @@ func ErrUserParenthesis(word []byte) Error {
 // ErrACLLoad lists all errors in an ACL file.
 func ErrACLLoad(reasons string) Error { return oneLine([]byte("ERR " + reasons)) }
 
-// What clients see of streams and consumer groups, byte for byte as Redis 7.4 says it.
+// These are the errors of streams and consumer groups, byte for byte as in Redis 7.4.
 const (
 	ErrStreamID             Error = "ERR Invalid stream ID specified as stream command argument"
 	ErrStreamIDSmall        Error = "ERR The ID specified in XADD is equal or smaller than the target stream top item"

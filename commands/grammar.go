@@ -5,7 +5,7 @@ import "strings"
 // Arg is one element of a command's grammar. The functions and methods of this file build it; they take and
 // return values, so a row reads like the usage line of its command.
 type Arg struct {
-	// Name is what the documentation calls the argument.
+	// Name is the name of the argument in the documentation.
 	Name string
 	// Display is the name in usage lines, if it differs from Name.
 	Display string

@@ -10,8 +10,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// limitNotifyScripts are what LIMIT.TAKE ... WAIT ms NOTIFY owner promises. A speaks version 3 of the
-// protocol.
+// limitNotifyScripts show LIMIT.TAKE ... WAIT ms NOTIFY owner. Client A speaks version 3 of the protocol.
 var limitNotifyScripts = []script{
 	{"taken at once, or queued and taken in order", `
 		A LIMIT.TAKE k 1 1 1000 WAIT 0 NOTIFY a -> [1 1 0 0 1000]

@@ -10,7 +10,7 @@ import (
 	"lockserver/tests/conversation"
 )
 
-// askScripts are what LOCK.ASK promises. Client A is attached to the owner a.
+// askScripts show LOCK.ASK. Client A is attached to the owner a.
 var askScripts = []script{
 	{"a lock", `
 		C LOCK k a -> token=1

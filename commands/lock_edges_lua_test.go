@@ -1,7 +1,7 @@
 package commands_test
 
-// lockLuaEdges are locks that scripts take and give back. Words are split at
-// blanks, so the scripts have none.
+// lockLuaEdges are locks that scripts take and give back. Words are split at blanks, so the scripts contain
+// no blanks.
 var lockLuaEdges = []script{
 	{"nothing waits inside", `
 		A LOCK k a PX 1000 -> 1750000000000000

@@ -406,7 +406,7 @@ func TestLockEdges(t *testing.T) {
 	play(t, nil, "", all)
 }
 
-// TestEdgesNameTestsThatExist: each test that a row of lockEdges names stands in one of these files.
+// TestEdgesNameTestsThatExist: the two files contain each test that a row of lockEdges names.
 func TestEdgesNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder

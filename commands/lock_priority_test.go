@@ -9,7 +9,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// priorityScripts are what PRIORITY promises. A waiter gains a level in ten seconds.
+// priorityScripts show PRIORITY. A waiter gains a level in ten seconds.
 var priorityScripts = []script{
 	{"the higher one first, and first come, first served within one", `
 		A LOCK k a -> token

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// queueScripts are what LOCK.CANCEL and the limits of queues promise.
+// queueScripts show LOCK.CANCEL and the limits of queues.
 var queueScripts = []script{
 	{"a blocked wait ends with nil, and the others keep their places", `
 		A LOCK k a -> token

@@ -8,8 +8,8 @@ import (
 	"lockserver/tests/conversation"
 )
 
-// LOCK.DEADLOCKS lists a cycle through waits with NOTIFY: one that a wait would have closed, and one that a
-// change of a holder closed later.
+// LOCK.DEADLOCKS lists two cycles through waits with NOTIFY. A wait would have closed the first, and a
+// change of a holder closed the second later.
 func TestNotifyDeadlocksAreShown(t *testing.T) {
 	t.Parallel()
 	clock := server.NewManualClock(begun)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// notifyScripts are what NOTIFY promises. A speaks version 3 of the protocol. The watchdog's lease is 30
-// seconds, so a grant has to be confirmed, and a place is kept, for 10 seconds.
+// notifyScripts show NOTIFY. Client A speaks version 3 of the protocol. The watchdog's lease is 30 seconds,
+// so a grant has to be confirmed within 10 seconds, and a place is kept for 10 seconds.
 var notifyScripts = []script{
 	{"acquired at once, or queued and granted", `
 		A LOCK k a WAIT 0 NOTIFY -> token=1

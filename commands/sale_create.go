@@ -81,8 +81,8 @@ func (o *createCall) read(a *Scanner) error {
 	return a.Err()
 }
 
-// seckillCreate opens a sale. What a sale of that name has left behind is in its way, even one that is over:
-// it may still be needed to compare the orders with.
+// seckillCreate opens a sale. It refuses the name of an earlier sale while keys of that sale exist, even
+// after its end: the keys may still be needed to compare the orders with.
 func seckillCreate(c *Ctx) error {
 	o := createCall{limit: 1, stream: []byte(orderStream)}
 	if err := o.read(c.Args()); err != nil {
@@ -151,7 +151,7 @@ func seckillRestock(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	// What is sold may come back: that must fit, too.
+	// Sold pieces may come back, so the sum must fit, too.
 	if n > 0 && stock > math.MaxInt64-n-max(s.sold, 0) || n < 0 && stock < math.MinInt64-n {
 		return ErrOverflow
 	}

@@ -81,8 +81,8 @@ func (s *sale) state(stock, nowMS int64) string {
 	return "open"
 }
 
-// writeReading writes the two fields about the stream of orders, nil if there is
-// none yet, and those who read it.
+// writeReading writes two fields about the stream of orders: the stream, nil before the first order, and
+// its consumer groups.
 func writeReading(c *Ctx, s *stream.Stream) {
 	c.Out.BulkString("stream-length")
 	if s == nil {

@@ -25,7 +25,7 @@ func saleWrites(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) 
 	}
 }
 
-// saleCreates are those of SECKILL.CREATE: the stream is the one that it names.
+// saleCreates visits the keys of SECKILL.CREATE, with the stream that the call names.
 func saleCreates(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 	stream := []byte(orderStream)
 	for i := 2; i+1 < len(args); i++ { // what is wrong with the words, the command says

@@ -14,7 +14,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// classicSale is what applications run on Redis: ARGV are voucher, user and order.
+// classicSale is the usual script of applications on Redis: ARGV are voucher, user and order.
 const classicSale = `
 local stockKey = 'seckill:stock:' .. ARGV[1]
 local orderKey = 'seckill:order:' .. ARGV[1]

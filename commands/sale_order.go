@@ -8,7 +8,7 @@ import (
 	"lockserver/store"
 )
 
-// orderState is what became of an order, in the word that its record begins with. Format, do not change.
+// orderState is the state of an order, as the first word of its record. Format, do not change.
 type orderState string
 
 const (

@@ -9,7 +9,7 @@ import (
 // The rate of a sale (SECKILL.CREATE ... RATE). Its limiters are fields of one hash, a user each, or one
 // field for all users (RATE-ALL). A field expires when its limiter is full: an idle user takes no memory.
 
-// saleRate is what the hash of a sale says of its rate.
+// saleRate has the fields of a sale's hash about its rate.
 type saleRate struct {
 	count, periodMS, burst int64 // count 0: there is none
 	all                    bool  // one limiter for the whole sale

@@ -70,7 +70,8 @@ func TestSaleRateIsRaised(t *testing.T) {
 	)
 }
 
-// What speaks against an order before its rate does not count: the sale is not open, or sold out.
+// An order that is refused for another reason does not count for the rate: the sale is not open, or sold
+// out.
 func TestSaleCountsOnlyWhatIsForSale(t *testing.T) {
 	f := newSaleFixture(t)
 	f.play(

@@ -9,9 +9,9 @@ import (
 	"lockserver/store/listpack"
 )
 
-// A sale is a few ordinary keys. The first two are what the classic script keeps, and all there is to
-// a sale on bare keys; a sale made with SECKILL.CREATE has the others, too.
-// docs/decisions/0010-sales.md says why these.
+// A sale consists of a few ordinary keys. The first two are those of the classic script, and the only ones
+// of a sale on bare keys. A sale made with SECKILL.CREATE has the others, too. docs/decisions/0010-sales.md
+// gives the reasons.
 const (
 	stockPrefix  = store.StockPrefix // a string: the pieces that are left
 	buyersPrefix = "seckill:order:"  // a set: the users who have a piece
@@ -36,7 +36,7 @@ func saleKey(c *Ctx, prefix string, voucher []byte) []byte {
 	return append(append(c.names[0][:0], prefix...), voucher...)
 }
 
-// The fields of a sale's hash. Those of the window and of the hold are not there if there is none.
+// These are the fields of a sale's hash. A sale without a window or a hold lacks their fields.
 var (
 	startField     = []byte("start")     // unix ms
 	endField       = []byte("end")       // unix ms
@@ -55,10 +55,10 @@ var (
 	returnedField  = []byte("returned")  // pieces: ever taken back; not there as long as that is none
 )
 
-// sale is what the hash of a sale says. On bare keys it has the values that a sale has by default.
+// sale has the fields of a sale's hash. For bare keys it has the default values.
 //
-// Invariant (tests/sales): total == stock + sold, and sold is the sum over the
-// orders that were not taken back.
+// Invariant (tests/sales): total == stock + sold, and sold is the sum over the orders that were not taken
+// back.
 type sale struct {
 	made           bool  // with SECKILL.CREATE
 	startMS, endMS int64 // 0: none
@@ -92,8 +92,8 @@ func findSale(c *Ctx, voucher []byte) (s sale, err error) {
 	return s, nil
 }
 
-// read takes all fields in one pass and returns the name of one that makes no sense.
-// Fields of others it passes over.
+// read takes all fields in one pass. It returns the name of a field with an invalid value. It ignores
+// unknown fields.
 func (s *sale) read(h *hash.Hash) (bad []byte) {
 	if lp, small := h.Listpack(); small {
 		for pos := lp.First(); pos >= 0; {
@@ -192,7 +192,7 @@ func findStock(c *Ctx, voucher []byte) (stock int64, err error) {
 	return stock, nil
 }
 
-// holdOf returns when the hold of an order ends, in milliseconds since 1970; false: it has none.
+// holdOf returns when the hold of an order ends, in milliseconds since 1970; false: the order is not held.
 func holdOf(c *Ctx, voucher, order []byte) (atMS int64, ok bool, err error) {
 	r := c.DB.Peek(saleKey(c, holdsPrefix, voucher))
 	if !r.Is(store.ZSet) {

@@ -38,8 +38,7 @@ func (f *fixture) pass(ms int64) {
 	f.serveWaiters()
 }
 
-// play runs lines of "command -> reply"; a line that begins with a number first
-// lets so many milliseconds pass.
+// play runs lines of "command -> reply". A number before the command is a pause in milliseconds.
 func (f *fixture) play(lines ...[2]string) {
 	f.t.Helper()
 	for _, line := range lines {
@@ -252,7 +251,7 @@ func TestHoldOfDamagedSale(t *testing.T) {
 	}
 }
 
-// What is refused changes nothing.
+// A refused call changes nothing.
 func TestBadSales(t *testing.T) {
 	max := strconv.Itoa(math.MaxInt64)
 	for _, tt := range []struct{ setup, call, reply string }{
@@ -373,7 +372,7 @@ func TestReplacedSale(t *testing.T) {
 	f.want(`0`, "EXISTS", "stream.orders:cancelled")
 }
 
-// A limit that is changed while the sale runs holds for those who have bought, too.
+// A limit that changes while the sale runs also counts for earlier buyers.
 func TestChangedSettings(t *testing.T) {
 	f := newSaleFixture(t)
 	f.play(
@@ -424,7 +423,7 @@ func TestEventsOfSales(t *testing.T) {
 	do("NEXTID n", "incrby icr:n:2023:11:14")
 }
 
-// What docs/SECKILL.md recommends to operators.
+// These are the recipes of docs/SECKILL.md for operators.
 func TestRecipesOfSales(t *testing.T) {
 	f := newSaleFixture(t)
 	f.play(
@@ -519,7 +518,7 @@ func TestNextID(t *testing.T) {
 	require.Positive(t, f.do("NEXTID", "order").Int)
 }
 
-// Refusing is what a sale does most.
+// Most calls of a sale are refused, so a refusal must not allocate.
 func TestSalesDoNotAllocate(t *testing.T) {
 	f := newSaleFixture(t)
 	f.each("SET seckill:stock:bare 1; SECKILL bare u o; SECKILL.CREATE v STOCK 1; SECKILL v u o")

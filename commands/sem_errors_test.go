@@ -254,7 +254,7 @@ func TestSemaphoreTypes(t *testing.T) {
 		}
 		require.Equal(t, before, do("DUMP k"), setup)
 	}
-	// What a last holder has left behind is nothing.
+	// Fields that a last holder has left behind mean nothing.
 	for _, left := range []string{"HSET k $mode sem $limit 3", "HSET k $mode read", "HSET k $token 5"} {
 		do("FLUSHALL")
 		do(left)

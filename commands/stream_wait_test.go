@@ -132,7 +132,7 @@ var waitScenes = []struct{ name, script string }{
 type waitClient interface {
 	// send sends a command and returns the reply; ok is false if the client now waits.
 	send(args ...string) (reply string, ok bool)
-	// answered returns the reply that has come since; ok is false if there is none yet.
+	// answered returns the reply that has come since; ok is false before it comes.
 	answered() (reply string, ok bool)
 }
 

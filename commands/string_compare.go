@@ -40,7 +40,7 @@ func (m *comparison) holds(val []byte) (bool, error) {
 }
 
 // hexDigest returns the XXH3 hash of val, 64 bits without a seed, as lower-case hexadecimal digits with
-// leading zeros. This is what Redis 8.4 calls the digest; clients compute it themselves.
+// leading zeros. Redis 8.4 calls it the digest; clients compute it themselves.
 func hexDigest(val []byte) (text [digestLen]byte) {
 	var sum [8]byte
 	binary.BigEndian.PutUint64(sum[:], xxh3.Hash(val))

@@ -120,7 +120,7 @@ func (f *failures) Fatalf(format string, args ...any) {
 	panic(f)
 }
 
-// What is not as it should be fails the test.
+// A mistake of the caller fails the test.
 func TestItFails(t *testing.T) {
 	f := &failures{TB: t}
 	srv := Run(f)

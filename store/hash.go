@@ -53,8 +53,8 @@ func (e *HashEdit) make(size int) {
 	_, e.slot = e.db.put(e.key, v)
 }
 
-// Expect announces at least one field with its value. The hash gets the form that Redis gives it for so many
-// fields at once. A new hash gets space for all of them.
+// Expect announces the fields of pairs, at least one. The hash gets the form that Redis gives it for as
+// many fields at once. A new hash gets space for all of them.
 func (e *HashEdit) Expect(pairs [][]byte) {
 	lim, h := e.db.store.limits.Hash, e.Hash()
 	if h == nil && len(pairs) > 2 {

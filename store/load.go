@@ -12,7 +12,7 @@ import (
 // false, and change nothing, if the key exists already. The store takes ownership of a value that it is
 // given.
 
-// Reserve prepares an empty database for about so many keys. If there are keys already it does nothing.
+// Reserve prepares an empty database for about keys keys. If there are keys already it does nothing.
 func (db *DB) Reserve(keys int) { db.space.keys.Reserve(keys) }
 
 // LoadString adds a string; val is copied.

@@ -44,8 +44,8 @@ const MaxToken = 1<<53 - 1
 // for ever. Without a bound one key could use up all tokens.
 const furthestTokenUS = 100 * 366 * 86_400_000_000
 
-// TokenCanRise reports whether a new token can be made above one that is in the data; nowUS is the
-// time in microseconds since 1970.
+// TokenCanRise reports whether a new token can exceed a token of the data. nowUS is the time in
+// microseconds since 1970.
 func TokenCanRise(nowUS, token int64) bool {
 	return token <= nowUS+furthestTokenUS && token < MaxToken-1
 }

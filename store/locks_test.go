@@ -10,8 +10,8 @@ import (
 	"lockserver/store/hash"
 )
 
-// TestLockMadeAtOnce: a lock that is made at once is equal to one that is made field by field, for each form
-// of the hash. A second hold allocates no memory.
+// TestLockMadeAtOnce: a lock that is made at once is equal to a lock that is made field by field, for each
+// form of the hash. A second hold allocates no memory.
 func TestLockMadeAtOnce(t *testing.T) {
 	for _, limits := range []hash.Limits{{Entries: 128, Value: 64}, {Entries: 2, Value: 64}, {Entries: 128, Value: 16}} {
 		for _, owner := range []string{"a", "17", strings.Repeat("o", 63), strings.Repeat("o", 64), strings.Repeat("o", 65)} {

@@ -54,7 +54,7 @@ func ShareHolders(h *hash.Hash, holds func(value []byte) bool) int {
 	return holdersBeside(h, others, holds)
 }
 
-// holdersBeside returns the number of holders in a hash with so many other fields.
+// holdersBeside returns the number of holders in a hash with a number of other fields.
 func holdersBeside(h *hash.Hash, others int, holds func(value []byte) bool) (n int) {
 	fields := h.Len() - others
 	switch {

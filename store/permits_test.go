@@ -93,7 +93,8 @@ func TestSharePermits(t *testing.T) {
 	}
 }
 
-// TestSemaphoreMadeAtOnce: a semaphore that is made at once is equal to one that is made field by field.
+// TestSemaphoreMadeAtOnce: a semaphore that is made at once is equal to a semaphore that is made field by
+// field.
 func TestSemaphoreMadeAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		owner string

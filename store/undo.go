@@ -21,8 +21,8 @@ type preimage struct {
 	was   bool // the key existed; the other fields describe it
 	v     value
 	atMS  int64
-	// cloned: a clone has replaced the container. What is left of the container can only be read from one end
-	// to the other.
+	// cloned says that a clone has replaced the container. The rest of the container can only be read from
+	// one end to the other.
 	cloned bool
 }
 

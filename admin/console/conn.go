@@ -29,7 +29,8 @@ type Backend interface {
 	NowMS() int64
 }
 
-// viewer is a user that looks at a page, with the connection of the session. It is what a page may know.
+// viewer is a user that looks at a page, with the connection of the session. It decides which data a page
+// shows.
 type viewer struct {
 	name    string
 	conn    *call.Conn

@@ -204,8 +204,8 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// TestPageOfLockHasTimeline: of a lock that is held, and of one that is free, as far as the user may see it.
-// What a user does is audited.
+// TestPageOfLockHasTimeline: a held lock and a free lock have a timeline, if the user may see it. The
+// actions of a user are audited.
 func TestPageOfLockHasTimeline(t *testing.T) {
 	var audit bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&audit, nil))

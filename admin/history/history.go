@@ -32,8 +32,8 @@ func (s Step) Kept() time.Duration { return s.Every() * time.Duration(rings[s].m
 const (
 	// MostBytes limits the memory of a book.
 	MostBytes = 1 << 20
-	// besides is what a series takes beside its points and its name, in bytes: its place in the map, and what
-	// the runtime rounds up.
+	// besides is the memory of a series without its points and its name, in bytes: its place in the map,
+	// and the rounding of the runtime.
 	besides = 1024
 )
 
@@ -112,7 +112,7 @@ func (r *ring) add(at uint32, values []float64) {
 	}
 }
 
-// latest returns the time of the last point; 0 if there is none.
+// latest returns the time of the last point; 0 before the first.
 func (r *ring) latest() uint32 {
 	if r.count == 0 {
 		return 0
@@ -165,7 +165,7 @@ func (b *Book) Of(name string) (columns [][]float64) {
 	return columns
 }
 
-// Latest returns the last fine point of a series, its time and the values; nil if there is none.
+// Latest returns the last fine point of a series, its time and the values; nil before the first.
 func (b *Book) Latest(name string) (point []float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

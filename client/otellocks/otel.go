@@ -75,7 +75,7 @@ func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*Telemetry,
 // Watch has the gauges show the figures of a client. Without it only lockserver.attached is there.
 func (t *Telemetry) Watch(c *client.Client) { t.client.Store(c) }
 
-// Hooks are what the client is to be made with.
+// Hooks returns the hooks for client.Observe.
 func (t *Telemetry) Hooks() client.Hooks {
 	record := func(histogram metric.Float64Histogram, outcome string, d time.Duration) {
 		histogram.Record(context.Background(), d.Seconds(), metric.WithAttributes(attribute.String("outcome", outcome)))

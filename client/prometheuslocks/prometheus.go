@@ -57,7 +57,7 @@ func New() *Metrics {
 	}
 }
 
-// Hooks are what the client is to be made with.
+// Hooks returns the hooks for client.Observe.
 func (m *Metrics) Hooks() client.Hooks {
 	return client.Hooks{
 		Acquired: func(_ string, waited time.Duration) { observe(m.wait, client.Ending(nil), waited) },

@@ -117,7 +117,7 @@ func TestAThousandServers(t *testing.T) {
 	}
 }
 
-// residentBytes is what a process has in memory.
+// residentBytes returns the bytes of a process in memory.
 func residentBytes(t *testing.T, pid int) (n int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	require.NoError(t, err)

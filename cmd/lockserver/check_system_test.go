@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCheckSystem: the command measures a directory, leaves nothing there, and refuses one that is not there.
+// TestCheckSystem: the command measures a directory, leaves no files there, and refuses a directory that
+// does not exist.
 func TestCheckSystem(t *testing.T) {
 	dir := t.TempDir()
 	_, out, errs := check("--system", dir)

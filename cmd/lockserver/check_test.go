@@ -17,7 +17,8 @@ func check(paths ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// What a server has written is found sound, with what it holds; damage is named with file and offset.
+// The files of a server are found sound, and their contents are counted; damage is named with file and
+// offset.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	c, addr := startReady(t, dir, "--appendonly", "yes", "--appendfsync", "always")

@@ -14,7 +14,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// theChecks are what the demo checks, in the order in which it prints it.
+// theChecks are the checks of the demo, in the order in which it prints them.
 var theChecks = []string{
 	"no more and no less: 1,000 of 1,000 pieces were sold",
 	"the stock is 0",

@@ -16,7 +16,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// notWalked are the directives that the tests leave out, and why. Those of scenes are not among them.
+// notWalked are the directives that the tests leave out, with reasons. The directives of scenes are not
+// listed here.
 var notWalked = map[string]string{
 	"daemonize":          "The process that the test has started would end, and the test could not end the other.",
 	"syslog-enabled":     "The lines would go to the log of the machine on which the tests run.",
@@ -115,7 +116,7 @@ func (k *kept) end(t *testing.T) {
 	require.NoError(t, os.Remove(k.in("s")))
 }
 
-// values are what CONFIG GET shows.
+// values returns the reply of CONFIG GET for some directives.
 func (k *kept) values(pairs [][2]string) map[string]string {
 	all := make(map[string]string)
 	for _, pair := range pairs {
@@ -137,7 +138,7 @@ func newKept(t *testing.T, program string, s scene, lines string) *kept {
 	return k
 }
 
-// file is what its configuration file has.
+// file returns the contents of the configuration file.
 func (k *kept) file(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(k.in("redis.conf"))
@@ -162,7 +163,7 @@ func quoted(value string) string {
 	return value
 }
 
-// ways are what CONFIG GET shows after each way in which directives can be given.
+// ways has the replies of CONFIG GET after each way in which directives can be given.
 type ways struct {
 	File, FileAgain, Line, Before, Set, SetAgain map[string]string
 	Rewritten                                    string   // the file after CONFIG REWRITE

@@ -13,7 +13,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// scene is what some directives need: files, ports, a password, or other directives.
+// scene has the files, ports, the password and the other directives that some directives need.
 type scene struct {
 	name   string
 	pairs  [][2]string       // directives, with values in which $DIR is the directory of the program

@@ -107,14 +107,14 @@ func TestHealthOfNoServer(t *testing.T) {
 	require.Equal(t, healthUsage, out)
 }
 
-// member is a listener that answers as a member of a group does that does not lead. data is what it says to
-// a command on data, leader is the leader that it knows, by RAFT INFO.
+// member is a listener that answers as a member of a group that does not lead. data is its reply to a
+// command on data. leader is the leader that it knows, by RAFT INFO.
 func member(t *testing.T, data, leader string) string {
 	t.Helper()
 	return memberBehind(t, data, leader, 0)
 }
 
-// memberBehind is member for one that is behind by so many milliseconds.
+// memberBehind is member for a member that is lagMS milliseconds behind.
 func memberBehind(t *testing.T, data, leader string, lagMS int) string {
 	t.Helper()
 	return memberSays(t, data, fmt.Sprintf("raft_role:follower\r\nraft_leader_address:%s\r\nraft_lag_ms:%d\r\n", leader, lagMS))
@@ -162,7 +162,8 @@ func memberSays(t *testing.T, data, fields string) string {
 	return ln.Addr().String()
 }
 
-// TestHealthOfAMember: one without a leader serves no client; one that sends on is well.
+// TestHealthOfAMember: a member without a leader serves no client; a member that redirects clients is
+// healthy.
 func TestHealthOfAMember(t *testing.T) {
 	t.Setenv("REDISCLI_AUTH", "")
 	code, _, errs := health("--addr", member(t, "-CLUSTERDOWN The cluster is down", ""))
@@ -174,7 +175,7 @@ func TestHealthOfAMember(t *testing.T) {
 	}
 }
 
-// TestHealthOfAFollower: one that is too far behind is alive, and not ready.
+// TestHealthOfAFollower: a follower that is too far behind is alive, and not ready.
 func TestHealthOfAFollower(t *testing.T) {
 	t.Setenv("REDISCLI_AUTH", "")
 	behind := memberBehind(t, "-MOVED 1 192.0.2.1:1", "192.0.2.1:1", 12_345)

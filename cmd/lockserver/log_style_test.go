@@ -65,7 +65,7 @@ func TestSystemLog(t *testing.T) {
 	require.Equal(t, 2, strings.Count(out.String(), "\n"))
 }
 
-// TestRotated: a file that is full gets a number, and only so many stay.
+// TestRotated: a full file gets a number, and a limited number of files stay.
 func TestRotated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	r, err := openRotated(path, 25, 2)

@@ -14,7 +14,7 @@ import (
 // the machine if that is less. It is 0 if the system does not report it.
 func boundBytes() uint64 { return boundIn(os.DirFS("/"), rusage.MachineBytes()) }
 
-// boundIn is boundBytes on a system with these files, and so many bytes.
+// boundIn is boundBytes on a system with these files, and machine bytes of memory.
 func boundIn(files fs.FS, machine uint64) uint64 {
 	text, _ := fs.ReadFile(files, "proc/self/cgroup")
 	bound := machine

@@ -118,7 +118,7 @@ func TestFreeMemoryGoesBackWhenNothingIsToBeDone(t *testing.T) {
 	debug.FreeOSMemory()
 	require.Equal(t, nothing, c.due(time.Hour, 0), "it has been given back")
 
-	// What the collector has found alive and has gone since.
+	// This is memory that was alive at the last collection and is garbage now.
 	c.due(time.Hour, 100<<20)
 	require.Equal(t, nothing, c.due(time.Hour, 99<<20))
 	require.Equal(t, giveBack, c.due(time.Hour, 1<<20))

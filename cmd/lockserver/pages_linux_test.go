@@ -30,7 +30,7 @@ VmFlags: rd mr mw me sd
 	require.Empty(t, cleanSpans(strings.NewReader("x\n1-2 r\nzz-1 r--p 0 0 0 p\nAnonymous: 0 kB\n"), "p"))
 }
 
-// What the process has read of its own file is resident no more, and it runs on.
+// The pages of the program's own file are no longer resident, and the process runs on.
 func TestPagesOfTheProgramGoBack(t *testing.T) {
 	spans := programSpans()
 	require.NotEmpty(t, spans)

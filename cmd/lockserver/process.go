@@ -166,7 +166,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	return p.bye(p.wait(srv, signals))
 }
 
-// program is what the process runs: a server, or a cluster of several.
+// program is a server, or a cluster of several servers.
 type program interface {
 	Start() error
 	Addr() net.Addr
@@ -368,7 +368,7 @@ func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, beg
 	}
 }
 
-// shutdownOptions are what shutdown-on-sigint or -sigterm asks for.
+// shutdownOptions returns the options that shutdown-on-sigint or -sigterm asks for.
 func (p *process) shutdownOptions(srv program, sig os.Signal) server.ShutdownOptions {
 	c, now := p.config.Clone(), srv.Directives()
 	maps.DeleteFunc(now, func(name, _ string) bool { return strings.HasSuffix(name, "-file") }) // passwords may be gone

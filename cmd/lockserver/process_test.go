@@ -43,8 +43,8 @@ func TestFailedShutdownGoesOn(t *testing.T) {
 	require.False(t, done)
 }
 
-// No system lets a process have so many files open. maxclients is lowered, and the log says so;
-// more cannot be asked for later.
+// The system allows fewer open files than the test asks for. maxclients is lowered, and the log says so.
+// Later the limit cannot be raised above that.
 func TestMoreClientsThanDescriptors(t *testing.T) {
 	if runtime.GOOS == "windows" { // which does not tell
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// suiteConfig is what the harness of Redis' own suite writes into the configuration of each server, with an
-// address that is free.
+// suiteConfig is the configuration that the harness of Redis' own suite writes for each server, with a free
+// address.
 const suiteConfig = `# for a test
 always-show-logo yes
 notify-keyspace-events KEA

@@ -84,7 +84,7 @@ func (j *jobs) holder() string {
 	return ""
 }
 
-// isDead reports whether a process has ended. One that waits for its parent has.
+// isDead reports whether a process has ended. A process that waits for its parent has ended, too.
 func isDead(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, state, _ := strings.Cut(string(text), ") ")

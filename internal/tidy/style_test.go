@@ -51,20 +51,20 @@ const long = "sentence of more than 30 words"
 // most holds, for each part of the tree, how often its comments may break each rule of style, and the rule
 // long. The numbers may only fall: lower them with the commit that mends comments.
 var most = map[string][]int{
-	"admin":          {18, 9, 10, 7, 1, 4, 0, 0},
-	"client":         {5, 5, 5, 7, 5, 5, 0, 0},
-	"cmd":            {26, 9, 13, 10, 9, 6, 0, 0},
-	"commands":       {10, 7, 5, 17, 2, 2, 0, 0},
+	"admin":          {0, 0, 4, 1, 0, 0, 0, 0},
+	"client":         {0, 1, 1, 5, 3, 1, 0, 0},
+	"cmd":            {1, 0, 1, 9, 6, 1, 0, 0},
+	"commands":       {0, 0, 0, 9, 2, 1, 0, 0},
 	"examples":       {0, 0, 1, 0, 0, 0, 0, 0},
-	"internal":       {12, 7, 1, 8, 2, 2, 0, 0},
-	"lockservertest": {2, 3, 0, 0, 1, 0, 0, 0},
+	"internal":       {12, 6, 1, 8, 2, 2, 0, 0},
+	"lockservertest": {2, 2, 0, 0, 1, 0, 0, 0},
 	"packaging":      {0, 0, 0, 0, 0, 0, 0, 0},
 	"persistence":    {0, 1, 0, 7, 0, 0, 0, 0},
-	"server":         {101, 84, 58, 23, 40, 27, 0, 0},
-	"server/*":       {36, 24, 30, 26, 21, 17, 0, 0},
-	"server/raft":    {67, 26, 17, 46, 13, 8, 0, 0},
-	"store":          {0, 5, 8, 6, 1, 7, 0, 0},
-	"tests":          {28, 15, 42, 17, 23, 10, 0, 8},
+	"server":         {94, 80, 54, 20, 36, 25, 0, 0},
+	"server/*":       {24, 13, 20, 23, 17, 7, 0, 0},
+	"server/raft":    {30, 11, 11, 30, 9, 2, 0, 0},
+	"store":          {0, 4, 3, 6, 1, 4, 0, 0},
+	"tests":          {28, 14, 42, 16, 22, 10, 0, 8},
 }
 
 // part returns the part of the tree that a file belongs to in most.

@@ -169,8 +169,7 @@ func (r *Reader) Version() int { return r.version }
 // Offset returns the number of consumed bytes; after io.EOF it is the end of the snapshot.
 func (r *Reader) Offset() int64 { return r.d.src.offset() }
 
-// Aux returns the first 1024 AUX fields so far, in their order. Those that Redis writes stand before the
-// first key.
+// Aux returns the first 1024 AUX fields so far, in their order. Those of Redis stand before the first key.
 func (r *Reader) Aux() []AuxField { return r.aux }
 
 // Functions returns the code of the function libraries so far.

@@ -171,7 +171,7 @@ func TestGetUserOfSomeDatabases(t *testing.T) {
 		`{"commands":"-@all" "keys":"" "channels":"" "databases":""}]}`, h.ask(t, "ACL", "GETUSER", "u"))
 }
 
-// dry is what ACL DRYRUN says of a user with these rules.
+// dry returns the reply of ACL DRYRUN for a user with these rules.
 func dry(t *testing.T, rules, command string) string {
 	h := newHouse()
 	require.Equal(t, "+OK", h.ask(t, append([]string{"ACL", "SETUSER", "u"}, strings.Fields(rules)...)...), rules)
@@ -255,7 +255,7 @@ func TestWhatAUserMayRun(t *testing.T) {
 	require.Equal(t, "-ERR User 'eve' not found", newHouse().ask(t, "ACL", "DRYRUN", "eve", "GET", "k"))
 }
 
-// What a shortcut lets pass Check allows, whatever the command and its words.
+// Check allows each command that a shortcut lets pass, with any words.
 func TestShortcuts(t *testing.T) {
 	chance := rand.New(rand.NewPCG(15, 15))
 	words := []string{"a", "ab", "b", "bc", "abcdefgh", "abcdefghi", "", "GET", "STORE", "1", "0", "IFEQ"}

@@ -13,15 +13,15 @@ import (
 // change: the line "lockserver-shards 1", then "shards N", then "id" and 40 hexadecimal digits.
 const recordName = "shards.conf"
 
-// Record is what the directory of a cluster says of the data in it.
+// Record describes the data in the directory of a cluster.
 type Record struct {
 	Shards int
 	// ID names the cluster: the ids of its nodes follow from it, so they stay over a restart.
 	ID string
 }
 
-// ReadRecord reads the record of a directory. ok is false if it has none, because no cluster keeps data
-// there. The error is that of the file system, or says what is wrong with the record.
+// ReadRecord reads the record of a directory. ok is false if no cluster keeps data there. The error is that
+// of the file system, or says what is wrong with the record.
 func ReadRecord(dir string) (r Record, ok bool, err error) { return readRecord(dir, recordName) }
 
 func readRecord(dir, name string) (r Record, ok bool, err error) {
@@ -40,9 +40,9 @@ func readRecord(dir, name string) (r Record, ok bool, err error) {
 	return r, true, nil
 }
 
-// Claim makes a directory that of a cluster with so many shards, with directories of their own (ShardDir),
-// and returns its record. id names it if it is new. Data of another number of shards, or of a server that is
-// none, is an error, and nothing is changed then.
+// Claim makes a directory that of a cluster with a number of shards, each with a directory of its own
+// (ShardDir). It returns the record. A new record has the name id. Data of another number of shards, or of
+// a server without shards, is an error, and nothing is changed then.
 func Claim(dir string, shards int, id string) (Record, error) {
 	was, ok, err := ReadRecord(dir)
 	if err == nil {

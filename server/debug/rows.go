@@ -66,8 +66,8 @@ type call struct {
 	host Target
 }
 
-// subcommand is a subcommand of DEBUG. It has no commands.Row: in Redis it has none either, so completion and
-// COMMAND do not show it.
+// subcommand is a subcommand of DEBUG. Like its counterpart in Redis it has no commands.Row, so completion
+// and COMMAND do not show it.
 type subcommand struct {
 	name        string
 	least, most int // limits of the number of words after it

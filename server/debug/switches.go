@@ -18,8 +18,8 @@ const maxThreshold = 1<<32 - 1<<20
 // structSizes lists the sizes in Redis on a 64-bit machine. Clients use them to compute the memory of Redis.
 const structSizes = "bits:64 robj:16 dictentry:24 sdshdr5:1 sdshdr8:3 sdshdr16:5 sdshdr32:9 sdshdr64:17 "
 
-// switches lists the subcommands that turn a feature on or off, or make it fail. Those that only affect
-// Redis' internals are accepted without effect, so that suites that send them can continue.
+// switches lists the subcommands that turn a feature on or off, or make it fail. Subcommands that only
+// affect Redis' internals are accepted without effect, so that suites that send them can continue.
 func switches() []subcommand {
 	return []subcommand{
 		{"aof-flush-sleep", 1, 1, delayLog, []string{"AOF-FLUSH-SLEEP <microseconds>", "Waits before each write of the append-only log."}},

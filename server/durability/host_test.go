@@ -98,7 +98,7 @@ func (f heldFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// errFull is what a full disk says.
+// errFull is the error of a full disk.
 var errFull = errors.New("no space left on this test")
 
 // startHost is a server that has read what is in its directory.
@@ -172,7 +172,7 @@ func (h *testHost) Background(f func()) { h.background.Go(f) }
 // HandOn implements Executor.
 func (h *testHost) HandOn() { h.storage.EndUnit(true) }
 
-// errEnds is what Rest returns when the server is to end.
+// errEnds is the error of Rest when the server is about to end.
 var errEnds = errors.New("it ends")
 
 // Rest implements Executor.

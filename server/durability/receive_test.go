@@ -12,7 +12,7 @@ import (
 	"lockserver/server/gate"
 )
 
-// slowSnapshot is one that comes when arrived is closed.
+// slowSnapshot is a snapshot that comes when arrived is closed.
 type slowSnapshot struct {
 	io.Reader
 	arrived chan struct{}

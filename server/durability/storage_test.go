@@ -27,8 +27,8 @@ func eventually(t *testing.T, is func() bool, what string) {
 	require.Eventually(t, is, 30*time.Second, time.Millisecond, what)
 }
 
-// A client that wrote, and one that got output because of it, wait for the log up to where it stands. So does
-// a later client that sees the write. When the log has got there, no client waits.
+// A client that wrote waits for its place in the log. So does a client that got output because of it, and a
+// later client that sees the write. When the log has got there, no client waits.
 func TestMarks(t *testing.T) {
 	h := startHost(t, t.TempDir(), logs)
 	var writer, touched, reader, early gate.Mark
@@ -116,7 +116,7 @@ func TestFullDisk(t *testing.T) {
 	require.Equal(t, "x", startHost(t, h.config.Dir, logs).get("k"))
 }
 
-// What was written is there at the next start, out of a snapshot, a log, and a log that was rewritten in
+// The data is there at the next start, from a snapshot, from a log, and from a log that was rewritten in
 // either form.
 func TestOverRestarts(t *testing.T) {
 	for name, change := range map[string]func(c *config.Config){

@@ -37,7 +37,7 @@ func TestTokensStayBelowTheLimit(t *testing.T) {
 	}
 }
 
-// What is in the data is gone above, unless that would leave nothing to give out.
+// New tokens are above those in the data, unless that would leave no token to give out.
 func TestTokensInTheData(t *testing.T) {
 	var tokens tokens
 	tokens.seen(atUS, atUS+1000)

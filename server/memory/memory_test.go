@@ -55,7 +55,7 @@ func (a *asker) ask(call string) resp.Value {
 	return v
 }
 
-// usageOf is what the asker's store takes, and what a test says of the rest.
+// usageOf returns the memory of the asker's store, and the figures that a test sets for the rest.
 func (a *asker) usageOf(*commands.Ctx) *Usage {
 	u := a.usage
 	u.Purger = new(Purger)

@@ -36,7 +36,7 @@ type Client struct {
 // Asked is a client that says anew how much of its output its connection holds.
 type Asked interface{ AskUnsent() }
 
-// Recount brings the part of a client up to date: it takes so many bytes now.
+// Recount updates the memory of a client to a number of bytes.
 func (all *Clients) Recount(c *Client, bytes int, replica bool) {
 	all.Sum += bytes - c.Counted
 	if replica {
@@ -78,7 +78,7 @@ func (all *Clients) SetExempt(c *Client, yes bool) {
 	c.Exempt = yes
 }
 
-// Evictable is how many of so many clients are not exempt.
+// Evictable returns how many of a number of clients are not exempt.
 func (all *Clients) Evictable(clients int) int { return clients - all.exempt }
 
 // AskUnsent asks the clients again, once a second, that had not taken all their output: the server hears that
@@ -108,7 +108,8 @@ func (all *Clients) LogsOver() bool {
 	return first
 }
 
-// leastClientLimit is what clients may always take together: with less, no client could change the limit.
+// leastClientLimit is the lowest limit for the memory of all clients: with less, no client could change the
+// limit.
 const leastClientLimit = 128 << 10
 
 // SetLimit bounds what clients may take together; 0: there is no bound.
@@ -118,7 +119,7 @@ func (all *Clients) SetLimit(bytes int) {
 	}
 }
 
-// State is what a server keeps of its memory's use.
+// State has the figures of a server's memory.
 type State struct {
 	Clients  Clients
 	Pressure Pressure
@@ -127,15 +128,15 @@ type State struct {
 	Purger   Purger
 }
 
-// Count adds up what is used beside the data, which takes so many bytes. It returns how much of it makes
-// keys go.
+// Count adds up the memory beside the data, which takes data bytes. It returns how much of it counts when
+// keys are evicted.
 func (s *State) Count(data int) (beside int) {
 	sum := s.Clients.Sum + s.Others
 	s.Peak = max(s.Peak, data+sum)
 	return sum - s.Clients.InTransit
 }
 
-// Pressure is what a server does about keys that take more than maxmemory.
+// Pressure is the state of a server while its keys take more than maxmemory.
 type Pressure struct {
 	MostEvictions int  // how many keys one slice evicts at most
 	Evicting      bool // memory is above its bound, and the ticker frees some in slices

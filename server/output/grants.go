@@ -16,9 +16,9 @@ type unreadGrant struct {
 	end    int64 // the value of Output.sent when the answer had been sent
 }
 
-// Hand sends the answer of a waiter that was granted what it waited for, or gives the grant back.
-// What can be taken back is sent at once, not at the end of a round: only then is it known whether it
-// has to be.
+// Hand sends the answer of a waiter after its grant, or gives the grant back. A grant that can be taken
+// back is sent at once, and not at the end of a round. Only then is it known whether the grant has to be
+// taken back.
 func (o *Output) Hand(out []byte, w *wait.Parked) {
 	gone, err := o.offer(out)
 	if gone || err != nil {

@@ -37,9 +37,10 @@ func (in *Inbox) Add(b []byte) {
 	in.bytes += len(b)
 }
 
-// AddCopy appends a message with bytes that the caller uses again. It is copied into the last element if that
-// has space left, or into one that is made with space for more. Only such elements have space. 100,000 waits
-// of a client may end at once, and memory of its own for each would start the collector.
+// AddCopy appends a message with bytes that the caller uses again. It is copied into the last element if
+// that has space left. Otherwise it is copied into a new element with space for more. Only such elements
+// have space. 100,000 waits of a client may end at once, and a separate piece of memory for each would
+// start the collector.
 func (in *Inbox) AddCopy(b []byte) {
 	last := len(in.list) - 1
 	if last < 0 || cap(in.list[last])-len(in.list[last]) < len(b) {
@@ -49,8 +50,8 @@ func (in *Inbox) AddCopy(b []byte) {
 	in.bytes += len(b)
 }
 
-// Take appends messages to the output of a client, until they are so many bytes. It takes at least one. The
-// caller sees to it that no reply is half written.
+// Take appends messages to the output of a client, until they have at least most bytes. It takes at least
+// one message. The caller sees to it that no reply is half written.
 func (in *Inbox) Take(out *resp.Writer, most int) {
 	n := 0
 	for _, b := range in.list {

@@ -8,23 +8,24 @@ import (
 	"lockserver/server/wait"
 )
 
-// Client is what an Output asks of the client that it belongs to.
+// Client is the client that an Output belongs to.
 type Client interface {
 	// Release is called when kept output may leave: the owner calls SendKept then.
 	gate.Waiter
 	// TakeBack undoes a grant that did not reach the client. gone says that the client has closed its end of
 	// the connection.
 	TakeBack(granted *wait.Parked, gone bool)
-	// Panicked logs a panic that costs the connection only. It panics again with one that costs more.
+	// Panicked logs a panic that ends only the connection. For any other panic it panics again.
 	Panicked(p any)
 }
 
-// Gates are what output may have to wait for.
+// Gates hold output back until the log is synced, or until other servers have the data.
 type Gates struct {
 	// Log is the gate of the server's log.
 	Log gate.Gate
-	// Copied is the gate of what other servers must have before clients may see it. In a raft group that is
-	// a majority, which the member says (the commit gate); otherwise so many replicas (min-replicas-ack).
+	// Copied is the gate for data that other servers must have before clients may see it. In a raft group
+	// these are a majority, as the member says (the commit gate). Otherwise they are min-replicas-ack
+	// replicas.
 	Copied gate.Gate
 }
 
@@ -36,7 +37,7 @@ func (g *Gates) Passes(n Needs) bool {
 	return g.Log.Passes(n.Log) && !g.Log.Lost(n.Log) && g.Copied.Passes(n.Copied) && !g.Copied.Lost(n.Copied)
 }
 
-// Output is what leaves for a client. Only the owner of the connection touches it.
+// Output has the bytes that leave for a client. Only the owner of the connection touches it.
 type Output struct {
 	Conn   transport.Conn
 	client Client
@@ -100,8 +101,8 @@ func (o *Output) Control(limit, resume int) {
 // killed process loses nothing that a client has a reply about. That needs no waiting: the sender writes the
 // log before (transport.Session.MayLeave), once for all that the round of an event loop has held back.
 
-// Needs is what output has to wait for: a position of the log, and one of the history that other servers have
-// to acknowledge; 0: it need not.
+// Needs are two positions that output has to wait for; 0: it need not wait. Log is a position of the log.
+// Copied is a position of the history that other servers have to acknowledge.
 type Needs struct{ Log, Copied int64 }
 
 // Any reports whether there is anything to wait for.

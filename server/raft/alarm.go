@@ -42,17 +42,18 @@ type Alarm struct {
 }
 
 const (
-	// behindFor is how old the data of a member may be before there is an alarm.
+	// behindFor is the age of a member's data from which there is an alarm.
 	behindFor = 10 * time.Second
-	// silentFor is for how long a member may not answer before there is an alarm.
+	// silentFor is the time without an answer of a member from which there is an alarm.
 	silentFor = 5 * time.Second
-	// leastFree is how many bytes a disk has at least without an alarm: two files of the log.
+	// leastFree is the number of free bytes on a disk below which there is an alarm: two files of the log.
 	leastFree = 128 << 20
-	// endsWithin is how long a certificate lasts at least without an alarm.
+	// endsWithin is the rest of a certificate's life below which there is an alarm.
 	endsWithin = 14 * 24 * time.Hour
 )
 
-// refused is why a member was refused as the caller or the called a moment ago; empty: it was not.
+// refused returns why the last connection between this member and p was refused a moment ago, whichever of
+// the two opened it; empty: it was not refused.
 func (s *Status) refused(p Peer) string {
 	for _, r := range s.Refusals {
 		if r.ID == p.ID || r.Raft == p.Raft {
@@ -62,7 +63,7 @@ func (s *Status) refused(p Peer) string {
 	return ""
 }
 
-// alarms are what an operator has to look at. Under the host's lock.
+// alarms returns the alarms of this member, about itself and about others. Under the host's lock.
 func (m *Member) alarms(s *Status) (all []Alarm) {
 	add := func(k Kind, format string, args ...any) { all = append(all, Alarm{k, fmt.Sprintf(format, args...)}) }
 	if m.failed != nil {
@@ -101,7 +102,8 @@ func (m *Member) alarms(s *Status) (all []Alarm) {
 	return all
 }
 
-// young reports whether this member has only just begun to ask the others, which may be starting as well.
+// young reports whether this member began to ask the others only a moment ago. The others may be starting
+// as well.
 func (s *Status) young() bool {
 	for i := range s.Observed {
 		if o := &s.Observed[i]; o.ID == s.ID && o.StartedMS > 0 {
@@ -111,7 +113,8 @@ func (s *Status) young() bool {
 	return false
 }
 
-// othersAlarms adds what this member knows of the others. Of a member's data the leader knows best.
+// othersAlarms adds the alarms about other members. The leader knows best how old the data of each member
+// is.
 func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ...any)) {
 	young := s.young()
 	for i := range s.Observed {
@@ -151,7 +154,7 @@ func (m *Member) othersAlarms(s *Status, add func(k Kind, format string, args ..
 	}
 }
 
-// setClocks is what is to be done about clocks that differ.
+// setClocks says what an operator does about clocks that differ.
 const setClocks = "set the clocks of all members (NTP, chrony)"
 
 // apart says in words how far a clock is ahead of another one.
@@ -200,7 +203,7 @@ func texts(all []Alarm) []string {
 	return lines
 }
 
-// Alarms are what an operator has to look at.
+// Alarms returns the alarms of this member, about itself and about others.
 func (m *Member) Alarms() []Alarm {
 	s := m.engine.Status()
 	return m.alarms(&s)
@@ -211,7 +214,7 @@ const noLeader = "the raft group has no leader"
 // AwaitsAdd reports whether this server waits to be added to a group.
 func (m *Member) AwaitsAdd() bool { return m.engine.Status().Waiting == AwaitsAdd }
 
-// Unknowing is why this server knows of no leader, if more is known than that there is none.
+// Unknowing returns the reason for which this server knows of no leader; nil: no reason is known.
 func (m *Member) Unknowing() error {
 	s := m.engine.Status()
 	all := slices.DeleteFunc(m.alarms(&s), func(a Alarm) bool { return a.Kind == AlarmNoLeader })

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAlarmOfAStart: when a group starts, a member that is not up yet is no alarm for the others. That
-// holds for as long as one that stops answering is none.
+// TestAlarmOfAStart: when a group starts, a member that is not up yet causes no alarm at the others for as
+// long as a silent member causes no alarm.
 func TestAlarmOfAStart(t *testing.T) {
 	alarms := func(afterMS, heardMS int64) (all []string) {
 		self := Observation{ID: "a", Reachable: true, Report: NoReport()}

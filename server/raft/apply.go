@@ -12,7 +12,7 @@ import (
 
 var _ Machine = openedMember{}
 
-// errVoid is returned for an entry that does not go on where the log has come to.
+// errVoid is returned for an entry that does not begin at the present place of the log.
 var errVoid = errors.New("the entry does not go on where the history has come to")
 
 // Apply implements Machine.
@@ -138,7 +138,7 @@ func (m *Member) applyUnit(u *replication.Unit, again bool) error {
 	return nil
 }
 
-// errNotNow says that no cut can be made: the data is not that of a place in the log.
+// errNotNow says that no cut can be made now, because the data is between two places of the log.
 var errNotNow = errors.New("something is under way")
 
 // Cut implements Machine.
@@ -171,7 +171,7 @@ func (a openedMember) Cut() (cut Cut, err error) {
 	return cut, err
 }
 
-// headedCut is a cut with what a snapshot has before it.
+// headedCut is a cut, and the head that its snapshot begins with.
 type headedCut struct {
 	Cut
 	host           MemberServer
@@ -186,7 +186,7 @@ func (c *headedCut) Write(w io.Writer) error {
 	return c.Cut.Write(w)
 }
 
-// Release implements Cut. What shares memory with the cut hears of it.
+// Release implements Cut. It takes the host's lock, because the data shares memory with the cut.
 func (c *headedCut) Release() { c.host.Locked(c.Cut.Release) }
 
 // Restore implements Machine.

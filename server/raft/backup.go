@@ -15,15 +15,15 @@ import (
 // RAFT READ returns the next piece. The pieces are an RDB file.
 
 const (
-	// mostBackups bounds how many are open at a time.
+	// mostBackups bounds the backups that are open at a time.
 	mostBackups = 4
-	// idleBackup is after how long without a question one is closed.
+	// idleBackup is the time without a RAFT READ after which a backup is closed.
 	idleBackup = time.Minute
-	// pieceBytes is the size of a piece, but for the last ones.
+	// pieceBytes is the size of each piece. Only the last piece is smaller.
 	pieceBytes = 1 << 20
-	// backupFor is for how long it is tried to make the snapshot while something else is under way.
+	// backupFor is the time during which Backup repeats its attempt to make the snapshot.
 	backupFor = 20 * time.Second
-	// backupAgain is how soon it is tried again.
+	// backupAgain is the pause between two attempts.
 	backupAgain = 100 * time.Millisecond
 )
 
@@ -63,7 +63,7 @@ func (m *Member) Backup() (Reply, error) {
 	return func(c *commands.Ctx) { b.writeTo(c, id) }, nil
 }
 
-// writeTo writes what a backup is.
+// writeTo writes the reply to RAFT BACKUP.
 func (b *backup) writeTo(c *commands.Ctx, id string) {
 	var members []string
 	for _, p := range b.info.Peers {
@@ -84,7 +84,7 @@ func (b *backup) writeTo(c *commands.Ctx, id string) {
 	}
 }
 
-// snapshotForBackup makes a snapshot. If something else is under way it waits for the end of that.
+// snapshotForBackup makes a snapshot. It waits if another snapshot or a change of the members is under way.
 func (m *Member) snapshotForBackup() error {
 	for begun := time.Now(); ; {
 		err := snapshot(m, nil)
@@ -99,8 +99,8 @@ func (m *Member) snapshotForBackup() error {
 	}
 }
 
-// passes reports whether an attempt to make a snapshot may succeed a moment later. The library makes texts of
-// errors: something is under way, or a change of the members is not applied yet.
+// passes reports whether an attempt to make a snapshot may succeed a moment later. That is so if another
+// snapshot or a change of the members is under way. The library reports both by the texts of errors.
 func passes(err error) bool {
 	return errors.Is(err, errSnapping) || strings.Contains(err.Error(), errNotNow.Error()) || strings.Contains(err.Error(), "wait until the configuration entry")
 }
@@ -118,8 +118,8 @@ func (m *Member) openBackup() (*backup, error) {
 	return b, nil
 }
 
-// Read is the reply to RAFT READ: the next piece, and behind the last one an empty one, which closes the
-// backup.
+// Read is the reply to RAFT READ: the next piece. After the last piece it returns an empty one, and closes
+// the backup.
 func (m *Member) Read(id string, offset int64) (Reply, error) {
 	var b *backup
 	var err error
@@ -156,7 +156,7 @@ func (m *Member) Read(id string, offset int64) (Reply, error) {
 	return func(c *commands.Ctx) { c.Out.Bulk(piece[:n]) }, nil
 }
 
-// closeBackup ends a backup, or has its reader do that. Under the host's lock.
+// closeBackup closes a backup, or lets the command that reads it do so at its end. Under the host's lock.
 func (m *Member) closeBackup(id string, b *backup) {
 	delete(m.backups, id)
 	if b.over = true; !b.busy {
@@ -164,7 +164,7 @@ func (m *Member) closeBackup(id string, b *backup) {
 	}
 }
 
-// closeIdleBackups closes those that no client has asked for lately. Under the host's lock.
+// closeIdleBackups closes the backups that no client has read from for a while. Under the host's lock.
 func (m *Member) closeIdleBackups() {
 	for id, b := range m.backups {
 		if time.Since(b.used) > idleBackup && !b.busy {

@@ -6,17 +6,18 @@ import (
 )
 
 const (
-	// mostBehind is how far clocks may be apart before a member says so.
+	// mostBehind is the difference between two clocks from which a member logs a warning.
 	mostBehind = 5 * time.Second
-	// sayEvery is how often a member says that its clock is behind, and sayAheadEvery that the group's time
-	// is ahead of clocks that are right.
+	// sayEvery is the time between two warnings that this clock is behind, and sayAheadEvery between two
+	// that the group's time is ahead of correct clocks.
 	sayEvery      = time.Minute
 	sayAheadEvery = time.Hour
-	// timeComesBack is by which part of the time that passes the group's time comes back to the clocks.
+	// timeComesBack is the part of the elapsed time by which the group's time returns to the clocks: one
+	// part in 2,000.
 	timeComesBack = 2000
 )
 
-// wrongClock is what a clock that is wrong does.
+// wrongClock says what a wrong clock leads to.
 const wrongClock = "No lease ends early for that, but TIME, and deadlines that are given as a time of day, are as wrong as the clock of the member that leads. "
 
 // lookAtClocks logs that this machine's clock is behind that of the leader. If they agree, it logs that the
@@ -53,8 +54,8 @@ func (m *Member) timeAhead() time.Duration {
 	return time.Duration(ahead) * time.Millisecond
 }
 
-// lookAtEntry logs that an entry has a time that is in the future here, if the leader does not say what its
-// clock shows. Under the host's lock.
+// lookAtEntry logs that the time of an entry is in the future of this machine. It does so only while the
+// leader does not report its clock.
 func (m *Member) lookAtEntry(entryMS int64) {
 	d := &m.distance
 	if d.failed == nil && !d.heard.IsZero() || time.Since(d.since) < mostBehind {
@@ -67,7 +68,7 @@ func (m *Member) lookAtEntry(entryMS int64) {
 	}
 }
 
-// say reports whether something about clocks is to be logged now, which is done this often.
+// say reports whether it is time for another warning about clocks.
 func (m *Member) say(every time.Duration) bool {
 	if !m.saidClock.IsZero() && time.Since(m.saidClock) < every {
 		return false

@@ -22,7 +22,7 @@ import (
 // data, it is not known which data is right. Then no member serves until a later check finds a majority, see
 // Member.undecided.
 
-// check is the one of a member, of the disk that it has now.
+// check returns the newest check of a member with its present disk.
 func (s *Status) check(p Peer) (c Check) {
 	for _, c := range s.Checks {
 		if c.ID == p.ID && c.Incarnation == p.Incarnation {
@@ -32,7 +32,7 @@ func (s *Status) check(p Peer) (c Check) {
 	return c
 }
 
-// Undecided is why no member serves though one may lead; nil: that is not so.
+// Undecided returns why no member serves although one may lead; nil: members serve.
 func (m *Member) Undecided() error {
 	if m.check.undecided == 0 {
 		return nil
@@ -68,7 +68,8 @@ func (m *Member) beginCheck() {
 	m.host.Background(func() { _ = m.engine.Propose(mark)() })
 }
 
-// beginMarked is begin, and adds a mark behind all that was executed. The data is cut there.
+// beginMarked is begin, and adds a mark behind the effects of all executed commands. It cuts the data at
+// that place.
 func (m *Member) beginMarked() (f flight, entries [][]byte) {
 	if m.quiet || m.unseen {
 		return f, nil // the mark is made when entries may be proposed
@@ -86,7 +87,7 @@ func (m *Member) beginMarked() (f flight, entries [][]byte) {
 	return f, entries
 }
 
-// meetMark is given a mark of the log. Under the host's lock.
+// meetMark handles a mark of the log. Under the host's lock.
 func (a openedMember) meetMark(index uint64, at place, again bool) {
 	m := a.member
 	switch {
@@ -102,8 +103,8 @@ func (a openedMember) meetMark(index uint64, at place, again bool) {
 	}
 }
 
-// cutAt takes a cut of the data, which is that of a place, and begins to digest it; false: another is being
-// digested.
+// cutAt takes a cut of the data, which is at that place of the history, and begins to digest the cut. It
+// returns false if another cut is being digested.
 func (m *Member) cutAt(at place) bool {
 	if m.check.running {
 		return false
@@ -127,7 +128,7 @@ func (m *Member) cutAt(at place) bool {
 	return true
 }
 
-// tellSum gives the engine the checksum, when index and sum are known.
+// tellSum passes the checksum to the engine, as soon as the index of the mark and the checksum are known.
 func (m *Member) tellSum() {
 	if m.check.index == 0 || m.check.sum == "" {
 		return
@@ -185,11 +186,12 @@ func (m *Member) suspend(index uint64) {
 	m.changed()
 }
 
-// stayFor is for how long a member that has stopped answers the others, which ask about every 3 seconds. They
-// learn that it has stopped, and its checksum.
+// stayFor is the time for which a stopped member still answers the others. They ask about every 3 seconds,
+// so they learn its state and its checksum.
 const stayFor = 5 * time.Second
 
-// part ends taking part of a member that has stopped. If it leads, another member leads first.
+// part ends the part of a stopped member in the group. If it leads, it first hands the lead to another
+// member.
 func (m *Member) part() {
 	if m.engine.Leads() {
 		_ = m.engine.Transfer("")
@@ -202,15 +204,16 @@ func (m *Member) part() {
 }
 
 const (
-	// mostChecking is for how long RAFT CHECK waits for the digest.
+	// mostChecking bounds the time that RAFT CHECK waits for this member's digest.
 	mostChecking = time.Minute
-	// mostComparing is for how long it waits for the others then.
+	// mostComparing bounds the time that RAFT CHECK then waits for the digests of the others.
 	mostComparing = 20 * time.Second
-	// lookEvery is how often it looks.
+	// lookEvery is the pause between two looks at their state.
 	lookEvery = 10 * time.Millisecond
 )
 
-// Check compares the data of all members, and returns when those that can be reached were compared.
+// Check compares the data of all members. It returns when the data of all members that can be reached has
+// been compared.
 func (m *Member) Check() (Reply, error) {
 	if !m.engine.Leads() {
 		return nil, m.errNotHere()
@@ -256,7 +259,7 @@ func (m *Member) Check() (Reply, error) {
 	}, nil
 }
 
-// look waits until something is so, as long as this member leads.
+// look waits until a condition holds, while this member leads.
 func (m *Member) look(atMost time.Duration, is func() bool) error {
 	for begun := time.Now(); !is(); time.Sleep(lookEvery) {
 		switch {

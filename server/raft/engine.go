@@ -9,35 +9,37 @@ import (
 // Engine makes the members of a group agree on a log. Its methods may be called by any goroutine; none is
 // called under the host's lock, but for Leads, Leader and Status.
 type Engine interface {
-	// Open begins to take part. What is known to be committed is given to the machine from then on; a
-	// snapshot, if there is one, before Open returns. Where there is nothing of a group yet one is formed
-	// when all that are to form it are there.
+	// Open begins to take part. Before Open returns, the machine has the newest snapshot, if there is one.
+	// The entries that are known to be committed follow. A server without files of a group forms one as
+	// soon as all founders are there.
 	Open(m Machine) error
 	// Close ends taking part; nothing of the machine is called any more. Open may follow.
 	Close() error
-	// Replay replaces the machine of Open by another one. It gives that machine the newest snapshot, and all
-	// entries that the machine before was given. This member votes and takes entries meanwhile. Replay
-	// returns when the machine has them, or when a snapshot of the leader has come instead. What is committed
-	// later goes to the machine as after Open. After an error the machine lacks entries.
+	// Replay replaces the machine of Open by another one. It gives that machine the newest snapshot, and
+	// all entries that the machine before was given. This member votes and takes entries meanwhile. Replay
+	// returns when the machine has them, or when a snapshot of the leader has come instead. Later entries
+	// go to the machine as after Open. After an error the machine lacks entries.
 	Replay(m Machine) error
-	// Propose adds an entry. wait returns when it is committed and was given to the machine, with what Apply
-	// has returned, or when that may never be.
+	// Propose adds an entry. wait returns the result of Apply when the entry is committed and the machine
+	// has it. It returns an error if the entry may never be committed.
 	Propose(entry []byte) (wait func() error)
-	// Barrier returns when all that was committed before has been given to the machine. An error says that
-	// this member does not lead.
+	// Barrier returns when the machine has all entries that were committed before the call. An error says
+	// that this member does not lead.
 	Barrier() error
-	// Prove begins to ask the others whether this member leads still, as of now.
+	// Prove begins to ask the others whether this member still leads at this moment.
 	Prove() (wait func() error)
-	// Leads reports whether this member leads, for all that it knows.
+	// Leads reports whether this member leads, as far as it knows.
 	Leads() bool
-	// Leader is the member that leads, for all that this one knows; without an ID: none does.
+	// Leader returns the member that leads, as far as this member knows. A peer without an ID means that no
+	// leader is known.
 	Leader() Peer
 	// LeaderPosition asks the leader, which is another member, how far the history goes. It returns
 	// ErrCannotAsk if the engine knows no way to do that.
 	LeaderPosition(ctx context.Context) (Position, error)
-	// Snapshot has the machine's state written down, and the log cut off behind it.
+	// Snapshot writes the state of the machine into a snapshot, and cuts off the log before it.
 	Snapshot() error
-	// NewestSnapshot describes the newest snapshot; without an ID there is none.
+	// NewestSnapshot describes the newest snapshot. A snapshot without an ID means that this member has
+	// made no snapshot.
 	NewestSnapshot() SnapshotInfo
 	// OpenSnapshot opens the newest snapshot, after its checksum was verified. The caller closes it.
 	OpenSnapshot() (SnapshotInfo, io.ReadCloser, error)
@@ -59,13 +61,14 @@ type Engine interface {
 	// Times are how long things took since the process started.
 	Times() Times
 
-	// Checked compares a checksum of this member's data with those of the others, and reports the finding to
-	// the machine. Verdict returns the last finding, also after a restart.
+	// Checked hands over a checksum of this member's data. The engine compares it with the checksums of the
+	// others, and reports the finding to the machine. Verdict returns the last finding, also after a
+	// restart.
 	Checked(c Checksum)
 	Verdict() Verdict
 
-	// KeepUsers writes down the group's users, and KeptUsers returns what was written last, also after a
-	// restart; empty: nothing was.
+	// KeepUsers writes the users of the group to the disk. KeptUsers returns the text that was written
+	// last, also after a restart; empty: none was written.
 	KeepUsers(text string) error
 	KeptUsers() string
 }
@@ -73,16 +76,17 @@ type Engine interface {
 // ErrDamaged is returned by Engine.Open when the disk was found to be damaged while the engine was open.
 var ErrDamaged = errors.New("the disk of this member is damaged")
 
-// Machine is what the log is about.
+// Machine is the state that the log changes.
 type Machine interface {
-	// Apply takes the next entry, which has an index in the log. again: it was in the log when the engine was
-	// opened, so this member may have applied it before. The error goes to the caller of Propose.
+	// Apply takes the next entry and its index in the log. again says that the entry was in the log when
+	// the engine was opened, so this member may have applied it before. The caller of Propose gets the
+	// error.
 	Apply(index uint64, entry []byte, again bool) error
 	// Cut takes the state for a snapshot.
 	Cut() (Cut, error)
-	// Restore takes the state of a snapshot in place of what there is.
+	// Restore replaces the state by the state of a snapshot.
 	Restore(r io.Reader) error
-	// Leads is called when this member has become the leader, or is the leader no more.
+	// Leads is called when this member becomes the leader, and when it stops being the leader.
 	Leads(on bool)
 	// Anew is called when the engine has to be closed, and opened again with no data.
 	Anew()
@@ -92,7 +96,7 @@ type Machine interface {
 	Position() (Position, error)
 	// Judge is called with the result of comparing this member's data with that of the others.
 	Judge(v Verdict)
-	// Condition is what the machine shows of itself. It takes no lock.
+	// Condition returns the part of the machine's state that others may see. It takes no lock.
 	Condition() Condition
 }
 
@@ -108,14 +112,14 @@ type SnapshotInfo struct {
 	Peers []Peer
 }
 
-// attempt is the attempt that has made the snapshot.
+// attempt returns the attempt that made the snapshot.
 func (i SnapshotInfo) attempt() SnapshotAttempt {
 	return SnapshotAttempt{AtMS: i.AtMS, Bytes: i.Bytes, Index: i.Index}
 }
 
-// Cut is a state as it was.
+// Cut is the state at one moment.
 type Cut interface {
-	// Write writes it out, once.
+	// Write writes the state. It may be called once.
 	Write(w io.Writer) error
 	Release()
 }
@@ -137,45 +141,47 @@ type Refusal struct {
 	Why  string
 }
 
-// AwaitsAdd is what a server waits for that has no founders, in Status.Waiting.
+// AwaitsAdd is the text of Status.Waiting at a server without founders.
 const AwaitsAdd = "it waits to be made a member of a group (RAFT ADD)"
 
-// Status is how a member of a group is.
+// Status describes a member and its view of the group.
 type Status struct {
 	ID          string
 	Group       string // the group's id; empty: it is not known
 	Incarnation string // of this member's disk
-	// Waiting is what a server waits for that is in no group yet; empty: it is in one. Refusals are the
-	// recent ones.
+	// Waiting says what a server without a group waits for; empty: it is in a group. Refusals has the
+	// recent refusals.
 	Waiting  string
 	Refusals []Refusal
-	// Damaged is what was wrong with this member's former disk, while its files are kept; empty: nothing.
+	// Damaged says what was wrong with the former disk of this member, while the damaged files are kept;
+	// empty: nothing.
 	Damaged string
-	// DiskError is why this member cannot write to its disk; empty: it can.
+	// DiskError says why this member cannot write to its disk; empty: it can.
 	DiskError string
 	State     string // "leader", "follower", "candidate" or "shutdown"
 	Leader    Peer   // without an ID: none is known
-	// Removed says that this server is no member any more, by an answer of the leader. It may be removed
-	// while it cannot be reached, and then it has no entry that says so.
+	// Removed says that this server is no longer a member, according to the leader. A server that was
+	// removed while it was away has no entry that says so.
 	Removed bool
 	// HandedOn says that a leader hands its lead on, or did so a moment ago.
 	HandedOn bool
 	Peers    []Peer
-	// Checks are the newest checksums of the members that are known, and what was found of each. Compared is
-	// the newest index at which all members were compared that can be reached.
+	// Checks has the newest known checksum of each member, and the finding about it. Compared is the newest
+	// index at which all reachable members were compared.
 	Checks   []Check
 	Compared uint64
 	Term     uint64
-	// The newest entry of the log, the newest that is known to be committed, the newest that the machine was
-	// given, and the newest in a snapshot.
+	// These are the newest entry of the log, the newest that is known to be committed, the newest that the
+	// machine has, and the newest in a snapshot.
 	LastIndex, CommitIndex, AppliedIndex, SnapshotIndex uint64
-	// Observed is what is known of all members, this one among them. It is renewed every few seconds.
+	// Observed has the last report of each member, this one included. It is renewed every few seconds.
 	Observed []Observation
-	// ContactMS is how long ago a follower has heard of the leader; -1: never, or it is the leader.
+	// ContactMS is the time since a follower last heard from the leader, in milliseconds; -1: never, or
+	// this member leads.
 	ContactMS int64
 }
 
-// others are the other members that answer.
+// others returns the other members that answer.
 func (s *Status) others() (all []*Observation) {
 	for i := range s.Observed {
 		if o := &s.Observed[i]; o.ID != s.ID && o.Reachable {

@@ -9,26 +9,27 @@ import (
 	"io"
 )
 
-// place is a place in a history: its length so far. The name of a history changes with each leader. The zero
-// place is that of a group in which nothing has happened.
+// place is a place in a history: the name of the history, and its length up to there. The name changes with
+// each leader. The zero place is the beginning of a group.
 type place struct {
 	id     string
 	offset int64
 }
 
-// entry is one of the group's log.
+// entry is an entry of the group's log.
 type entry struct {
-	// after is the place from which it goes on. If that is not where the log has come to it is void.
+	// after is the place at which the entry begins. The entry is void if the log has come to another place.
 	after place
-	// id names the history from here on: that of the leader that made the entry.
+	// id names the history from here on. Each leader has a name of its own.
 	id string
-	// clockMS is the leader's time, and token above every fencing token that it has given out.
+	// clockMS is the leader's time. token is at least as high as each fencing token that the leader has
+	// given out.
 	clockMS, token int64
-	// bytes are those of the history. A unit may go on in the next entry.
+	// bytes are the next bytes of the history. The next entry may continue a unit.
 	bytes []byte
 }
 
-// end is the place behind the entry.
+// end returns the place behind the entry.
 func (e *entry) end() place { return place{e.id, e.after.offset + int64(len(e.bytes))} }
 
 // The format of an entry, do not change:
@@ -63,12 +64,12 @@ func markOf(at place, clockMS, token int64) *entry {
 	return &entry{after: place{markID, at.offset}, id: at.id, clockMS: clockMS, token: token}
 }
 
-// marks is the place that a mark names; false: the entry is none.
+// marks returns the place that a mark names; false: the entry is no mark.
 func (e *entry) marks() (at place, ok bool) { return place{e.id, e.after.offset}, e.after.id == markID }
 
 var errShort = errors.New("it is cut off")
 
-// parseEntry reads an entry. Its bytes are a part of b.
+// parseEntry reads an entry. The entry shares the memory of b.
 func parseEntry(b []byte) (e entry, err error) {
 	if len(b) == 0 {
 		return e, errShort

@@ -119,7 +119,8 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
-// TestParsePeers: members are what others can reach, and no two have anything in common.
+// TestParsePeers: members have addresses that others can reach, and no two members share an id or an
+// address.
 func TestParsePeers(t *testing.T) {
 	all, err := ParsePeers(" a=h:1/h:2  b=[::1]:1/h:3 ")
 	require.NoError(t, err)

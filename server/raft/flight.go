@@ -14,7 +14,7 @@ type flight struct {
 // progress wakes a goroutine that waits until a member gets on.
 type progress struct{ waits atomic.Pointer[chan struct{}] }
 
-// next is closed when the member has got on.
+// next returns a channel that is closed at the next progress of the member.
 func (p *progress) next() <-chan struct{} {
 	for {
 		if is := p.waits.Load(); is != nil {
@@ -26,8 +26,7 @@ func (p *progress) next() <-chan struct{} {
 	}
 }
 
-// made says that the member has got on: its state, what it has applied, the leader that it knows, or a
-// round.
+// made reports progress: the state, the applied entries, the known leader or a round has changed.
 func (p *progress) made() {
 	if is := p.waits.Load(); is != nil && p.waits.CompareAndSwap(is, nil) {
 		close(*is)
@@ -35,11 +34,11 @@ func (p *progress) made() {
 }
 
 const (
-	// awaitEvery is how often awaitFor asks without news.
+	// awaitEvery is the time after which awaitFor checks its condition although there was no progress.
 	awaitEvery = 10 * time.Millisecond
-	// mostHeld is for how long writes are held for a snapshot: an election may take as long.
+	// mostHeld bounds the time for which writes are held for a snapshot. An election may take as long.
 	mostHeld = 2 * time.Second
-	// mostHandedOn is for how long clients are held until the next leader serves. It may die at once, and
-	// others elect another one.
+	// mostHandedOn bounds the time for which clients are held until the next leader serves. The next leader
+	// may die at once, and the others elect another one.
 	mostHandedOn = 5 * time.Second
 )

@@ -43,7 +43,7 @@ func transfer(m *Member, words []string) error {
 	return asReply(m.handOn(next))
 }
 
-// errNotQuiet is why the lead stays: what was done before would be lost.
+// errNotQuiet is the reason for which the lead stays here: commands that have run would be lost.
 var errNotQuiet = errors.New("what was done before is not committed: this member keeps the lead")
 
 // handOn has another member lead while writes are held. For the moment of the election all clients are held,
@@ -95,15 +95,15 @@ type steps struct {
 
 func newSteps() *steps { return &steps{last: time.Now()} }
 
-// over says that a step is over.
+// over records the end of a step.
 func (s *steps) over(name string) {
 	now := time.Now()
 	s.words = append(s.words, name+"-ms", inMS(now.Sub(s.last)))
 	s.last = now
 }
 
-// quieten waits until no round is under way and no reply waits for one. No round begins then. It returns
-// false if that takes too long.
+// quieten waits until no round is under way, and no reply waits for one. After that no round begins. It
+// returns false if that takes too long.
 func (m *Member) quieten() bool {
 	m.await(func() bool {
 		m.quiet = m.state != leading || m.allCommitted() && m.answered() && !m.underWay.Load()
@@ -121,5 +121,6 @@ func (m *Member) answered() bool {
 	return m.freed >= m.due
 }
 
-// HandOver has another member lead, any. Without the lock; it takes no longer than an election.
+// HandOver hands the lead to any other member. Call it without the lock. It takes no longer than an
+// election.
 func (m *Member) HandOver() error { return transfer(m, nil) }

@@ -12,7 +12,7 @@ import (
 	"lockserver/server/gate"
 )
 
-// plainServer is a server with leases and without clients. What a test does not need is not there.
+// plainServer is a server with leases and without clients. It has only the parts that the tests use.
 type plainServer struct {
 	MemberServer
 	mu   sync.Mutex

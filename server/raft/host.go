@@ -14,34 +14,34 @@ import (
 // ErrEnding says that nothing is applied any more because the server is about to end.
 var ErrEnding = errors.New("the server ends")
 
-// MaxToken is above every fencing token.
+// MaxToken is above each fencing token.
 const MaxToken = store.MaxToken
 
-// MemberServer is the server that has the data. The methods listed after Slice are called under its lock,
-// unless their comments say otherwise.
+// MemberServer is the server that has the data. The methods behind Slice are called under its lock, unless
+// their comments say otherwise.
 type MemberServer interface {
 	// Locked runs f under the lock, perhaps in the middle of a unit.
 	Locked(f func())
-	// Slice runs f under the lock when no unit runs, and lets others have it when it is over. f may end units
-	// by EndUnit.
+	// Slice runs f under the lock when no unit runs, and gives up the lock after it. f may end units by
+	// EndUnit.
 	Slice(f func())
-	// Background runs f beside everything else. The server does not end before f has.
+	// Background runs f in a goroutine. The server does not end before f has returned.
 	Background(f func())
-	// Replace removes all data and loads a snapshot in its place. Others get the lock meanwhile, and clients
-	// get -LOADING. nil: nothing is loaded. agreed is what the snapshot has beside the data. After an error
-	// there is no data. Without the lock.
+	// Replace removes all data and loads a snapshot in its place. Others get the lock meanwhile, and
+	// clients get -LOADING. Without read, nothing is loaded. agreed are the parts of the snapshot beside
+	// the data, such as users. After an error there is no data. Without the lock.
 	Replace(read io.Reader) (at persistence.History, agreed persistence.Agreed, err error)
 
 	Log() *slog.Logger
 	NewID() string
-	// Gate is what holds back replies. Its positions are rounds.
+	// Gate returns the gate that holds back replies. Its positions are rounds.
 	Gate() *gate.Gate
-	// NowMS is the time of the running unit, in milliseconds since 1970.
+	// NowMS returns the time of the running unit, in milliseconds since 1970.
 	NowMS() int64
-	// MachineMS is the clock of the machine, in milliseconds since 1970. Its time is not the time of the data
-	// if a clock was wrong.
+	// MachineMS returns the clock of the machine, in milliseconds since 1970. The time of the data differs
+	// from it if a clock was wrong.
 	MachineMS() int64
-	// SetTime makes the time go on from that of the machine, or from this one if that is later.
+	// SetTime lets the time go on from the machine's clock, or from leastMS if that is later.
 	SetTime(leastMS int64)
 	// HandOn gives Member.Append the effects of what has been done since the last call. Records says whether
 	// Member.Append gets the effects of each unit.
@@ -58,11 +58,11 @@ type MemberServer interface {
 	EndUndo()
 	UndoHolds() bool
 	UndoSize() (changes, bytes int)
-	// Apply runs a command of the history: it ignores that keys have expired. It returns ErrEnding if the
+	// Apply runs a command of the history. It ignores the expiry of keys. It returns ErrEnding if the
 	// server is about to end.
 	Apply(db int, argv [][]byte) error
 	EndUnit()
-	// Cut takes the data, at a place of the history, with what the group has agreed on beside it.
+	// Cut takes the data at a place of the history, and what the group has agreed on.
 	Cut(at persistence.History, agreed persistence.Agreed) DataCut
 	// MayOwn returns why the group cannot begin to own slots as a text says (Options.Slots); nil: it can.
 	// SlotFaults returns what is wrong with the slots of the cluster, a line for each fault.
@@ -73,13 +73,14 @@ type MemberServer interface {
 	SetUsers(lines []string, late bool)
 	// OtherUsers returns the names of the users in force that are not as SetUsers makes them.
 	OtherUsers(lines []string) []string
-	// Followed is called when this member begins to follow, and does nothing by itself, or to lead.
+	// Followed is called when this member begins to follow or to lead. A member that follows does nothing
+	// by itself.
 	Followed(follows bool)
-	// HoldWrites makes clients that write wait, and ends nothing, or goes on with that.
+	// HoldWrites makes clients with writes wait without ending anything, or lets them go on.
 	HoldWrites(on bool)
-	// HoldAll makes all clients wait, for a moment. HoldWrites(false) goes on with them.
+	// HoldAll makes all clients wait for a moment. HoldWrites(false) lets them go on.
 	HoldAll()
-	// TryAgain has clients try again that wait because of Member.AwaitsLeader.
+	// TryAgain lets the clients that wait because of Member.AwaitsLeader try again.
 	TryAgain()
 	// ExtendLeases moves deadlines on by the time without a leader, unless MovedOn's effects have done that.
 	// These are those of leases and of the holds of orders, and perhaps of all keys and fields.
@@ -92,9 +93,10 @@ type MemberServer interface {
 	// MoveDeadlines moves deadlines on by a time, whatever the clock shows, and records nothing. It looks at
 	// a bounded number of keys from a cursor on, and returns the next cursor.
 	MoveDeadlines(from Cursor, byMS int64, all bool) (next Cursor)
-	// HasLeases reports whether there are locks, orders that are held, or keys or fields with a deadline.
+	// HasLeases reports whether there are locks, held orders, or keys or fields with a deadline.
 	HasLeases() bool
-	// LastToken is above all fencing tokens so far; SeeToken makes the next ones higher than one.
+	// LastToken returns a number that no fencing token so far exceeds. SeeToken makes the next tokens
+	// higher than a number.
 	LastToken() int64
 	SeeToken(token int64)
 	// Seen is called with the members of the group, and with the leader among them that serves. Without the
@@ -104,28 +106,29 @@ type MemberServer interface {
 	DropClients()
 }
 
-// DataCut is a cut of the data, which is written or digested.
+// DataCut is a cut of the data, for a snapshot or a digest.
 type DataCut interface {
 	Cut
-	// Digest returns the digest of what all members have in common; false: off has called it off. The cut can
-	// only be released afterwards.
+	// Digest returns the digest of the data that all members share. It returns false if off has called it
+	// off. The cut must be released afterwards.
 	Digest(off func() bool) (d digest.Digest, ok bool)
 }
 
-// Effects is what a unit has changed.
+// Effects are the changes that a unit has made.
 type Effects = []store.Effect
 
 // Gap is a time without a leader.
 type Gap struct {
 	MS int64
-	// All says that all deadlines are moved, and not only leases and the holds of orders.
+	// All says that all deadlines are moved. Otherwise only those of leases and of held orders are moved.
 	All bool
-	// MovedMS is by how much MovedOn's effects have moved deadlines already; 0: not at all.
+	// MovedMS is the time by which the effects of MovedOn have already moved deadlines; 0: they have moved
+	// none.
 	MovedMS int64
 }
 
 // Cursor is a place among the keys of all databases. The zero value is the beginning.
 type Cursor struct{ DB, Key int }
 
-// AtEnd reports whether nothing is left.
+// AtEnd reports whether the cursor is behind the last key.
 func (c Cursor) AtEnd() bool { return c.DB < 0 }

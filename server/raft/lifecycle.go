@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Start begins to take part. It is called without the lock, when the server's data is empty.
+// Start begins to take part. Call it without the lock, while the server's data is empty.
 func (m *Member) Start() error {
 	m.host.Slice(func() {
 		m.host.Followed(true)
@@ -29,7 +29,7 @@ func (m *Member) Start() error {
 	return m.open()
 }
 
-// machine returns a machine that has nothing so far. What comes for the one before is ignored from now on.
+// machine returns a new machine without data. From now on the calls to earlier machines are ignored.
 // Without the lock.
 func (m *Member) machine() (machine openedMember) {
 	m.host.Locked(func() {
@@ -42,7 +42,7 @@ func (m *Member) machine() (machine openedMember) {
 	return machine
 }
 
-// open opens the engine with a machine that has nothing so far. Without the lock.
+// open opens the engine with a new machine without data. Without the lock.
 func (m *Member) open() error {
 	if err := m.engine.Open(m.machine()); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (m *Member) open() error {
 	return nil
 }
 
-// Close ends taking part, for good. Without the lock; it returns when the engine has ended.
+// Close ends taking part for good. It returns when the engine has ended. Without the lock.
 func (m *Member) Close() {
 	m.closing.Do(func() {
 		close(m.closed)
@@ -69,7 +69,7 @@ func (m *Member) Close() {
 	}
 }
 
-// changed makes the host learn which member leads. Any goroutine may call it.
+// changed causes the host to learn which member leads. Any goroutine may call it.
 func (m *Member) changed() {
 	select {
 	case m.news <- struct{}{}:
@@ -121,9 +121,9 @@ func (m *Member) tell() {
 	}
 }
 
-// depose makes a leader a follower: another member leads, or none. What it has done and is not committed may
-// be lost. That is undone. If it cannot be, all data is thrown away, and built again from the log. The caller
-// ends the unit.
+// depose makes a leader a follower, because another member leads, or no member does. Effects that are not
+// committed may be lost, and are undone. If that is not possible, all data is thrown away and built again
+// from the log. The caller ends the unit.
 func (m *Member) depose(why string) {
 	if m.state != leading {
 		return
@@ -151,7 +151,7 @@ func (m *Member) notice() {
 	}
 }
 
-// giveWay makes a leader a follower, and reports whether its data has what may never be committed.
+// giveWay makes a leader a follower. It reports whether the data has changes that may never be committed.
 func (m *Member) giveWay() (ahead bool) {
 	if !m.moving {
 		m.release()
@@ -170,7 +170,7 @@ func (m *Member) giveWay() (ahead bool) {
 	return ahead
 }
 
-// stop ends the member for good: it must not go on with other data than the group has. It ends the unit.
+// stop ends the member for good, because its data must not differ from that of the group. It ends the unit.
 func (m *Member) stop(cause error) {
 	if m.state == stopped {
 		return

@@ -12,7 +12,7 @@ import (
 	"lockserver/server/replication"
 )
 
-// state is what a member is.
+// state is the state of a member.
 type state uint8
 
 const (
@@ -25,20 +25,22 @@ const (
 // String is the state as RAFT INFO has it.
 func (s state) String() string { return [...]string{"rebuilding", "follower", "leader", "stopped"}[s] }
 
-// MemberOptions says how a member behaves.
+// MemberOptions are the settings of a member.
 type MemberOptions struct {
-	// SnapshotBytes is after how much of the log a snapshot is made.
+	// SnapshotBytes is the growth of the log, in bytes, after which a member makes a snapshot.
 	SnapshotBytes int64
-	// LeaseReads answers reads without asking the others whether this member leads still, on the strength of
-	// their having said so a moment ago.
+	// LeaseReads lets the leader answer reads without a question to the others. It relies on their answers
+	// of a moment ago.
 	LeaseReads bool
-	// CheckEvery is how often the leader has all members compare their data; 0: only when it is asked to.
+	// CheckEvery is the time between two comparisons of the data of all members; 0: only RAFT CHECK
+	// compares.
 	CheckEvery time.Duration
 	// Group is the name of the group, for operators.
 	Group string
-	// CertificateEnds is when the first of this server's certificates ends, zero: it has none. nil: the same.
+	// CertificateEnds returns the time at which the first of this server's certificates ends; zero: it has
+	// no certificate. A nil function means the same.
 	CertificateEnds func() time.Time
-	// ReadsMaxLag is how old the data of a follower may be from which it answers reads; 0: it answers none.
+	// ReadsMaxLag is the age of a follower's data up to which it answers reads; 0: it answers no reads.
 	ReadsMaxLag time.Duration
 	// OwnUsers says that the users of this member are its own, and not those of the group.
 	OwnUsers bool
@@ -47,8 +49,8 @@ type MemberOptions struct {
 	Slots string
 }
 
-// Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
-// unless their comments say otherwise.
+// Member is a server in a group. Make it with New. Its methods are called under the host's lock, unless
+// their comments say otherwise.
 type Member struct {
 	host    MemberServer
 	engine  Engine
@@ -56,15 +58,15 @@ type Member struct {
 
 	state  state
 	failed error // why it has stopped
-	// run counts the machines that the engine was opened with: what an old machine gets is ignored.
+	// run counts the machines that the engine was opened with. Calls to older machines are ignored.
 	run int
 
 	anew   anew
 	taking sync.Mutex // held by the goroutine that begins to lead
 
-	// applied is the place that the log has come to with what the machine got. clockMS and token are the
-	// highest of its entries, and logBytes is the size of the log since the last snapshot. What follows is
-	// only true of the history that is followed: input is what has come of it.
+	// applied is the place of the history up to which this member has applied the log. clockMS and token
+	// are the highest numbers of those entries. logBytes is the size of the log since the last snapshot.
+	// input reads the history that this member follows.
 	applied        place
 	index          uint64 // of the newest entry that the machine got
 	clockMS, token int64
@@ -77,7 +79,8 @@ type Member struct {
 	// Owned has the slots of the group, if it is a shard of a cluster.
 	Owned OwnedSlots
 
-	// A leader's: the name of its history, how far that goes, and what of it no entry has yet.
+	// These fields belong to a leader: the name of its history, the length of the history, and the effects
+	// without an entry.
 	id      string
 	offset  int64
 	encoder aof.Encoder
@@ -87,24 +90,26 @@ type Member struct {
 	snapping bool   // a snapshot is being made
 	holding  bool   // writes are held for it, or all clients for a transfer
 	moving   bool   // the lead is handed on: clients are held until the next leader serves
-	// quiet: the engine transfers the lead, and would refuse entries. No round begins before that is over.
-	// underWay: a round has begun, and has not ended. It is set under the lock.
+	// quiet says that the engine transfers the lead and would refuse entries. No round begins before the
+	// transfer is over. underWay says that a round has begun and has not ended. It is set under the lock.
 	quiet    bool
 	underWay atomic.Bool
-	// unseen: this member leads, and the host does not know it yet. It would send clients away that others
-	// send here, so no round begins: the others do not hear from this leader before.
+	// unseen says that this member leads and its host does not know it yet. The host would redirect
+	// clients, and others redirect them back. So no round begins, and the others do not hear of this leader
+	// before.
 	unseen   bool
 	seen     string    // the leader that the host knows
 	awaits   time.Time // since when AwaitsLeader is true; zero: it is not, or nothing has asked
 	progress progress
 	// attempt is the last attempt to make a snapshot.
 	attempt SnapshotAttempt
-	// condition is what others may see without the lock; nil: the member has not started.
+	// condition is the part of the state that others may read without the lock; nil: the member has not
+	// started.
 	condition atomic.Pointer[Condition]
 	backups   backups
 
-	// round is how many rounds have begun: see propose.go. due is the newest round that a reply waits for.
-	// wanted: there must be another round.
+	// round counts the rounds that have begun: see propose.go. due is the newest round that a reply waits
+	// for. wanted says that another round is needed.
 	round  int64
 	due    int64
 	wanted bool
@@ -112,11 +117,11 @@ type Member struct {
 	echo   bool // a second round with an entry follows the next one: see begin
 	wake   chan struct{}
 	news   chan struct{} // the host must learn which member leads
-	// opening is held by the goroutine that opens the gate. term is counted up when the right to open it
-	// passes on.
+	// The goroutine that opens the gate holds opening. term is counted up when another goroutine gets the
+	// right to open it.
 	opening sync.Mutex
 	term    int
-	// freed is the newest round that is over.
+	// freed is the newest round that has ended.
 	freed  int64
 	counts counts
 	// saidClock is when a warning about clocks was last logged. saidOut says that the log has the warning
@@ -132,23 +137,23 @@ type Member struct {
 
 // knownUsers has the users of the group.
 type knownUsers struct {
-	// users are those that the log has come to, and usersIndex is the entry with the last change; 0: not
-	// known. shownUsers are the host's, which never go back, and keptUsers is how many changes those on the
-	// disk have. tellingUsers: an entry for members that have missed a change is under way.
+	// users are those of the newest applied entry. usersIndex is the index of the last change; 0: it is not
+	// known. shownUsers are the users of the host, which never go back. keptUsers is the number of changes
+	// on the disk. tellingUsers says that an entry is under way for members that have missed a change.
 	users, shownUsers groupUsers
 	usersIndex        uint64
 	keptUsers         int64
 	tellingUsers      bool
 }
 
-// unproposed is what a leader has done and made no entry of.
+// unproposed are the effects of a leader that no entry has yet.
 type unproposed struct {
 	bytes []byte
 	after place // of the first of them
 	takeover
 }
 
-// counts are shown by INFO.
+// counts are the counters of INFO.
 type counts struct{ entries, proofs, rebuilds, undone, elections, snapshots, failedSnapshots, checks int64 }
 
 // New makes a member of a group. It does nothing before Start.
@@ -156,7 +161,7 @@ func New(engine Engine, o MemberOptions) *Member {
 	return &Member{engine: engine, options: o, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// SetHost sets the server that is the member: before anything else.
+// SetHost sets the server of the member. Call it before any other method.
 func (m *Member) SetHost(host MemberServer) { m.host = host }
 
 // ending reports whether Close was called.
@@ -172,12 +177,12 @@ func (m *Member) ending() bool {
 // Serves reports whether commands on data run here: this member leads.
 func (m *Member) Serves() bool { return m.state == leading } // plant:raft-serves
 
-// Rebuilding reports whether the data is not there.
+// Rebuilding reports whether the data is not complete yet.
 func (m *Member) Rebuilding() bool { return m.state == rebuilding }
 
-// AwaitsLeader reports whether it will be known in a moment which member serves. Until then clients wait
-// here. If members sent them on instead, two of them could send a client to each other. One that has just
-// been elected may know an earlier leader, while the others know that it was elected.
+// AwaitsLeader reports whether this member will know in a moment which member serves. Clients wait here
+// until then. Otherwise two members could redirect a client to each other: a new leader may still know the
+// former one, while the others already know the new one.
 func (m *Member) AwaitsLeader() bool {
 	switch {
 	case !m.awaitsLeader():
@@ -206,11 +211,11 @@ func (m *Member) awaitsLeader() bool {
 	return m.engine.Leader().ID != m.seen
 }
 
-// Failed is why the member has stopped; nil: it has not.
+// Failed returns why the member has stopped; nil: it has not stopped.
 func (m *Member) Failed() error { return m.failed }
 
-// Others returns how many other members have, on their disks, the effects that a reply of this one tells of.
-// Together with this one they are a majority. More may have them, but that is not known.
+// Others returns the number of other members that have on their disks all effects behind a reply of this
+// member. With this member they are a majority. More members may have the effects, but that is not known.
 func (m *Member) Others() int64 {
 	voters := 0
 	for _, p := range m.engine.Status().Peers {
@@ -224,19 +229,19 @@ func (m *Member) Others() int64 {
 // Status is the engine's view of the group. Any goroutine may call it.
 func (m *Member) Status() Status { return m.engine.Status() }
 
-// Leader is the member that leads and is not this one, for all that is known; false: there is none. Any
-// goroutine may call it.
+// Leader returns the other member that leads, as far as this member knows; false: it knows no other leader.
+// Any goroutine may call it.
 func (m *Member) Leader() (p Peer, ok bool) {
 	p = m.engine.Leader()
 	return p, p.ID != "" && !m.engine.Leads()
 }
 
-// ahead reports whether the data has something that may never be committed.
+// ahead reports whether the data has changes that may never be committed.
 func (m *Member) ahead() bool {
 	return len(m.bytes) > 0 || m.offset != m.applied.offset || m.applied.id != m.id && m.after != m.applied
 }
 
-// selected is the database that what a leader does next is for, as the history has it.
+// selected returns the database of the leader's next commands, according to the history.
 func (m *Member) selected() int {
 	if db := m.encoder.DB(); db >= 0 {
 		return db
@@ -244,12 +249,12 @@ func (m *Member) selected() int {
 	return m.db
 }
 
-// errForeign is returned to an old machine, for which the engine has been closed.
+// errForeign is returned to a machine after its engine was closed.
 var errForeign = errors.New("this member begins anew")
 
-// takeover is what a new leader does before it serves: it moves deadlines on by the time without a leader.
-// That may take many entries. If the leader dies before all are committed, the next one has to know since
-// when there was no leader. So only the entry that ends the takeover has a new clock.
+// takeover is the work of a new leader before it serves: it moves deadlines by the time without a leader.
+// That may take many entries. If the leader dies before all are committed, the next leader has to know when
+// the group lost its leader. So only the last entry of the takeover has a new clock.
 type takeover struct {
 	end   int64 // its place in the history
 	wasMS int64 // the clock before
@@ -264,21 +269,22 @@ func (t *takeover) clockMS(end place, nowMS int64) int64 {
 	return nowMS
 }
 
-// openedMember is the member as an engine sees it that was opened once.
+// openedMember is the machine of one opening of the engine.
 type openedMember struct {
 	member *Member
 	run    int
 }
 
-// anew is the state of building the data anew.
+// anew is the state of building the data again.
 type anew struct {
 	begun int        // how often that has begun
 	doing sync.Mutex // held for as long as it takes
-	// under says that the data is not there yet. The state stays rebuilding for that long.
+	// under says that the data is not there yet. The state is rebuilding until then.
 	under bool
 }
 
-// backup is a snapshot that is being read. It is used under the host's lock, but for from while busy.
+// backup is a snapshot that a client reads. It is used under the host's lock. The command that reads it may
+// use from without the lock while busy is set.
 type backup struct {
 	info   SnapshotInfo
 	head   Head
@@ -290,5 +296,5 @@ type backup struct {
 	over   bool // it is to be closed when it is not busy any more
 }
 
-// backups are the open ones by their names.
+// backups are the open backups by their names.
 type backups map[string]*backup

@@ -5,7 +5,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Members is the reply to RAFT MEMBERS. It asks the others, which takes as long as the slowest answer.
+// Members returns the reply to RAFT MEMBERS. It asks the others, and takes as long as the slowest answer.
 func (m *Member) Members() (Reply, error) {
 	s := m.engine.Survey()
 	return func(c *commands.Ctx) {
@@ -17,7 +17,7 @@ func (m *Member) Members() (Reply, error) {
 	}, nil
 }
 
-// role is what RAFT MEMBERS calls a member.
+// role returns the name of a member's role in RAFT MEMBERS.
 func (s *Status) role(p Peer, o *Observation) string {
 	switch {
 	case p.ID == s.Leader.ID:
@@ -32,7 +32,8 @@ func (s *Status) role(p Peer, o *Observation) string {
 	return "follower"
 }
 
-// writeMember writes what is known of a member. tripUS is the round trip to it; -1: not known.
+// writeMember writes a member as this one knows it. tripUS is the round trip to the member; -1: it is not
+// known.
 func (s *Status) writeMember(out *resp.Writer, p Peer, tripUS int64) {
 	o := s.observation(p)
 	since := o.Report.SinceMS
@@ -68,7 +69,7 @@ func (s *Status) writeMember(out *resp.Writer, p Peer, tripUS int64) {
 	}
 }
 
-// flag is a condition as a number.
+// flag returns 1 for true, and 0 for false.
 func flag(is bool) int64 {
 	if is {
 		return 1

@@ -22,7 +22,7 @@ const historyMoves = 1
 // moveWord is the command.
 const moveWord = "MOVEDEADLINES"
 
-// movedWords are its last word, by whether all deadlines are moved.
+// movedWords are the last words of the command: true if all deadlines are moved.
 var movedWords = map[bool]string{true: "ALL", false: "LEASES"}
 
 // appendMove appends the command.
@@ -30,7 +30,7 @@ func appendMove(dst []byte, byMS int64, all bool) []byte {
 	return resp.AppendCommand(dst, []byte(moveWord), strconv.AppendInt(nil, byMS, 10), []byte(movedWords[all]))
 }
 
-// parseMove reads the command; ok is false if it is another one.
+// parseMove reads the command. It returns ok = false for other commands.
 func parseMove(argv [][]byte) (byMS int64, all, ok bool, err error) {
 	if len(argv) == 0 || string(argv[0]) != moveWord {
 		return 0, false, false, nil
@@ -56,7 +56,7 @@ func (m *Member) allMove() bool {
 	return true
 }
 
-// proposeMove moves deadlines on by one entry. It returns when that is committed, and applied here.
+// proposeMove moves deadlines by an entry. It returns when the entry is committed and applied here.
 func (m *Member) proposeMove(run int, byMS int64, all bool) error {
 	var made []byte
 	m.host.Slice(func() {
@@ -73,7 +73,7 @@ func (m *Member) proposeMove(run int, byMS int64, all bool) error {
 	return m.engine.Propose(made)()
 }
 
-// moveDeadlines applies such an entry.
+// moveDeadlines applies an entry of proposeMove.
 func (a openedMember) moveDeadlines(byMS int64, all bool) error {
 	m := a.member
 	for from := (Cursor{}); !from.AtEnd(); {

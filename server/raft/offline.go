@@ -7,7 +7,7 @@ import (
 	"lockserver/persistence/aof"
 )
 
-// Head is what a snapshot says before its data.
+// Head is the part of a snapshot before its data.
 type Head struct {
 	ClockMS int64 // the group's time, in milliseconds since 1970; 0: there was none
 	Token   int64 // no fencing token was above it
@@ -16,7 +16,7 @@ type Head struct {
 // WriteHead writes the part of a snapshot before the RDB file.
 func WriteHead(w io.Writer, h Head) error { return writeHead(w, h.ClockMS, h.Token) }
 
-// ReadHead reads the part of a snapshot before the RDB file, and nothing behind it but into r's buffer.
+// ReadHead reads the part of a snapshot before the RDB file. Later bytes stay in r.
 func ReadHead(r *bufio.Reader) (h Head, err error) {
 	h.ClockMS, h.Token, err = readHead(r)
 	return h, err
@@ -31,7 +31,7 @@ func CheckSnapshot(r io.Reader) (h Head, data *aof.CheckedSnapshot, err error) {
 	return h, data, err
 }
 
-// EntryInfo is what an entry of the log says of itself.
+// EntryInfo describes an entry of the log.
 type EntryInfo struct {
 	ClockMS, Token int64
 	Bytes          int
@@ -51,11 +51,11 @@ func ReadEntry(b []byte) (EntryInfo, error) {
 	return EntryInfo{ClockMS: e.clockMS, Token: e.token, Bytes: len(e.bytes), Mark: mark, after: e.after, end: e.end()}, nil
 }
 
-// Chain follows the places of entries, as members do.
+// Chain checks that entries follow each other, as members do.
 type Chain struct {
 	at    place
 	known bool
-	// Void counts entries that do not go on from where the log has come to. They have no effect on any
+	// Void counts entries that begin at another place than the last one ended. They have no effect on any
 	// member.
 	Void int
 }
@@ -65,7 +65,7 @@ func (c *Chain) StartAt(historyID string, offset int64) {
 	c.at, c.known = place{historyID, offset}, true
 }
 
-// Take takes the next entry. The first one is believed if there was no snapshot.
+// Take takes the next entry. Without a snapshot, the first entry sets the place.
 func (c *Chain) Take(e EntryInfo) {
 	switch {
 	case e.Mark:

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// NewPeer checks the words about a member.
+// NewPeer checks the id and the addresses of a member.
 func NewPeer(id, raft, client string) (Peer, error) {
 	if id == "" || len(id) > mostID || strings.ContainsAny(id, " \t\r\n=/") {
 		return Peer{}, fmt.Errorf("'%s' is no id of a member: up to %d characters, but no space, = and /", id, mostID)
@@ -26,7 +26,8 @@ func NewPeer(id, raft, client string) (Peer, error) {
 // mostID bounds the length of an id.
 const mostID = 64
 
-// ParsePeers reads the members of a group, each as id=raft-address/client-address, with spaces between them.
+// ParsePeers reads the members of a group. Each is id=raft-address/client-address, and spaces separate
+// them.
 func ParsePeers(text string) (all []Peer, err error) {
 	seen := make(map[string]bool)
 	for _, word := range strings.Fields(text) {

@@ -9,17 +9,17 @@ import (
 	"lockserver/server/info"
 )
 
-// A follower knows how old its data is. A few times a second it asks the leader how far the history goes. The
-// leader answers with what was committed when it still led, which it has the others confirm after the
-// question came. When the follower has come to that place, it has all that any client had been answered when
-// it asked. The time is that of the follower's own clock, so clocks that differ do not matter.
+// A follower computes how old its data is. A few times a second it asks the leader for the length of the
+// history. The leader asks the others to confirm that it leads. Then it answers with the length that was
+// committed. When the follower has applied that length, it has all effects that clients saw before the
+// question. The follower uses its own clock only, so differences between clocks do not matter.
 
-// Position is how far the leader's history goes, and what its clocks show.
+// Position is the length of the leader's history, and its clocks.
 type Position struct {
 	Offset int64  // in bytes: all of it is committed
 	Commit uint64 // the index of the newest entry that is committed
-	// ClockMS is the clock of the leader's machine, and TimeMS the group's time, in milliseconds since 1970.
-	// A leader of an older version says the group's time in place of both: TimeMS is 0 then.
+	// ClockMS is the clock of the leader's machine, and TimeMS the group's time, in milliseconds since
+	// 1970. A leader of an older version sends the group's time as ClockMS, and no TimeMS: that is 0 then.
 	ClockMS, TimeMS int64
 }
 
@@ -37,9 +37,9 @@ func ParsePosition(text string) (p Position, err error) {
 }
 
 var (
-	// ErrCannotAsk is returned by an engine that knows no way to ask the leader.
+	// ErrCannotAsk is returned by an engine that cannot ask the leader.
 	ErrCannotAsk = errors.New("this member does not answer questions for its position")
-	// ErrNoPosition is returned when there is no answer now: no member leads, or none that serves.
+	// ErrNoPosition is returned if no leader answers now, or the leader does not serve yet.
 	ErrNoPosition = errors.New("no leader has said how far the history goes")
 )
 
@@ -69,36 +69,37 @@ func (a openedMember) Position() (p Position, err error) {
 	return p, err
 }
 
-// distance is how far a follower is behind the leader. Make it with newDistance: it is not known then.
+// distance is how far a follower is behind the leader. Make it with newDistance. The distance is not known
+// then.
 type distance struct {
 	since time.Time // when it was made
-	// asOf: this member has all that was committed then; zero: that is not known of any time.
+	// asOf is a time up to which this member has all committed effects; zero: no such time is known.
 	asOf time.Time
-	// ahead are answers that this member has not come to yet, oldest first.
+	// ahead has the answers with places that this member has not applied yet, the oldest first.
 	ahead []answered
-	// commit and skewMS are of the newest answer, which came at heard. commit is the newest committed entry.
-	// skewMS is how far this machine's clock is ahead of that of the leader's machine, at least. aheadMS is
-	// how far the group's time is ahead of that.
+	// commit, skewMS and aheadMS are from the newest answer, which came at heard. commit is the newest
+	// committed entry. skewMS is at least how far this machine's clock is ahead of the leader's machine.
+	// aheadMS is how far the group's time is ahead of the leader's machine.
 	commit          uint64
 	skewMS, aheadMS int64
 	heard           time.Time
-	// failed is why the newest question was not answered; nil: it was.
+	// failed is the error of the newest question; nil: it was answered.
 	failed error
 }
 
 func newDistance() distance { return distance{since: time.Now()} }
 
-// answered is an answer to a question that was asked at a time.
+// answered is an answer, and the time of its question.
 type answered struct {
 	asked  time.Time
 	offset int64
 }
 
-// mostAhead is how many answers are kept. Of those that come meanwhile the oldest stay: the member comes to
-// them first.
+// mostAhead bounds the answers that are kept. If there are more, the oldest stay, because the member
+// applies their places first.
 const mostAhead = 16
 
-// learn takes an answer. asked and heard are when it was asked for, and when it came.
+// learn takes an answer. asked is the time of the question, and heard that of the answer.
 func (d *distance) learn(p Position, asked, heard time.Time, nowMS int64) {
 	if len(d.ahead) < mostAhead {
 		d.ahead = append(d.ahead, answered{asked, p.Offset})
@@ -117,7 +118,7 @@ func (d *distance) learn(p Position, asked, heard time.Time, nowMS int64) {
 	}
 }
 
-// come drops the answers that a member has come to, which is at an offset.
+// come drops the answers with places up to an offset, which the member has applied.
 func (d *distance) come(offset int64) {
 	for len(d.ahead) > 0 && d.ahead[0].offset <= offset {
 		d.asOf = d.ahead[0].asked
@@ -125,8 +126,8 @@ func (d *distance) come(offset int64) {
 	}
 }
 
-// age is how old the data is at most; false: that is not known. A machine that has slept for a while may not
-// have counted that, so the clock on its wall counts as well.
+// age returns an upper bound for the age of the data; false: it is not known. The monotonic clock may not
+// count the sleep of a machine, so the wall clock is compared as well.
 func (d *distance) age(now time.Time) (time.Duration, bool) {
 	if d.asOf.IsZero() {
 		return 0, false
@@ -135,8 +136,8 @@ func (d *distance) age(now time.Time) (time.Duration, bool) {
 	return max(now.Sub(d.asOf), byWall, -byWall), true
 }
 
-// lag is how long this member has not had what was committed: 0 if it leads. Where the age of its data is not
-// known, it is the time for which that has been so. Under the host's lock.
+// lag returns for how long this member has lacked committed effects: 0 if it leads. If the age of its data
+// is not known, lag is the time since it was last known. Under the host's lock.
 func (m *Member) lag() time.Duration {
 	if m.state == leading {
 		return 0
@@ -177,15 +178,15 @@ func (m *Member) writeDistance(t *info.Text, s *Status) {
 	t.Line("raft_members_clock_skew_ms", apart)
 }
 
-// ServesReads reports whether this member, which follows, has data that is new enough for reads. Under the
-// host's lock.
+// ServesReads reports whether the data of this follower is new enough for reads. Under the host's lock.
 func (m *Member) ServesReads() bool {
 	// plant:reads-age
 	age, known := m.age()
 	return known && m.options.ReadsMaxLag > 0 && age <= m.options.ReadsMaxLag && m.check.undecided == 0
 }
 
-// age is how old the data of this member is at most, if it follows; false: that is not known, or it does not.
+// age returns an upper bound for the age of a follower's data; false: it is not known, or this member
+// leads.
 func (m *Member) age() (time.Duration, bool) {
 	if m.state != following {
 		return 0, false
@@ -195,15 +196,15 @@ func (m *Member) age() (time.Duration, bool) {
 }
 
 const (
-	// askEvery and askSoonest bound how often a follower asks. Within them it asks three times in the time
-	// that its data may be old for reads.
+	// askEvery and askSoonest bound the time between two questions. Within these bounds a follower asks
+	// three times while its data may get too old for reads.
 	askEvery   = time.Second
 	askSoonest = 20 * time.Millisecond
-	// askWithin is how long an answer may take.
+	// askWithin bounds the time of an answer.
 	askWithin = 2 * time.Second
 )
 
-// measure is the goroutine by which a follower knows how old its data is.
+// measure is the goroutine that measures how old a follower's data is.
 func (m *Member) measure() {
 	pause := askEvery
 	if most := m.options.ReadsMaxLag; most > 0 {

@@ -22,9 +22,9 @@ import (
 // end neither sooner.
 
 const (
-	// mostEntryBytes is how much of a history one entry has at most: what is more are several.
+	// mostEntryBytes bounds the part of the history in one entry. A longer part makes several entries.
 	mostEntryBytes = 256 << 10
-	// mostSpareBytes is the size of the largest buffer for effects that is kept.
+	// mostSpareBytes is the size of the largest buffer for effects that is kept for reuse.
 	mostSpareBytes = 4 << 20
 )
 
@@ -37,7 +37,7 @@ func (m *Member) Append(unit Effects) {
 }
 
 // Message sends a message to the subscribers at other members, behind the effects of the running unit. word
-// is the command that sends it: PUBLISH or SPUBLISH.
+// is the command of the client: PUBLISH or SPUBLISH.
 func (m *Member) Message(word string, channel, message []byte) {
 	if m.state == leading {
 		m.messages = resp.AppendCommand(m.messages, []byte(word), channel, message)
@@ -57,12 +57,12 @@ func (m *Member) AddMessages() {
 	}
 }
 
-// isMessage reports whether a command of the history is one of Message's.
+// isMessage reports whether a command of the history is a message.
 func isMessage(argv [][]byte) bool {
 	return ascii.EqualFold(argv[0], "PUBLISH") || ascii.EqualFold(argv[0], "SPUBLISH")
 }
 
-// Due returns the round that a client's output has to wait for now; 0: none.
+// Due returns the round that a client's output has to wait for now; 0: it need not wait.
 func (m *Member) Due() int64 {
 	// plant:raft-due
 	if m.state != leading || m.options.LeaseReads && m.allCommitted() && m.engine.Leads() {
@@ -73,20 +73,20 @@ func (m *Member) Due() int64 {
 	return m.due
 }
 
-// allCommitted reports whether all that was done is committed.
+// allCommitted reports whether all effects are committed.
 func (m *Member) allCommitted() bool { return !m.ahead() && m.applied.id == m.id }
 
-// Wanted reports whether EndSlice has something to do.
+// Wanted reports whether EndSlice has work to do.
 func (m *Member) Wanted() bool { return m.wanted }
 
-// EndSlice is called at the end of each slice in which something was done or replied.
+// EndSlice is called at the end of each slice with effects or replies.
 func (m *Member) EndSlice() {
 	m.wanted = false
 	m.advanceUndo()
 	m.callAgree()
 }
 
-// callAgree makes agree look whether a round is needed.
+// callAgree wakes the goroutine agree, which looks whether a round is needed.
 func (m *Member) callAgree() {
 	select {
 	case m.wake <- struct{}{}:
@@ -94,7 +94,7 @@ func (m *Member) callAgree() {
 	}
 }
 
-// Tick is to be called about once a second.
+// Tick must be called about once a second.
 func (m *Member) Tick() {
 	m.changed()
 	if m.state == leading && m.host.HasLeases() { // so that a leader to come knows for how long there was none
@@ -111,7 +111,7 @@ func (m *Member) Tick() {
 	}
 }
 
-// agree is the goroutine that has the others agree, one round after the other.
+// agree is the goroutine that runs the rounds, one after the other.
 func (m *Member) agree() {
 	for {
 		select {
@@ -146,8 +146,8 @@ func (m *Member) agree() {
 	}
 }
 
-// awaitRound returns when the entries of a round are committed. Without entries it returns when it is proved
-// that this member leads.
+// awaitRound returns when the entries of a round are committed. For a round without entries it returns when
+// the others have confirmed that this member leads.
 func (m *Member) awaitRound(entries [][]byte) error {
 	// plant:raft-proof
 	if len(entries) == 0 {
@@ -165,17 +165,18 @@ func (m *Member) awaitRound(entries [][]byte) error {
 	return nil
 }
 
-// needsRound reports whether a round is needed: there are effects to remember, or a reply waits for it.
+// needsRound reports whether a round is needed: there are effects without an entry, or a reply waits for a
+// round.
 func (m *Member) needsRound() bool {
 	return m.state == leading && !m.quiet && !m.unseen && (len(m.bytes) > 0 || m.tick || m.due > m.round)
 }
 
-// begin begins a round, and returns the entries that it consists of. Without a number it is none: what it was
-// wanted for is in the round before, which began between the end of the slice and now.
+// begin begins a round, and returns its entries. It returns a flight without a number if no round is needed
+// any more: the round before began after the end of the slice, and has all effects.
 //
-// A follower hears with the next entry that an entry is committed, or else up to 100 ms later. So a new
-// leader's first round is followed by another one. Then the others know at once that this leader serves, and
-// send the clients on that wait for it.
+// A follower learns with the next entry that an entry is committed, or up to 100 ms later. So a second
+// round follows the first round of a new leader. Then the others know at once that this leader serves, and
+// redirect their waiting clients to it.
 func (m *Member) begin() (f flight, entries [][]byte) {
 	if !m.needsRound() {
 		return f, nil
@@ -238,7 +239,7 @@ func (m *Member) fail(f flight, cause error) {
 	})
 }
 
-// loseRounds closes the clients that wait for rounds: what their replies tell of may be lost.
+// loseRounds closes the clients that wait for rounds. The effects behind their replies may be lost.
 func (m *Member) loseRounds() {
 	m.opening.Lock()
 	defer m.opening.Unlock()
@@ -248,12 +249,13 @@ func (m *Member) loseRounds() {
 	m.wanted = false
 }
 
-// awaitCommitted waits until nothing is under way, as long as that is worth it.
+// awaitCommitted waits until nothing is under way, as long as this member leads.
 func (m *Member) awaitCommitted() {
 	m.await(func() bool { return m.state != leading || m.allCommitted() })
 }
 
-// await waits until something is so, which it asks under the lock, for as long as an election may take.
+// await waits until a condition holds, at most for the time of an election. It checks the condition under
+// the lock.
 func (m *Member) await(is func() bool) { m.awaitFor(mostHeld, is) }
 
 // awaitFor is await with another limit. It asks again when the member has got on, and sometimes without

@@ -9,7 +9,7 @@ import (
 	"lockserver/server/info"
 )
 
-// Rows is the command about the group that the server is a member of.
+// Rows returns the row of the command RAFT.
 func Rows(of Of) []commands.Row {
 	const flags = commands.Admin | commands.NoScript | commands.Loading | commands.Stale | commands.NoMulti
 	with := func(run func(m *Member, c *commands.Ctx) error) func(*commands.Ctx) error {
@@ -118,7 +118,7 @@ func remove(m *Member, words []string) error {
 	return asReply(m.engine.Remove(words[0]))
 }
 
-// WriteInfo writes the fields of INFO's section about the group.
+// WriteInfo writes the section of INFO about the group.
 func (m *Member) WriteInfo(t *info.Text) {
 	s := m.Status()
 	t.Line("raft_id", s.ID)

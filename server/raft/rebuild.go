@@ -7,7 +7,7 @@ import "fmt"
 // needs no other member for that. If it is elected before its data is there, it hands the lead on to a member
 // that can serve.
 
-// rebuild throws the data away and builds it again. What comes for the old machine is ignored from now on.
+// rebuild throws the data away and builds it again. From now on the calls to the old machine are ignored.
 func (m *Member) rebuild() {
 	m.buildAnew(func() error {
 		_, _, err := m.host.Replace(nil)
@@ -19,7 +19,7 @@ func (m *Member) rebuild() {
 	m.host.Background(m.passOn)
 }
 
-// reopen is rebuild with the engine closed meanwhile.
+// reopen is rebuild for a member that also closes the engine and opens it again.
 func (m *Member) reopen() {
 	m.buildAnew(func() error {
 		err := m.engine.Close()
@@ -33,7 +33,7 @@ func (m *Member) reopen() {
 	})
 }
 
-// buildAnew has the data built in the background. A later call takes the place of one that has not begun.
+// buildAnew builds the data in the background. A later call replaces a call that has not begun.
 func (m *Member) buildAnew(build func() error) {
 	m.host.EndUndo()
 	m.distance = newDistance()
@@ -54,7 +54,7 @@ func (m *Member) buildAnew(build func() error) {
 	})
 }
 
-// built is called when the data is there, or could not be built.
+// built is called when the data is complete, or could not be built.
 func (m *Member) built(number int, err error) {
 	run, is := 0, false
 	m.host.Slice(func() {
@@ -75,13 +75,14 @@ func (m *Member) built(number int, err error) {
 	}
 }
 
-// underBuilding reports whether the data is not there yet. Without the lock.
+// underBuilding reports whether the data is not complete yet. Without the lock.
 func (m *Member) underBuilding() (is bool) {
 	m.host.Locked(func() { is = m.anew.under })
 	return is
 }
 
-// passOn has another member lead, if this one was elected while it builds its data. Without the lock.
+// passOn hands the lead to another member, if this one was elected while it builds its data. Without the
+// lock.
 func (m *Member) passOn() {
 	if !m.underBuilding() || !m.engine.Leads() {
 		return

@@ -1,7 +1,7 @@
 package raft
 
-// lookForSelf says in the log that this server is no member any more, once each time that it was removed. One
-// that is new may not have come to where it was added; it hears of a leader. Under the host's lock.
+// lookForSelf logs once for each removal that this server is no longer a member. A new member may not have
+// read the entry that added it. Such a member hears from a leader. Under the host's lock.
 func (m *Member) lookForSelf(s *Status) {
 	_, in := Find(s.Peers, s.ID)
 	in = in && !s.Removed

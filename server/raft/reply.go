@@ -8,25 +8,25 @@ import (
 
 // Asked is the server that runs RAFT.
 type Asked interface {
-	// Member is its part in a group; nil: it is in none.
+	// Member returns the server's part in a group; nil: it is in no group.
 	Member() *Member
-	// Later answers the client when work is done, which runs without the lock.
+	// Later answers the client when work has returned. work runs without the lock.
 	Later(c *commands.Ctx, work func() (Reply, error)) error
 }
 
-// Reply writes what a client is answered. Under the host's lock.
+// Reply writes the reply to a client. Under the host's lock.
 type Reply func(c *commands.Ctx)
 
-// ok is the reply to what was done.
+// ok writes the reply of a command that has succeeded.
 func ok(c *commands.Ctx) { c.Out.OK() }
 
-// Of finds the server that runs a command.
+// Of returns the server that runs a command.
 type Of func(c *commands.Ctx) Asked
 
-// ErrNoGroup is the answer of a server that is in no group.
+// ErrNoGroup is the reply of a server that is in no group.
 const ErrNoGroup commands.Error = "ERR this server is not a member of a raft group (raft-id)"
 
-// errNotHere is returned for what only the leader can do.
+// errNotHere returns the error of a command that only the leader can run.
 func (m *Member) errNotHere() error {
 	if s := m.Status(); s.Leader.ID != "" {
 		return commands.Error(fmt.Sprintf("ERR this member does not lead: %s does, at %s", s.Leader.ID, s.Leader.Client))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// meet is given an entry with slots. Under the host's lock.
+// meet handles an entry with slots. Under the host's lock.
 func (o *OwnedSlots) meet(m *Member, e *entry) error {
 	if e.after.id == movesID {
 		m.stop(errors.New("an entry of the log moves slots to another group, which this version cannot do: a newer lockserver wrote it"))
@@ -19,14 +19,14 @@ func (o *OwnedSlots) meet(m *Member, e *entry) error {
 	return nil
 }
 
-// show makes the slots those of the group; nil: the log names no slots.
+// show sets the slots of the group; nil: the log names no slots.
 func (o *OwnedSlots) show(m *Member, s *groupSlots) {
 	o.now.Store(s)
 	m.changed()
 }
 
-// claim has a group that owns no slots begin to own those of the configuration. It is called when this
-// member begins to serve, and about once a second.
+// claim proposes the slots of the configuration for a group that owns none. It is called when this member
+// begins to serve, and about once a second.
 func (o *OwnedSlots) claim(m *Member) {
 	o.fault = ""
 	if m.options.Slots == "" || m.state != leading || m.quiet || m.unseen || o.claiming || o.now.Load() != nil {
@@ -47,7 +47,7 @@ func (o *OwnedSlots) claim(m *Member) {
 	})
 }
 
-// mayClaim returns why the group cannot begin to own slots; nil: it can. A member that was not heard of is no
+// mayClaim returns why the group cannot begin to own slots; nil: it can. A member without an answer is no
 // reason.
 func (o *OwnedSlots) mayClaim(m *Member) error {
 	s := m.engine.Status()
@@ -60,7 +60,7 @@ func (o *OwnedSlots) mayClaim(m *Member) error {
 	return m.host.MayOwn(m.options.Slots)
 }
 
-// faults are the texts of alarms about slots.
+// faults returns the texts of the alarms about slots.
 func (o *OwnedSlots) faults(m *Member) []string {
 	all := m.host.SlotFaults()
 	if o.fault != "" {

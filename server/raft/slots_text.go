@@ -22,7 +22,7 @@ const (
 	movesID = "moves"
 )
 
-// historySlots is the form of the history that has such entries.
+// historySlots is the form of the history with such entries.
 const historySlots = 3
 
 // groupSlots are the slots of a group.
@@ -31,16 +31,16 @@ type groupSlots struct {
 	is         string
 }
 
-// isSlots reports whether the entry has slots, or moves some.
+// isSlots reports whether the entry names slots, or moves slots to another group.
 func (e *entry) isSlots() bool { return e.after.id == slotsID || e.after.id == movesID }
 
-// slotsEntry makes the entry that follows a generation.
+// slotsEntry returns the entry after a generation.
 func slotsEntry(generation int64, text string, clockMS, token int64) *entry {
 	return &entry{after: place{slotsID, generation}, clockMS: clockMS, token: token, bytes: []byte(text)}
 }
 
-// text is how snapshots keep slots, do not change: the generation, a line end, and the text. It is empty for
-// nil.
+// text returns the form of the slots in snapshots, do not change: the generation, a line end, and the text.
+// For nil it is empty.
 func (s *groupSlots) text() string {
 	if s == nil {
 		return ""
@@ -48,7 +48,7 @@ func (s *groupSlots) text() string {
 	return strconv.FormatInt(s.generation, 10) + "\n" + s.is
 }
 
-// parseSlots reads what text returns.
+// parseSlots reads the result of text.
 func parseSlots(text string) (*groupSlots, error) {
 	if text == "" {
 		return nil, nil
@@ -63,9 +63,11 @@ func parseSlots(text string) (*groupSlots, error) {
 
 // OwnedSlots are the slots of a group that is a shard of a cluster.
 type OwnedSlots struct {
-	// now has the slots that the log has come to; nil: it names no slots. It may be read without the lock.
+	// now has the slots of the newest applied entry; nil: the log names no slots. It may be read without
+	// the lock.
 	now atomic.Pointer[groupSlots]
-	// claiming: an entry with the slots of the configuration is under way. fault is why it cannot be made.
+	// claiming says that an entry with the slots of the configuration is under way. fault says why it
+	// cannot be made.
 	claiming bool
 	fault    string
 }

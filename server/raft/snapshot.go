@@ -6,7 +6,7 @@ import (
 	"lockserver/commands"
 )
 
-// snapshot makes a snapshot, and returns when it is made.
+// snapshot makes a snapshot, and returns when it is on the disk.
 func snapshot(m *Member, _ []string) (err error) {
 	m.host.Slice(func() {
 		switch {
@@ -28,7 +28,7 @@ func snapshot(m *Member, _ []string) (err error) {
 	return nil
 }
 
-// Snapshot begins to make a snapshot in the background, so that the log behind it can go.
+// Snapshot begins to make a snapshot in the background. The log before the snapshot can go afterwards.
 func (m *Member) Snapshot() {
 	if m.snapping || m.holding {
 		return
@@ -41,8 +41,8 @@ func (m *Member) Snapshot() {
 	})
 }
 
-// beginSnapshot is the part of making a snapshot that is done under the lock. A leader's data runs ahead of
-// the log, so clients that write are held for the moment that the others take to agree; the cut is made then.
+// beginSnapshot is the part of making a snapshot under the lock. A leader's data runs ahead of the log. So
+// clients with writes wait until the others have agreed to all effects, and the cut is made then.
 func (m *Member) beginSnapshot() {
 	m.snapping = true
 	if m.state == leading {
@@ -52,7 +52,8 @@ func (m *Member) beginSnapshot() {
 	}
 }
 
-// snapshot makes a snapshot that has begun, and returns when it is on the disk or could not be written.
+// snapshot finishes a snapshot that has begun. It returns when the snapshot is on the disk, or could not be
+// written.
 func (m *Member) snapshot() error {
 	m.awaitCommitted()
 	err := m.engine.Snapshot()
@@ -79,7 +80,7 @@ func (m *Member) attempted(newest SnapshotInfo, err error) {
 	m.show()
 }
 
-// Errors of backups.
+// These are errors of backups.
 const (
 	errNoBackup    commands.Error = "ERR no backup has this id: it was read to its end, or left alone for a minute"
 	errBackupPlace commands.Error = "ERR a backup is read from its beginning to its end, one piece after the other"

@@ -14,22 +14,22 @@ import (
 // between pieces.
 
 const (
-	// leastMovedMS is for how long there was no leader at least when deadlines of ordinary keys are moved. A
-	// leader tells the time about once a second, so that less need not be a time without one.
+	// leastMovedMS is the shortest time without a leader for which the deadlines of ordinary keys are
+	// moved. A leader proposes its time about once a second, so a shorter gap may be none.
 	leastMovedMS = 1500
-	// mostAtOnce is how many deadlines are moved in one unit, at most.
+	// mostAtOnce bounds the deadlines that one unit moves.
 	mostAtOnce = 10_000
-	// mostMoving is how many pieces are under way at once.
+	// mostMoving bounds the pieces that are under way at once.
 	mostMoving = 32
-	// While deadlines are moved, time passes in which no member serves. They are moved on by what that takes
-	// at most, as a guess: movingMS, and movingUS for each. If it takes longer, they are moved once more.
+	// No member serves while deadlines are moved. So they are moved by the expected duration in addition:
+	// movingMS, and movingUS for each deadline. If it takes longer, they are moved once more.
 	movingMS, movingUS = 1000, 5
-	// atOnceUS is movingUS if one entry moves all.
+	// atOnceUS replaces movingUS if one entry moves all deadlines.
 	atOnceUS = 1
 )
 
-// lead makes this member the leader, if it still is when it has all that was committed before. Without the
-// lock.
+// lead makes this member the leader. First it waits until it has all entries that were committed before,
+// and checks that it still leads. Without the lock.
 func (m *Member) lead(run int) {
 	if m.underBuilding() {
 		m.host.Background(m.passOn)
@@ -80,15 +80,15 @@ func (m *Member) lead(run int) {
 	})
 }
 
-// barrierEvery is how soon a leader that does not know all that was committed before asks again.
+// barrierEvery is the pause before a new leader asks again for the entries that were committed before.
 const barrierEvery = 10 * time.Millisecond
 
-// mayLead reports whether this member can begin to lead, for all that is known.
+// mayLead reports whether this member can begin to lead, as far as it knows.
 func (m *Member) mayLead(run int) bool {
 	return m.run == run && (m.state == following || m.state == rebuilding) && m.engine.Leads() && m.check.undecided == 0
 }
 
-// gapMS is for how long there has been no leader. It sets the time of the running unit.
+// gapMS returns the time without a leader, in milliseconds. It sets the time of the running unit.
 func (m *Member) gapMS() int64 {
 	m.host.SetTime(m.clockMS)
 	if m.clockMS == 0 {
@@ -97,8 +97,8 @@ func (m *Member) gapMS() int64 {
 	return max(0, m.host.NowMS()-m.clockMS)
 }
 
-// moveOn moves deadlines on by entries of the log, if there are many. After an error some may be moved. A
-// member that does not lead any more need not know of more, so that is no error.
+// moveOn moves deadlines by entries of the log, if there are many. After an error some deadlines may have
+// moved. Losing the lead is no error, because the next leader begins again.
 func (m *Member) moveOn(run int) (g Gap, err error) {
 	for times := int64(1); err == nil; times++ {
 		count := 0
@@ -127,7 +127,7 @@ func (m *Member) moveOn(run int) (g Gap, err error) {
 	return g, err
 }
 
-// proposeMoves moves deadlines on by entries of the log. It returns when these are committed, and applied
+// proposeMoves moves deadlines by entries of the log. It returns when these are committed, and applied
 // here.
 func (m *Member) proposeMoves(run int, byMS int64, all bool) (err error) {
 	moves := moves{id: m.host.NewID(), byMS: byMS, all: all}
@@ -158,8 +158,7 @@ func (m *Member) proposeMoves(run int, byMS int64, all bool) (err error) {
 	return nil
 }
 
-// moves are deadlines that are moved on by entries of the log. The entries are those of a history of their
-// own.
+// moves are deadlines that entries of the log move. The entries belong to a history of their own.
 type moves struct {
 	id      string
 	byMS    int64
@@ -169,8 +168,9 @@ type moves struct {
 	encoder aof.Encoder
 }
 
-// next are the entries with the next piece, one if the names are short. Their clock is the last leader's. If
-// this member dies before it leads, the next one knows since when there was no leader. Under the lock.
+// next returns the entries of the next piece: one entry if the names are short. They have the clock of the
+// last leader. So the next leader knows the time without a leader if this member dies before it leads.
+// Under the lock.
 func (p *moves) next(m *Member) (entries [][]byte) {
 	var units []Effects
 	var rest []byte

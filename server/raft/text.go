@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// oneLine takes line ends out of a text.
+// oneLine replaces line ends by spaces.
 func oneLine(r rune) rune {
 	if r == '\r' || r == '\n' {
 		return ' '
@@ -13,8 +13,8 @@ func oneLine(r rune) rune {
 	return r
 }
 
-// oneLineOf is a text without line ends.
+// oneLineOf returns a text without line ends.
 func oneLineOf(text string) string { return strings.Map(oneLine, text) }
 
-// inMS is a time in milliseconds, with one digit behind the point.
+// inMS returns a time in milliseconds, with one digit behind the point.
 func inMS(d time.Duration) float64 { return float64(d.Microseconds()/100) / 10 }

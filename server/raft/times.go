@@ -7,11 +7,11 @@ import (
 	"lockserver/server/info"
 )
 
-// Series is how long a thing took, each time: since the process started, and in the last minute or two.
+// Series has the durations of an operation since the process started, and in the last minute or two.
 type Series struct{ All, Recent histogram.Histogram }
 
-// p99US is a time in microseconds that 99 of 100 did not exceed in the last minute or two; -1: there was
-// none.
+// p99US returns the time in microseconds that 99 of 100 durations of the last minute or two did not exceed;
+// -1: there were none.
 func (s *Series) p99US() int64 {
 	if s.Recent.Count == 0 {
 		return -1
@@ -19,31 +19,31 @@ func (s *Series) p99US() int64 {
 	return s.Recent.Percentile(99)
 }
 
-// Times are how long things take that a group depends on.
+// Times are the durations of the operations that a group depends on.
 type Times struct {
-	// Sync is about syncs of the log, and Commit about entries of this member as the leader, from the
-	// proposal until they are committed and applied.
+	// Sync has the durations of syncs of the log. Commit has the durations from a proposal of this leader
+	// until the entry is committed and applied.
 	Sync, Commit Series
-	// Trips are the round trips of this leader's heartbeats, which wait for no disk.
+	// Trips are the round trips of this leader's heartbeats. They do not wait for a disk.
 	Trips []Trip
 }
 
-// Trip is about the round trips to a member.
+// Trip has the round trips to a member.
 type Trip struct {
 	ID string
 	Series
 }
 
-// MemberLag is how many committed entries a member does not have.
+// MemberLag is the number of committed entries that a member lacks.
 type MemberLag struct {
 	ID      string
 	Entries uint64
 }
 
-// Times are how long things took. Any goroutine may call it.
+// Times returns the durations. Any goroutine may call it.
 func (m *Member) Times() Times { return m.engine.Times() }
 
-// MemberLags are the lags of the members that have said how far they are. Any goroutine may call it.
+// MemberLags returns the lags of the members that have reported theirs. Any goroutine may call it.
 func (m *Member) MemberLags() (all []MemberLag) {
 	s := m.engine.Status()
 	for _, o := range s.Observed {
@@ -54,7 +54,7 @@ func (m *Member) MemberLags() (all []MemberLag) {
 	return all
 }
 
-// writeTimes writes the fields of INFO about times, in microseconds; -1: not known.
+// writeTimes writes the fields of INFO about durations, in microseconds; -1: not known.
 func (m *Member) writeTimes(t *info.Text, s *Status) {
 	times := m.engine.Times()
 	t.Line("raft_log_syncs", times.Sync.All.Count)
@@ -71,7 +71,7 @@ func (m *Member) writeTimes(t *info.Text, s *Status) {
 	}
 }
 
-// tripUS is the round trip to a member that 99 of 100 did not exceed; -1: not known.
+// tripUS returns the round trip to a member that 99 of 100 did not exceed; -1: not known.
 func (t *Times) tripUS(id string) int64 {
 	for i := range t.Trips {
 		if t.Trips[i].ID == id {

@@ -11,8 +11,8 @@ import "lockserver/server/replication"
 // not committed is in the last two. If the last one is full, and another one cannot begin yet, writes wait.
 // So what has to be undone is bounded, but for the unit that has filled the period.
 
-// A period ends after so many rounds, or so many bytes of the history. It is full with so many changes, or
-// when it keeps so many bytes of what was removed.
+// A period ends after mostPeriodRounds rounds or mostPeriodBytes bytes of the history. It is full after
+// mostPeriodChanges changes, or when it keeps mostPeriodFreed bytes of removed values.
 const (
 	mostPeriodRounds  = 64
 	mostPeriodBytes   = 256 << 10
@@ -41,16 +41,16 @@ func (m *Member) advanceUndo() {
 	}
 }
 
-// emptyPeriod lets writes go on that wait because the last period is full. It is called when more is
-// committed; the caller ends the unit.
+// emptyPeriod lets waiting writes go on after the last period was full. It is called when more entries are
+// committed. The caller ends the unit.
 func (m *Member) emptyPeriod() {
 	if m.undo.full && m.nextPeriod() && !m.snapping {
 		m.release()
 	}
 }
 
-// freeUndo begins another period if the store keeps a database that was emptied, for the memory's sake. It is
-// called about once a second, when no unit runs.
+// freeUndo begins another period if the store still keeps a database that was emptied. That frees its
+// memory. It is called about once a second, when no unit runs.
 func (m *Member) freeUndo() {
 	if m.state == leading && m.host.UndoHolds() {
 		m.host.HandOn()
@@ -58,7 +58,8 @@ func (m *Member) freeUndo() {
 	}
 }
 
-// nextPeriod begins another period if all of the one before the last is committed, and reports whether it is.
+// nextPeriod begins another period if all effects of the period before the last are committed. It reports
+// whether they are.
 func (m *Member) nextPeriod() bool {
 	u := &m.undo
 	last := u.begun[1]
@@ -77,8 +78,8 @@ func (m *Member) nextPeriod() bool {
 	return true
 }
 
-// takeBack takes back what this member has done and is not committed, and reports whether it could. It leads
-// no more. The caller ends the unit.
+// takeBack takes back the effects of this member that are not committed. It reports whether it could. The
+// member does not lead any more. The caller ends the unit.
 func (m *Member) takeBack() bool {
 	// plant:raft-take-back
 	u := m.undo
@@ -110,7 +111,7 @@ func (m *Member) takeBack() bool {
 	return true
 }
 
-// takeAgain applies bytes of the history again that this member had done itself.
+// takeAgain applies bytes of the history that this member had executed itself, and has taken back.
 func (m *Member) takeAgain(bytes []byte) error {
 	if len(bytes) == 0 {
 		return nil

@@ -1,14 +1,14 @@
 package raft
 
-// undoing is what a leader needs to take back what it has done.
+// undoing is the state that a leader needs to take back effects.
 type undoing struct {
-	// begun are the beginnings of the two periods; those of the first are valid if two is true.
+	// begun are the beginnings of the two periods. The first is valid only if two is set.
 	begun [2]beginning
 	two   bool
-	// rounds began in the last period.
+	// rounds is the number of rounds in the last period.
 	rounds int
 	kept   []keptBytes
-	// full: writes wait until another period can begin.
+	// full says that writes wait until another period can begin.
 	full bool
 }
 
@@ -18,7 +18,7 @@ type beginning struct {
 	db     int   // that the next commands of the history are for
 }
 
-// keptBytes are bytes of the history from an offset on.
+// keptBytes are the bytes of the history from an offset on.
 type keptBytes struct {
 	offset int64
 	bytes  []byte

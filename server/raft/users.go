@@ -11,8 +11,8 @@ import (
 	"lockserver/commands"
 )
 
-// usersSum is groupUsers.usersSum of the users that the log has come to. The digits are others if this member
-// does not go by these users: it is found then as a member with other data.
+// usersSum returns groupUsers.usersSum for the users of the newest applied entry. The digits differ if this
+// member uses other users, so that a check finds it as a member with other data.
 func (m *Member) usersSum() (version, sum string) {
 	version, sum = m.users.usersSum()
 	if sum == "" || m.options.OwnUsers || m.users.changes != m.shownUsers.changes {
@@ -29,13 +29,13 @@ func (m *Member) usersSum() (version, sum string) {
 // isUsers reports whether the entry has users.
 func (e *entry) isUsers() bool { return e.after.id == usersID }
 
-// usersEntry makes the entry that follows a number of changes.
+// usersEntry returns the entry after a number of changes.
 func usersEntry(changes int64, lines []string, clockMS, token int64) *entry {
 	return &entry{after: place{usersID, changes}, clockMS: clockMS, token: token, bytes: []byte(strings.Join(slices.Concat(lines, []string{""}), "\n"))}
 }
 
-// meetUsers is given an entry with users. A member that has missed a change, because its version did not know
-// such entries, has a lower count, and takes the next one. Under the host's lock.
+// meetUsers handles an entry with users. A member of an older version may have missed a change, and has a
+// lower count. It takes the next entry. Under the host's lock.
 func (m *Member) meetUsers(index uint64, e *entry) error {
 	if e.after.offset < m.users.changes {
 		return errVoid
@@ -45,14 +45,14 @@ func (m *Member) meetUsers(index uint64, e *entry) error {
 	return nil
 }
 
-// restoreUsers makes the users be those of a snapshot.
+// restoreUsers sets the users of a snapshot.
 func (m *Member) restoreUsers(u groupUsers) {
 	m.users, m.usersIndex = u, 0
 	m.showUsers()
 }
 
-// showUsers makes the users of the group those of the host, unless that has newer ones already: while the log
-// is read again, no user comes back that was deleted.
+// showUsers passes the users of the group to the host, unless the host has newer ones. So no deleted user
+// comes back while the log is read again.
 func (m *Member) showUsers() {
 	if m.users.changes <= m.shownUsers.changes {
 		return
@@ -65,8 +65,8 @@ func (m *Member) showUsers() {
 	}
 }
 
-// keepUsers keeps the newest users on the disk, for the time between the next start and the moment when the
-// log was read. Without the lock.
+// keepUsers keeps the newest users on the disk. They count from the next start until the log is read.
+// Without the lock.
 func (m *Member) keepUsers() {
 	var text string
 	m.host.Locked(func() {
@@ -82,7 +82,7 @@ func (m *Member) keepUsers() {
 	}
 }
 
-// ShowKeptUsers makes the users that the group had when this member ended those of the host: before a client
+// ShowKeptUsers passes the users that the group had at the end of this member to the host, before a client
 // can connect.
 func (m *Member) ShowKeptUsers() {
 	u, err := parseUsers(m.engine.KeptUsers())
@@ -131,8 +131,8 @@ func (m *Member) ChangeUsers(next func() ([]string, error)) error {
 	}
 }
 
-// knowUsers is why users cannot be changed now; nil: they can. A member that was not heard of is no reason.
-// Under the host's lock.
+// knowUsers returns why users cannot be changed now; nil: they can. A member without an answer is no
+// reason. Under the host's lock.
 func (m *Member) knowUsers() error {
 	if m.state != leading {
 		return m.errNotHere()
@@ -147,8 +147,8 @@ func (m *Member) knowUsers() error {
 	return nil
 }
 
-// tellUsers makes the users known to members that have missed a change, because they ran an older version. It
-// is called about once a second.
+// tellUsers sends the users to members of an older version that have missed a change. It is called about
+// once a second.
 func (m *Member) tellUsers() {
 	if m.state != leading || m.quiet || m.unseen || m.users.changes == 0 || m.tellingUsers {
 		return

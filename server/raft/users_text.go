@@ -19,7 +19,7 @@ import (
 // change: the name of that history is usersID, offset is the count, id is empty, the bytes are the lines.
 const usersID = "users"
 
-// linesOf are lines without their ends.
+// linesOf returns the lines of a text, without their ends.
 func linesOf(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		lines = append(lines, strings.TrimSuffix(line, "\n"))
@@ -27,18 +27,18 @@ func linesOf(text string) (lines []string) {
 	return lines
 }
 
-// historyUsers is the form of the history that has such entries.
+// historyUsers is the form of the history with such entries.
 const historyUsers = 2
 
-// groupUsers are the users of a group. The zero value is that of a group that has not changed any: the users
-// of each member are those of its configuration.
+// groupUsers are the users of a group. The zero value belongs to a group that has not changed any users.
+// The users of each member are those of its configuration then.
 type groupUsers struct {
 	changes int64
 	lines   []string // each as Lines of package acl has it
 }
 
-// usersText is how snapshots and the stable store keep users, do not change: the number of changes and the
-// lines, each with a line end. It is empty for the zero value.
+// usersText returns the form of the users in snapshots and in the stable store, do not change: the number
+// of changes and the lines, each with a line end. For the zero value it is empty.
 func (u *groupUsers) usersText() string {
 	if u.changes == 0 {
 		return ""
@@ -46,7 +46,7 @@ func (u *groupUsers) usersText() string {
 	return strings.Join(append([]string{strconv.FormatInt(u.changes, 10)}, u.lines...), "\n") + "\n"
 }
 
-// parseUsers reads a usersText.
+// parseUsers reads the result of usersText.
 func parseUsers(text string) (u groupUsers, err error) {
 	if text == "" {
 		return u, nil

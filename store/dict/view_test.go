@@ -149,8 +149,8 @@ func TestViewAt(t *testing.T) {
 	}
 }
 
-// TestDrainedChunksAreWrittenInPlace: a chunk that the only snapshot has read is not copied again, but one
-// that it has yet to read is.
+// TestDrainedChunksAreWrittenInPlace: a chunk that the only snapshot has read is not copied again. A chunk
+// that the snapshot has yet to read is copied.
 func TestDrainedChunksAreWrittenInPlace(t *testing.T) {
 	var ep cow.Epoch
 	m := newModel(t, &ep)

@@ -114,7 +114,8 @@ func TestFromListpack(t *testing.T) {
 	require.NoError(t, z.check())
 }
 
-// TestCompact: a set that is small enough becomes a listpack, equal to one that always was a listpack.
+// TestCompact: a set that is small enough becomes a listpack, equal to a set that was a listpack from the
+// beginning.
 func TestCompact(t *testing.T) {
 	few := Limits{Entries: 3, Value: 4}
 	for _, c := range []struct {

@@ -26,7 +26,7 @@ const soon = 2 * time.Minute
 // Welcome is the reply to HELLO 3 of the first client.
 const Welcome = `{"server":"redis" "version":"7.4.1" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}`
 
-// Server is what a conversation needs of the server.
+// Server has the connections and the figures of the server that a conversation uses.
 type Server struct {
 	Dial func() (net.Conn, error)
 	// Parked returns how many commands wait, and Connected how many clients there are.
