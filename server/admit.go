@@ -2,6 +2,7 @@ package server
 
 import (
 	"lockserver/commands"
+	"lockserver/internal/keyslot"
 	"lockserver/server/acl"
 	"lockserver/server/shard"
 )
@@ -146,7 +147,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.tx.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.mute.mode == 0 && s.tracker == nil &&
-		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.UntilMS == 0 && (ex.group == nil || ex.group.Leads(&s.place)) && ex.hook == nil
+		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.UntilMS == 0 && ex.group.Leads(&s.place) && ex.hook == nil
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.
@@ -158,8 +159,10 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 		}
 	}
 	if ex.settings.OneSlot {
-		if err := misplaced(s, row, argv); err != nil {
-			return err
+		if at, ok := row.RoutedBy(); !ok || !ex.group.ServesAll() && !ex.group.Serves(keyslot.Of(argv[at])) {
+			if err := misplaced(s, row, argv); err != nil {
+				return err
+			}
 		}
 	}
 	if ex.store.Full() {

@@ -106,12 +106,8 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 
 // misplaced says why a command on keys that has come to the leader of a cluster is not run there.
 func misplaced(s *session, row *commands.Row, argv [][]byte) error {
-	g := s.executor.group
-	if pos, _, ok := row.SoleKey(); ok && row.Implied == nil {
-		return g.MisplacedKey(&s.place, argv[pos])
-	}
 	call := s.callOf(row, argv, 0)
-	return g.Misplaced(&s.place, &call)
+	return s.executor.group.Misplaced(&s.place, &call)
 }
 
 // mayRead reports whether a member of a raft group that does not lead may run the session's command, if its

@@ -123,7 +123,8 @@ type sight struct {
 	sinceMS map[string]int64 // by ID: when a member was first seen to be up, or down, as it is; milliseconds
 	sharded bool             // members have slots of their own
 	whole   bool             // the leader has all slots
-	home    cluster.Range    // the first slots of the leader
+	home    int              // the first slot of the leader
+	length  uint             // how many slots in a row from home on it has
 }
 
 // New returns a group without members. Update sets them.
@@ -194,8 +195,9 @@ func (g *Group) Update(v View) error {
 	if v.Shard != "" && now.last != nil {
 		now.last.Leads, now.last.Slots = true, v.Slots
 	}
-	if now.home.Last = -1; now.leader != nil && len(now.leader.Slots) > 0 {
-		now.home = now.leader.Slots[0]
+	if now.leader != nil && len(now.leader.Slots) > 0 {
+		first := now.leader.Slots[0]
+		now.home, now.length = first.First, uint(first.Last-first.First+1)
 	}
 	now.whole = !now.sharded || now.leader != nil && slices.Equal(now.leader.Slots, []cluster.Range{cluster.All()})
 	g.seen.Store(now)
@@ -267,6 +269,7 @@ type Place struct {
 	Host     string // the address of this server by which the client reaches it; empty: not over TCP
 	ReadOnly bool   // READONLY: it would read from a replica
 	Secure   bool   // the connection has come to SecurePort
+	leads    *sight // the newest in which its member was found to lead
 }
 
 // PlaceOf returns the Place of a new connection to a local address.
@@ -297,12 +300,16 @@ func (p *Place) port(m *Member) int {
 }
 
 // Leads reports whether the member that a connection has come to leads. A server without a group does.
-func (g *Group) Leads(p *Place) bool {
-	if g == nil {
-		return true
+func (g *Group) Leads(p *Place) bool { return g == nil || p.leads == g.seen.Load() || g.leads(p) }
+
+// leads is Leads for a view that is new to the connection.
+func (g *Group) leads(p *Place) bool {
+	now := g.seen.Load()
+	if now.leader == nil || now.leader.ID != p.Self {
+		return false
 	}
-	leader := g.seen.Load().leader
-	return leader != nil && leader.ID == p.Self
+	p.leads = now
+	return true
 }
 
 // Follows reports whether another member leads than the member of a connection.

@@ -50,6 +50,35 @@ func TestSlotOfTags(t *testing.T) {
 	require.Equal(t, int(bitwise([]byte("{foo")))%keyslot.Count, keyslot.Of([]byte("{foo")), "a tag that does not end")
 }
 
+// TestSlotOfBraces: keys of bytes among which braces are frequent have the slot that a plain reading of the
+// rule about hash tags gives them.
+func TestSlotOfBraces(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 200_000 {
+		key := make([]byte, random.IntN(24))
+		for i := range key {
+			key[i] = "{}{}|~az\x00\xff\xfb\xfd"[random.IntN(12)]
+			if random.IntN(3) > 0 {
+				key[i] = byte(random.Uint32())
+			}
+		}
+		hashed := key
+		for open := range key {
+			if key[open] == '{' {
+				n := 0
+				for open+1+n < len(key) && key[open+1+n] != '}' {
+					n++
+				}
+				if open+1+n < len(key) && n > 0 {
+					hashed = key[open+1 : open+1+n]
+				}
+				break
+			}
+		}
+		require.Equal(t, int(bitwise(hashed))%keyslot.Count, keyslot.Of(key), "%q", key)
+	}
+}
+
 func BenchmarkSlot(b *testing.B) {
 	for _, key := range []string{"k", "lock:1234", "lock:order:12345", "{user:1000}.following.list.of.all"} {
 		b.Run(key, func(b *testing.B) {

@@ -113,17 +113,13 @@ func (g *Group) Misplaced(p *Place, call *Call) error {
 	return call.Astray
 }
 
-// MisplacedKey is Misplaced for a command with one key.
-func (g *Group) MisplacedKey(p *Place, key []byte) error {
+// ServesAll reports whether the member that leads has all slots.
+func (g *Group) ServesAll() bool { return g.seen.Load().whole }
+
+// Serves reports whether the member that leads surely serves a slot. If it is false, Misplaced looks closer.
+func (g *Group) Serves(n int) bool {
 	now := g.seen.Load()
-	if now.whole {
-		return nil
-	}
-	n := keyslot.Of(key)
-	if now.home.Has(n) {
-		return nil
-	}
-	return g.elsewhere(p, n)
+	return uint(n-now.home) < now.length
 }
 
 // elsewhere is why a slot is not served here; nil: it is.
