@@ -44,7 +44,7 @@ type Wait struct {
 	Event      string // the event that ended the wait
 }
 
-// Report is what a history shows.
+// Report is the result of checking a history.
 type Report struct {
 	Events, Writes, Grants int
 	Overlaps               []Overlap

@@ -337,5 +337,5 @@ func indexNames(rows []directive) map[string]*directive {
 	return m
 }
 
-// lookup finds a directive by any of its names in any case; nil if there is none.
+// lookup finds a directive by any of its names in any case. It returns nil for an unknown name.
 func lookup(name string) *directive { return byName[strings.ToLower(name)] }

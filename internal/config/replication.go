@@ -9,7 +9,7 @@ import (
 
 // Replication holds the directives for masters and replicas.
 type Replication struct {
-	// MasterHost and MasterPort are the address of the master. An empty host means that there is none.
+	// MasterHost and MasterPort are the address of the master. The host of a master itself is empty.
 	MasterHost string
 	MasterPort int
 	// MasterUser and MasterAuth are the login at the master; an empty password means no login. MasterAuthFile

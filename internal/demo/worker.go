@@ -70,7 +70,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// read takes undelivered orders. It waits idleFor if there are none.
+// read takes undelivered orders. It waits idleFor for the first order.
 func (w *worker) read() ([]order, error) {
 	v, err := w.c.do("XREADGROUP", "GROUP", w.sale.group, w.name, "COUNT", strconv.Itoa(batchSize),
 		"BLOCK", strconv.FormatInt(idleFor.Milliseconds(), 10), "STREAMS", w.sale.stream, ">")

@@ -245,7 +245,7 @@ type Lock struct {
 	WaitsFor []string `json:"owner_waits_for,omitempty"`
 	// ConfirmBy is the time by which the owner must confirm the grant; nil if it need not confirm.
 	ConfirmBy *time.Time `json:"confirm_by,omitempty"`
-	// Trace is the traceparent of the owner's call; empty if the call had none, or if there are several
+	// Trace is the traceparent of the owner's call; empty if the call had no trace, or if there are several
 	// owners.
 	Trace string `json:"trace,omitempty"`
 }

@@ -27,7 +27,7 @@ const (
 // LossNames are the names of the losses in metrics and replies.
 var LossNames = [Losses]string{"expired", "forced", "deleted", "overwritten", "unconfirmed"}
 
-// Figures is what happened to the locks of one class, semaphores included.
+// Figures are the counters of the locks of one class, semaphores included.
 type Figures struct {
 	Name      string
 	Grants    int64 // new holders

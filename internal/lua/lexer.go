@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// endOfSource is what lexer.current holds behind the last byte.
+// endOfSource is the value of lexer.current behind the last byte.
 const endOfSource = -1
 
 // lexer cuts source into tokens as Lua 5.1 does. It stops at the first error by a panic with a *CompileError,

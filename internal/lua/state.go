@@ -28,7 +28,7 @@ type Global struct {
 	Owner any
 	// Global is the table of the global variables.
 	Global *LTable
-	// MainThread is the first thread, CurrentThread the one that runs.
+	// MainThread is the first thread, and CurrentThread the running thread.
 	MainThread, CurrentThread *LState
 	// Strings is the metatable of strings, or nil.
 	Strings *LTable

@@ -263,7 +263,7 @@ func (t *LTable) placeOf(key Value, hash uint32) *Value {
 	return t.newKey(key, hash)
 }
 
-// freeNode is the last node that is free, -1 if there is none.
+// freeNode returns the last free node, or -1.
 func (t *LTable) freeNode() int {
 	for t.lastFree > 0 {
 		t.lastFree--

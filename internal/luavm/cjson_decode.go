@@ -504,7 +504,7 @@ func (d *jsonDecoder) object() lua.Value {
 	}
 }
 
-// jsonTableBytes is what a table takes beside its items.
+// jsonTableBytes is the memory of a table without its items.
 const jsonTableBytes = 96
 
 // key reads the name of a field.

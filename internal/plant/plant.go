@@ -34,7 +34,7 @@ type Fault struct {
 	Changes []Change
 }
 
-// Change is what a fault does at one marker.
+// Change is the change of a fault at one marker.
 type Change struct {
 	kind         kind
 	marker, code string

@@ -63,9 +63,8 @@ func TestLocksAndSalesAreSeparate(t *testing.T) {
 	require.Greater(t, min(seen[lock], seen[sale]), 100)
 }
 
-// usesWithin finds what the files of a package use of each other: functions, types, methods, fields and the
-// like.
-// What they import is not looked at.
+// usesWithin finds the uses of a package's own names in its files: functions, types, methods, fields and
+// the like. It ignores imported names.
 func usesWithin(fset *token.FileSet, files []*ast.File) map[*ast.Ident]types.Object {
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	check := types.Config{Importer: noImports{}, Error: func(error) {}}

@@ -13,8 +13,7 @@ import (
 // maxPageSentence is the number of words that a sentence of a page may have before it counts as long.
 const maxPageSentence = 25
 
-// plainness is what one page has of each kind of fault: words that indirect or private match, and long
-// sentences.
+// plainness has the faults of one page: the words that indirect or private match, and the long sentences.
 type plainness struct{ words, long int }
 
 // pageFaults holds the number of faults of each page that has some. The numbers may only fall: a commit that

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// variable is what the Makefile gives a variable of its.
+// variable returns the words of a variable of the Makefile.
 func variable(t *testing.T, name string) (words []string) {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^` + name + ` = (.*)$`).FindStringSubmatch(page(t, "Makefile"))

@@ -88,8 +88,8 @@ var parsed = sync.OnceValues(func() (list []*source, err error) {
 	return list, err
 })
 
-// layers says which of our packages a package may import, by the first element of their path. Whatever is
-// missing may import anything (tests, examples).
+// layers says which of our packages a package may import, by the first element of their path. A package
+// without a row may import any (tests, examples).
 var layers = map[string][]string{
 	"cmd":         {"admin", "server", "internal"},
 	"admin":       {"server", "commands", "internal"},
@@ -101,7 +101,7 @@ var layers = map[string][]string{
 	"internal":    {"internal"},
 }
 
-// leaves are what every package may import, store, too.
+// leaves are the packages that every package may import, store, too.
 var leaves = []string{module + "/internal/decimal"}
 
 // generators are programs for the tree itself that may look at everything.
@@ -307,8 +307,8 @@ func TestFunctionsFitAScreen(t *testing.T) {
 	require.Positive(t, examples)
 }
 
-// TestCommentsAreNarrow: a line that is nothing but a comment fits beside another file. What is
-// preformatted (indented by a tab) may be a table.
+// TestCommentsAreNarrow: a line with a comment and without code fits beside another file. A preformatted
+// line (indented by a tab) may be wider, as in a table.
 func TestCommentsAreNarrow(t *testing.T) {
 	const columns = 110 // a tab is 4
 	for _, s := range sources(t) {

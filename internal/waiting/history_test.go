@@ -23,7 +23,7 @@ type history struct {
 	levels  bool
 }
 
-// future is what can still happen in a history: the holds, and the calls that are left.
+// future is the possible rest of a history: the holds, and the calls that are left.
 type future struct {
 	*table
 	left []*call

@@ -278,7 +278,7 @@ func (q *Queue) Key() string { return q.key() }
 func (q *Queue) key() string { return q.first.key }
 func (q *Queue) db() int     { return int(q.first.waiter.db) }
 
-// Attachment is what the caller attaches to a queue.
+// Attachment is a value that the caller attaches to a queue.
 type Attachment interface {
 	// QueueEnded is called when the last waiter has left the queue.
 	QueueEnded()

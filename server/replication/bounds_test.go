@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What replication may cost, as far as that does not depend on the machine.
+// These tests bound the costs of replication that do not depend on the machine.
 
 // fakePeer is a replica's connection. It takes what it is sent, unless it is full.
 type fakePeer struct {
@@ -51,7 +51,7 @@ func (p *fakePeer) Unsent() int {
 	return 0
 }
 
-// masterOf is a node with so many replicas that are online.
+// masterOf returns a node with a number of replicas that are online.
 func masterOf(t *testing.T, replicas int) (*Node, []*fakePeer) {
 	t.Helper()
 	n := &Node{}
@@ -67,7 +67,7 @@ func masterOf(t *testing.T, replicas int) (*Node, []*fakePeer) {
 	return n, peers
 }
 
-// anEffect is what a SET leaves.
+// anEffect returns the effect of a SET.
 func anEffect(bytesOfValue int) Effects {
 	return Effects{{Args: [][]byte{[]byte("SET"), []byte("key"), bytes.Repeat([]byte("v"), bytesOfValue)}}}
 }
@@ -103,8 +103,8 @@ func TestEffectsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestOneStreamForAll: what slow replicas have not read is there once, and gone when they are. One that
-// passes client-output-buffer-limit is closed.
+// TestOneStreamForAll: the bytes that slow replicas have not read are in memory once, and are freed with
+// the last such replica. A replica that exceeds client-output-buffer-limit is closed.
 func TestOneStreamForAll(t *testing.T) {
 	const kept, limit = 8 << 20, 12 << 20
 	for _, replicas := range []int{1, 5} {
@@ -138,8 +138,8 @@ func TestOneStreamForAll(t *testing.T) {
 	}
 }
 
-// TestSoftLimit: a replica that is far behind has so many whole seconds to read, and they begin again when it
-// has read.
+// TestSoftLimit: a replica that is far behind has a number of whole seconds to read, and they begin again
+// when it has read.
 func TestSoftLimit(t *testing.T) {
 	const bytes = 1 << 20
 	for _, seconds := range []int64{0, 3} {
@@ -225,8 +225,9 @@ func TestSnapshotsLeaveNoGarbage(t *testing.T) {
 	}
 }
 
-// TestOneThatReadsNothing: of those who share a snapshot as it is made, the others wait for it, and what the
-// server keeps meanwhile is bounded. When it goes they get the rest.
+// TestOneThatReadsNothing: several replicas share a snapshot as it is made, and one does not read. The
+// others wait for it, and the memory of the server is bounded meanwhile. When that replica goes, the others
+// get the rest.
 func TestOneThatReadsNothing(t *testing.T) {
 	n, peers := masterOf(t, 3)
 	stuck := peers[0]

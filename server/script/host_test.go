@@ -30,7 +30,7 @@ type testHost struct {
 	stopped  int    // of these, for scripts that were stopped
 	full     bool   // what Full says
 	commands []string
-	// errors, rejected and failures are what was counted.
+	// errors, rejected and failures are the counted outcomes.
 	errors, rejected, failures []string
 }
 

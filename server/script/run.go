@@ -113,8 +113,8 @@ func (run *execution) touches(row *commands.Row, table *commands.Table, argv [][
 	}
 }
 
-// mayBegin is what speaks against a script before it runs. Most of it is about a script that says with its
-// first line what it does: each call of another one is checked.
+// mayBegin returns the reason to refuse a script before it runs, or nil. Most reasons concern scripts that
+// declare their behaviour in the first line. The calls of other scripts are checked one by one.
 func (e *Engine) mayBegin(c *commands.Ctx, inv invocation, full bool) error {
 	stale := e.host.Stale()
 	switch {

@@ -233,7 +233,7 @@ func truncate(f float64) int64 {
 	return math.MinInt64
 }
 
-// table writes a table: one that represents another type, or an array up to its first nil.
+// table writes a table that represents another type, or an array up to its first nil.
 func (w *replyWriter) table(t *lua.LTable, depth int) {
 	out := w.out
 	if text, ok := t.Field("err").AsString(); ok {

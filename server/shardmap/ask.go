@@ -95,8 +95,8 @@ func (m *Map) targets() (shards map[string][]string, unplaced []string) {
 	return shards, unplaced
 }
 
-// ask asks the member at an address, and takes what it says. leads is that of Map.take. A refusal, as for a
-// login that is missing, is a fault. No answer is none: the server may be down.
+// ask asks the member at an address, and takes its statements. leads is that of Map.take. A refusal, as for
+// a missing login, is a fault. Silence is no fault: the server may be down.
 func (a *asker) ask(ctx context.Context, at string) (leads bool, err error) {
 	text, err := a.textOf(ctx, at)
 	if err == nil {

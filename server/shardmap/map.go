@@ -145,8 +145,8 @@ func (m *Map) isNamesake(shards []Shard) error {
 	return fmt.Errorf("it is in another group that has the name of this shard, '%s': cluster-shard names one group", m.options.Shard)
 }
 
-// learn takes a statement about a shard, if it is newer than what is known, and reports whether clients see a
-// change. What others say of this member's own shard does not count.
+// learn takes a statement about a shard, if it is newer than the known one, and reports whether clients see
+// a change. Statements of others about this member's own shard do not count.
 func (m *Map) learn(s Shard) (changed bool) {
 	if s.Name == m.options.Shard {
 		return false

@@ -29,8 +29,8 @@ func TestTheFirstCallsAreAllTimed(t *testing.T) {
 	}
 }
 
-// TestSampledTimes: beyond the first calls few are timed. What they stand for is right to 5 %, also if the
-// times of the calls follow a pattern.
+// TestSampledTimes: after the first calls few calls are timed. The total that they stand for is right to 5
+// %, also if the times of the calls follow a pattern.
 func TestSampledTimes(t *testing.T) {
 	patterns := map[string]func(i int) time.Duration{
 		"even":            func(int) time.Duration { return 700 * time.Nanosecond },

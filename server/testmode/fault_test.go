@@ -19,7 +19,8 @@ func keys(names ...string) func() [][]byte {
 	}
 }
 
-// The first fault that fits strikes; one that lets go, or is over, leaves it to the next.
+// The first matching fault strikes. A fault that lets a command pass, or is over, leaves it to the next
+// fault.
 func TestWhichStrikes(t *testing.T) {
 	var l Faults
 	require.False(t, l.Some())

@@ -40,7 +40,7 @@ func asking(_ *Group, _ *Place, c *commands.Ctx) error {
 	return nil
 }
 
-// refuseChange is what the commands say that change a cluster of Redis.
+// refuseChange is the reply to the commands that change a cluster of Redis.
 func refuseChange(g *Group, _ *Place, c *commands.Ctx) error {
 	switch {
 	case !g.IsSharded():
@@ -109,7 +109,7 @@ func slotRanges(g *Group, p *Place, c *commands.Ctx) error {
 	return nil
 }
 
-// shards are the members of each shard, the one that has its slots first.
+// shards returns the members of each shard. The member that serves the slots comes first.
 func (s *sight) shards() (all [][]*Member) {
 	if s.Shard != "" {
 		return s.groups()

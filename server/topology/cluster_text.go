@@ -74,7 +74,7 @@ func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
 // isMaster reports whether clients see a member as a master.
 func (s *sight) isMaster(m *Member) bool { return s.masterOf(m) == m }
 
-// masterOf is the master of a member's shard; nil: it has none that is known.
+// masterOf returns the master of a member's shard; nil: no master is known.
 func (s *sight) masterOf(m *Member) *Member {
 	switch {
 	case s.Shard != "":

@@ -33,7 +33,7 @@ type Member struct {
 	Port   int
 	Up     bool  // it can be reached
 	Offset int64 // how much of the group's history it has
-	// SecurePort is its port for encrypted connections; 0: it has none beside Port.
+	// SecurePort is its port for encrypted connections; 0: Port is the only one.
 	SecurePort int
 	// Slots are those that it serves as a shard of its own. If no member has any, the group is one shard, and
 	// its leader serves all.
@@ -94,8 +94,8 @@ type GroupOptions struct {
 
 // ChangeListener is the server, as far as a Group needs it.
 type ChangeListener interface {
-	// Switched is called when the leader has changed: another member leads, or there is now a leader, or
-	// there is none any more. It may be called on any goroutine, with any lock held.
+	// Switched is called when the leader has changed: another member leads, or the group has got a leader
+	// or lost it. It may be called on any goroutine, with any lock held.
 	Switched(c Change)
 }
 
@@ -228,7 +228,7 @@ func (s *sight) slots(m *Member) []cluster.Range {
 	return m.Slots
 }
 
-// owner is the member that serves a slot; nil: there is none.
+// owner returns the member that serves a slot; nil: no member does.
 func (s *sight) owner(n int) *Member {
 	if !s.sharded {
 		return s.leader

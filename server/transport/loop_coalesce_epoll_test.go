@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// coalesceModel is a loop and its clients in a time of their own. What the loop does costs what it costs on a
-// machine, and a client sends its next request some time after the reply.
+// coalesceModel is a loop and its clients in a time of their own. The work of the loop costs as much as on
+// a machine, and a client sends its next request some time after the reply.
 type coalesceModel struct {
 	clients int
 	think   time.Duration // from a reply to the client's next request

@@ -128,7 +128,8 @@ type written struct{ flushed int }
 
 func (w *written) Flush() { w.flushed++ }
 
-// What is to be flushed at the end of a round is, once, before the output of the round leaves.
+// A session that asks for a flush at the end of a round is flushed once, before the output of the round
+// leaves.
 func TestFlushAtEnd(t *testing.T) {
 	l := byHand(t, newPongs())
 	log := &written{}

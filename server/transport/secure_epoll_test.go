@@ -59,7 +59,7 @@ func TestMissingPlaintext(t *testing.T) {
 	}
 }
 
-// A record that arrives in two halves is read when it is whole; so is what stands behind it.
+// A record that arrives in two halves is read when it is whole, and so are the bytes behind it.
 func TestLayerGoesOnWhereItStopped(t *testing.T) {
 	l, client, near := bothEnds(t)
 	go func() {

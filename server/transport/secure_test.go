@@ -85,7 +85,7 @@ func TestRecordsThatComeInPieces(t *testing.T) {
 	}
 }
 
-// What is no TLS, or a record that was changed on its way, ends the connection and nothing else.
+// Bytes that are no TLS, or a record that was changed on its way, end the connection and nothing else.
 func TestBytesThatAreNoRecords(t *testing.T) {
 	for _, loops := range []int{0, 1} {
 		h := newPongs()
@@ -121,7 +121,7 @@ func requireEnded(t *testing.T, err error) {
 	require.False(t, errors.Is(err, os.ErrDeadlineExceeded), "the connection is open still: %v", err)
 }
 
-// Half-done handshakes are so many and no more: the oldest gives way.
+// The number of half-done handshakes is bounded: the oldest gives way.
 func TestHandshakesAreBounded(t *testing.T) {
 	var h handshakes
 	ends := make([]net.Conn, 0, mostHandshakes+1)

@@ -42,9 +42,9 @@ func parseAddress(at hraft.ServerAddress) (p raft.Peer, group string) {
 	return p, group
 }
 
-// groupOf is the id of the group that a configuration is of; empty: it has none, or it is not certain to be
-// committed. The leader of a group without an id gives it to one member after the other, and each of these
-// changes is committed before the next one begins.
+// groupOf returns the id of a configuration's group; empty: the configuration has no id, or is not certain
+// to be committed. The leader of a group without an id gives it to one member after the other, and each of
+// these changes is committed before the next one begins.
 func groupOf(all []hraft.Server) string {
 	known, of := "", 0
 	for _, s := range all {

@@ -95,7 +95,7 @@ func (e *Engine) LeaderPosition(ctx context.Context) (p raft.Position, err error
 	return e.options.Position(ctx, peerOf(id, at).Raft)
 }
 
-// Position is what this member answers others if it leads, for Network.Position.
+// Position answers Network.Position: the position of the history, if this member leads.
 func (e *Engine) Position() (p raft.Position, err error) {
 	r, err := e.now()
 	if err != nil {

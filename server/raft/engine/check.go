@@ -214,8 +214,9 @@ func (r *running) compare() {
 	}
 }
 
-// compareOnce asks the others for their checksums of the newest index with an own checksum, and judges. away:
-// some could not be reached; pending: some answer, and have none yet.
+// compareOnce asks the others for their checksums of the newest index with an own checksum, and judges.
+// away says that some members could not be reached. pending says that some members answer, and have no
+// checksum yet.
 func (r *running) compareOnce(ctx context.Context) (away, pending bool) {
 	y := r.of.options.Identity
 	own, age := y.checks.newest()
@@ -271,7 +272,8 @@ func (h *heardOf) sumAt(own raft.Checksum) (sum string, ok bool) {
 	return "", false
 }
 
-// findingsOf are what the checksums of members say of each. complete: no more of them are awaited.
+// findingsOf returns the finding for each member, by the checksums. complete says that no more checksums
+// are awaited.
 func findingsOf(all []hraft.Server, sums map[string]string, complete bool) map[string]raft.Finding {
 	voters, votes := 0, map[string]int{}
 	for _, s := range all {

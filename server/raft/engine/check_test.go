@@ -9,8 +9,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// TestFindings: a majority of the voters is right. If there is none, and no more checksums are expected, no
-// member is.
+// TestFindings: a majority of the voters is right. Without a majority, and with no more checksums to come,
+// no member is right.
 func TestFindings(t *testing.T) {
 	const same, differs, undecided = raft.Same, raft.Differs, raft.Undecided
 	for name, c := range map[string]struct {

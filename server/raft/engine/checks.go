@@ -8,7 +8,7 @@ import (
 	"lockserver/server/raft"
 )
 
-// checks are what a member knows of its own data and that of the others.
+// checks has the checksums of a member's own data and of the data of the others.
 type checks struct {
 	mu       sync.Mutex
 	own      []raft.Checksum // the newest is the last

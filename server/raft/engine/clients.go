@@ -12,7 +12,7 @@ import (
 // from raft-members, or from RAFT ADD. The members do not use it themselves: only clients that are sent there
 // would see that it is wrong. An address where a server has answered is not looked at again.
 
-// clientAddresses is what the leader has found at the addresses for clients.
+// clientAddresses has the results of the leader's calls to the addresses for clients.
 type clientAddresses struct {
 	mu sync.Mutex
 	// answered has the addresses where a server has answered, by the ids of the members, and wrong says why

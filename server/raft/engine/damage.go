@@ -34,7 +34,8 @@ const (
 	damagedPrefix = "damaged-"
 	// whyFile of such a directory says what is wrong.
 	whyFile = "why"
-	// moving is what such a directory is while files are moved to it: the next start goes on with that.
+	// moving is the state of such a directory while files are moved to it. The next start continues the
+	// move.
 	moving = "moving"
 	// timeFormat is that of times in names.
 	timeFormat = "20060102T150405.000Z"
@@ -277,7 +278,7 @@ func beginMoving(begun string, d *Damage) error {
 	})
 }
 
-// moveAside moves what is in a member's directory to the one that was begun.
+// moveAside moves the files of a member's directory to the directory that was begun.
 func moveAside(dir, begun string) (*damaged, error) {
 	for _, name := range setAside {
 		err := os.Rename(filepath.Join(dir, name), filepath.Join(begun, name))

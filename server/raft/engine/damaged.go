@@ -6,10 +6,10 @@ import (
 	"lockserver/server/raft/engine/raftlog"
 )
 
-// Damage is what is wrong with the files of a member.
+// Damage describes the damaged files of a member.
 type Damage = raftlog.Damage
 
-// damaged is the directory with a member's damaged files; nil: there is none.
+// damaged is the directory with a member's damaged files. nil means that no disk was damaged.
 type damaged struct{ path, why string }
 
 // is says what was wrong, until the directory is removed; empty: nothing is.

@@ -49,8 +49,8 @@ type Options struct {
 	Trailing uint64
 	Log      *slog.Logger
 
-	// Disk is where KeepIn has the log, in the directory "log"; nil: with the other files. Tests have one
-	// that fails.
+	// Disk is the file system for KeepIn's log, in the directory "log"; nil: that of the other files. Tests
+	// use a disk that fails.
 	Disk      disk.FS
 	Logs      hraft.LogStore
 	Stable    hraft.StableStore
@@ -84,7 +84,7 @@ type Options struct {
 	distrust func(*Damage) error
 	// verifySnapshots verifies the newest snapshot; nil: nothing does.
 	verifySnapshots func() error
-	// damaged is where the files of a damaged disk are; nil: there are none.
+	// damaged is the directory with the files of a damaged disk; nil: no disk was damaged.
 	damaged *damaged
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
 	Transport func() (hraft.Transport, error)
@@ -103,7 +103,7 @@ type Engine struct {
 	book    addressBook
 	opened  bool // it was open before
 
-	// bad is what was found to be damaged while the engine was open; nil: nothing was.
+	// bad is the damage that was found while the engine was open; nil: all is well.
 	bad atomic.Pointer[Damage]
 }
 
@@ -143,7 +143,7 @@ func (e *Engine) damage() error {
 	return nil
 }
 
-// now is what runs. The error says that nothing does.
+// now returns the running engine, or an error if none runs.
 func (e *Engine) now() (*running, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -19,7 +19,8 @@ import (
 // The list counts for nothing else. A member that finds data at another one has lost its own, or its list is
 // wrong: it waits until the leader of that group calls it.
 
-// awaitsLeader is what a member with a damaged disk waits for. It forms no group: it was in one.
+// awaitsLeader is the text of Status.Waiting for a member with a damaged disk. Such a member forms no
+// group, because it was in a group before.
 const awaitsLeader = "its disk was damaged, and it waits for the member that leads its group, which gives it all data. Without a majority of members with whole disks " +
 	"there is none: see 'A damaged disk' in docs/HA.md"
 

@@ -115,8 +115,8 @@ func (r *running) voters(id string) []hraft.Server {
 	})
 }
 
-// successor returns the id of a voter that has answered since a time, and has the log up to an index; empty:
-// there is none. heard reports whether one has answered.
+// successor returns the id of a voter that has answered since a time, and has the log up to an index;
+// empty: no voter has. heard reports whether a voter has answered.
 func (r *running) successor(voters []hraft.Server, since time.Time, index uint64) (next string, heard bool) {
 	for _, s := range voters {
 		seen := r.ackTransport.seenOf(s.Address)

@@ -9,7 +9,7 @@ import (
 // askFor bounds how long a server may take to answer with its identity.
 const askFor = 2 * time.Second
 
-// heardOf is what was found out about a member.
+// heardOf has the last answer of a member, and its time.
 type heardOf struct {
 	peer raft.Peer
 	Hello

@@ -17,8 +17,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// Hello is what a server answers about itself to any caller, before it is a member and after. It joins
-// nothing by that.
+// Hello is the answer of a server to any caller, before and after it becomes a member. The caller joins
+// nothing by it.
 type Hello struct {
 	raft.Peer
 	Group    string // the id; empty: it is not known
@@ -45,7 +45,7 @@ func (h *Hello) expects(members []raft.Peer) bool {
 	return len(h.Founders) == 0
 }
 
-// Tell is what this member says of itself, which others reach at self's addresses.
+// Tell returns this member's Hello. Others reach it at self's addresses.
 func (y *Identity) Tell(self raft.Peer) (Hello, error) {
 	empty, err := y.isEmpty()
 	self.ID, self.Incarnation = y.id, y.incarnation

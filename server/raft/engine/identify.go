@@ -1,6 +1,6 @@
 package engine
 
-// Identify reads o's identity from its stores, or makes one if they have none.
+// Identify reads o's identity from its stores, or makes an identity for new stores.
 func (o *Options) Identify() error {
 	y := &Identity{id: o.ID, founders: o.Peers, charter: o.Charter, version: o.Version, stable: o.Stable, logs: o.Logs, snapshots: o.Snapshots, log: o.Log,
 		damaged: o.damaged, refused: make(map[string]*refusal)}

@@ -29,7 +29,7 @@ type Identity struct {
 	id          string
 	incarnation string
 	older       bool // the disk has what a version without identities wrote
-	// damaged is where the files of a damaged disk are; nil: there are none.
+	// damaged is the directory with the files of a damaged disk; nil: no disk was damaged.
 	damaged   *damaged
 	founders  []raft.Peer
 	charter   *Charter
@@ -66,7 +66,7 @@ var (
 	keyTerm        = []byte("CurrentTerm") // the library's
 )
 
-// begin makes an incarnation for a disk that has none.
+// begin makes an incarnation for a new disk.
 func (y *Identity) begin() error {
 	empty, err := y.isEmpty()
 	if err != nil {
@@ -273,8 +273,8 @@ const (
 	mostRefusals = 32
 )
 
-// refuse records a refused connection: this member refused the one that calls itself id, or the one at an
-// address refused this member.
+// refuse records a refused connection. Either this member refused the caller with the name id, or the
+// member at an address refused this member.
 func (y *Identity) refuse(id, address string, why error) {
 	if !y.record(refusal{Refusal: raft.Refusal{ID: id, Raft: address, Why: why.Error()}}) {
 		return

@@ -33,7 +33,8 @@ type Network struct {
 	Names []string
 	// Addresses is Engine.Addresses; nil: certificates are for any address.
 	Addresses func(ctx context.Context, id string, ask bool) (at []string, others bool, err error)
-	// Position is what this member answers others if it leads; nil: nothing.
+	// Position returns the answer to a member that asks the leader for its position; nil: this member does
+	// not answer.
 	Position func() (raft.Position, error)
 
 	asker asker
@@ -86,7 +87,7 @@ func newStream(n *Network, l net.Listener) *stream {
 
 var _ hraft.StreamLayer = (*stream)(nil)
 
-// Addr implements hraft.StreamLayer. It is what the library calls this member.
+// Addr implements hraft.StreamLayer. The library uses the address as the name of this member.
 func (s *stream) Addr() net.Addr { return named(s.network.Self) }
 
 // named is an address by its name.

@@ -91,8 +91,8 @@ func (a *storage) newest() *hraft.SnapshotMeta {
 	return kept[0]
 }
 
-// trim takes out of a request what is in the snapshot, and so is committed and the same everywhere. What is
-// left goes on from there.
+// trim takes the entries of the snapshot out of a request. They are committed, and the same everywhere. The
+// rest of the request begins behind them.
 func (a *storage) trim(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesRequest {
 	first, err := a.FirstIndex()
 	if err != nil || q.PrevLogEntry == 0 && len(q.Entries) == 0 || first > 0 && q.PrevLogEntry+1 >= first {
@@ -110,8 +110,8 @@ func (a *storage) trim(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesReques
 	return &t
 }
 
-// shown limits what a request commits to the entries that it shows to be the same here and there. That is its
-// last entry or, without any, the one that it goes on from.
+// shown limits the commit index of a request to the entries that it shows to be the same here and there.
+// That is its last entry. A request without entries shows the entry before it.
 func shown(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesRequest {
 	last := q.PrevLogEntry
 	if n := len(q.Entries); n > 0 {

@@ -18,7 +18,7 @@ type Recovered struct {
 	ID, OldGroup, Group string
 	// Before are the members of the old group.
 	Before []raft.Peer
-	// Last is the newest entry of the log, and LastAt its time; the zero time: it has none.
+	// Last is the newest entry of the log, and LastAt its time; the zero time: the entry has no time.
 	Last   uint64
 	LastAt time.Time
 	// Committed is the newest entry that is known to be committed, and CommittedAt when that was written

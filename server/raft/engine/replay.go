@@ -100,8 +100,7 @@ func (r *running) replayOnce(p *replay, to raft.Machine, last uint64) error {
 	}
 }
 
-// beginReplay makes a machine the one that gets everything. last is the newest entry that the one before was
-// given.
+// beginReplay makes a machine the receiver of all entries. last is the newest entry of the machine before.
 func (m *fsm) beginReplay(to raft.Machine) (p *replay, last uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -30,7 +30,7 @@ func encodeReport(v url.Values, p *raft.Report) {
 	}
 }
 
-// decodeReport reads a report; false: the answer has none.
+// decodeReport reads a report; false: the answer has no report.
 func decodeReport(v url.Values) (p raft.Report, ok bool) {
 	if v.Get("role") == "" {
 		return p, false

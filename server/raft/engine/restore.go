@@ -72,7 +72,7 @@ func (b *Backup) Save(path string, data io.Reader) (is BackupFile, err error) {
 	return is, disk.OS{}.SyncDir(filepath.Dir(path))
 }
 
-// BackupFile is what was found in a backup, or in any other RDB file.
+// BackupFile describes a backup, or any other RDB file.
 type BackupFile struct {
 	Backup
 	IsBackup bool // otherwise it is of a single server, or of a Redis
@@ -146,9 +146,9 @@ type Restoring struct {
 	Log        *slog.Logger
 }
 
-// tokenLeap is how far the tokens of a new group are above those of the backup, in microseconds. Tokens that
-// were given out after the backup are below the time of day, or ahead of it by up to an hour. If the clock of
-// a leader was ahead, they may be higher: that is what Restoring.TokenFloor is for.
+// tokenLeap is how far the tokens of a new group are above those of the backup, in microseconds. Tokens
+// that were given out after the backup are below the time of day, or ahead of it by up to an hour. If the
+// clock of a leader was ahead, they may be higher: Restoring.TokenFloor is for such tokens.
 const tokenLeap = 3_600_000_000
 
 // Restore makes the files of a member of a new group with the data of a backup. All members have to be made
@@ -258,7 +258,7 @@ type hollow struct{ hraft.Transport }
 // EncodePeer implements hraft.Transport.
 func (hollow) EncodePeer(_ hraft.ServerID, at hraft.ServerAddress) []byte { return []byte(at) }
 
-// Age is how long ago the time of a backup was; 0: the backup has none.
+// Age returns the time since the backup; 0: the backup has no time.
 func (b *BackupFile) Age(now time.Time) time.Duration {
 	if b.ClockMS == 0 {
 		return 0

@@ -15,7 +15,7 @@ type running struct {
 	raft         *hraft.Raft
 	self         hraft.ServerID
 	ackTransport *ackTransport
-	// leads is the term in which this member leads and the machine knows it; 0: there is none.
+	// leads is the term in which this member leads and the machine knows it; 0: the machine does not lead.
 	leads      atomic.Uint64
 	notify     chan bool
 	lost       chan struct{} // the log has to be opened anew
@@ -77,7 +77,7 @@ type handing struct {
 	term   uint64 // in which that was
 }
 
-// mark is what was committed when the leader looked last.
+// mark is the committed index at the leader's last look.
 type mark struct{ term, index uint64 }
 
 // await returns a function that waits for the library's answer. When the engine is closed before, the answer
@@ -90,7 +90,7 @@ type mark struct{ term, index uint64 }
 // costs one goroutine for each entry, and those of forgotten futures stay and add up with each rebuilding.)
 func (r *running) await(f hraft.Future) (wait func() error) { return awaitUntil(f, r.ended) }
 
-// waitingFor is what a server waits for that is in no group yet.
+// waitingFor is the reason of a server without a group to wait.
 type waitingFor struct {
 	mu    sync.Mutex
 	text  string
@@ -98,7 +98,7 @@ type waitingFor struct {
 	said  time.Time
 }
 
-// is is what this server waits for.
+// is returns the reason.
 func (w *waitingFor) is() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -28,7 +28,8 @@ func clearUnfinished(dir, name string) error {
 	return err
 }
 
-// tidied is a store of snapshots in a directory that leaves nothing of one that could not be written.
+// tidied is a store of snapshots in a directory. It removes the files of a snapshot that could not be
+// written.
 type tidied struct {
 	hraft.SnapshotStore
 	dir string

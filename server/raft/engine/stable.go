@@ -21,7 +21,8 @@ type retrying struct {
 	fault  *fault // nil: it is not recorded
 }
 
-// stored returns a value; nil: there is none. The library's store in memory has an error for that.
+// stored returns a value, or nil for a missing one. The library's store in memory returns an error for a
+// missing value.
 func stored(in hraft.StableStore, key []byte) ([]byte, error) {
 	is, err := in.Get(key)
 	if err != nil && err.Error() == "not found" {
@@ -133,8 +134,8 @@ func (t *reportingLog) StoreLogs(all []*hraft.Log) error {
 // damagedMark is in an entry that stands for a damaged one. It must not be sent to other members.
 var damagedMark = []byte("damaged")
 
-// GetLog implements hraft.LogStore. The library ends the process where it cannot read an entry that is to be
-// applied. So it gets one that does nothing, and the engine is closed.
+// GetLog implements hraft.LogStore. The library ends the process if it cannot read an entry that is to be
+// applied. So it gets an entry without effect, and the engine is closed.
 func (t *reportingLog) GetLog(index uint64, to *hraft.Log) error {
 	err := t.LogStore.GetLog(index, to)
 	var d *Damage

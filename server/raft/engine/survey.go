@@ -25,7 +25,7 @@ const (
 	unreported = 8
 )
 
-// surveying is what is known of the members.
+// surveying has the last observations of the members.
 type surveying struct {
 	mu sync.Mutex
 	// last has the last observation of each member.
@@ -58,8 +58,8 @@ func (y *surveying) sampleCommit(now time.Time, index uint64) {
 	y.samples = append(y.samples, sample{now, index})
 }
 
-// behindMS is for how long the first entry behind an index has been committed; 0: there is none. It is exact
-// to tendEvery.
+// behindMS returns for how long the first entry behind an index has been committed; 0: no later entry is
+// committed. It is exact to tendEvery.
 func (y *surveying) behindMS(now time.Time, applied uint64) int64 {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -215,8 +215,8 @@ func whyUnreachable(h *heardOf) string {
 	return ""
 }
 
-// observed is what is known of all members, as of now. A member that is not reachable was heard of when it
-// answered the last request of any kind.
+// observed returns the observations of all members at this time. A member that is not reachable was last
+// heard of when it answered a request of any kind.
 func (r *running) observed(peers []hraft.Server) (all []raft.Observation) {
 	now := time.Now()
 	r.surveying.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// What is measured of a disk, as etcd's documentation has it: writes of 2300 bytes, synced one by one. 99 of
-// 100 syncs should take 10 ms at most.
+// A disk is measured as etcd's documentation has it: writes of 2300 bytes, synced one by one. 99 of 100
+// syncs should take 10 ms at most.
 const (
 	syncBytes  = 2300
 	mostSyncs  = 2000

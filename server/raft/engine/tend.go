@@ -69,8 +69,8 @@ func (r *running) look(ctx context.Context) {
 	r.nameRest(ctx, all)
 }
 
-// errOtherDisk is why a member does not stand for election that the group knows by another disk. What it has
-// of the log may be from when that one was a voter.
+// errOtherDisk is the reason of a member not to stand for election if the group knows it by another disk.
+// Its log may be from the time when that disk had a vote.
 var errOtherDisk = errors.New("the disk of this member is not the one that the group knows")
 
 // errHasStopped is why a member does not stand for election that has stopped, and tells the others of it.

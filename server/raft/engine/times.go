@@ -9,7 +9,8 @@ import (
 	"lockserver/server/raft"
 )
 
-// recentFor is how long what counts as recent is collected. What was collected before counts as long.
+// recentFor is the time for which durations are collected as recent. Those of the period before count for
+// the same time.
 const recentFor = time.Minute
 
 // series counts how long a thing took, each time.
@@ -19,7 +20,7 @@ type series struct {
 	since            time.Time // of now
 }
 
-// add counts one that ended at a time.
+// add counts a duration that ended at a time.
 func (s *series) add(took time.Duration, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +41,7 @@ func (s *series) roll(at time.Time) {
 	s.now, s.since = histogram.Histogram{}, at
 }
 
-// read is what was counted.
+// read returns the counted durations.
 func (s *series) read(at time.Time) (is raft.Series) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,10 +25,10 @@ import (
 	"lockserver/server/raft/engine/raftlog"
 )
 
-// Check verifies the directory of a member: each entry of the log, the snapshots with their
-// data, and that the log goes on from the newest snapshot. It writes to w what they hold. The error is what
-// would keep a member from going on with them. Nothing is changed; the member may be running, and then the
-// log may seem to end in the middle of an entry.
+// Check verifies the directory of a member: each entry of the log, the snapshots with their data, and that
+// the log begins at the newest snapshot. It describes them on w. The error is the reason for which a member
+// could not start with these files. Nothing is changed. The member may be running, and then the log may
+// seem to end in the middle of an entry.
 func Check(dir string, w io.Writer) (err error) {
 	member, err := MemberOf(dir)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *checking) snapshots() error {
 	return nil
 }
 
-// writtenSnapshot is what the library writes beside a snapshot's data.
+// writtenSnapshot is the library's description of a snapshot, in a file beside the data.
 type writtenSnapshot struct {
 	hraft.SnapshotMeta
 	CRC []byte
