@@ -20,10 +20,11 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// What keeps a command from running, by all ways to run it. A cell of this table is a state of the server (a
-// stance), a form in which a command is sent, and a command. testdata/admission.golden has the replies of
-// Redis to each of them. TestAdmission compares the server with that file, and needs no Redis. The test
-// under the tag oracle compares the file with a Redis, and writes it anew with -update.
+// These tests show the reasons for which a command is refused, by all ways to send it. A cell of the table
+// has a state of the server (a stance), a form in which a command is sent, and a command.
+// testdata/admission.golden has the replies of Redis to each of them. TestAdmission compares the server
+// with that file, and needs no Redis. The test under the tag oracle compares the file with a Redis, and
+// writes it anew with -update.
 
 //go:embed testdata/admission.golden
 var admissionGolden string
@@ -388,7 +389,7 @@ func servedByDesign(got, redis admissionCell) bool {
 	return reads || strings.Contains(redis.reply, "'no-cluster' flag is set") && got.stance == "none"
 }
 
-// admissionCell is what a command was answered in a form and a stance.
+// admissionCell is the reply to a command in a form and a stance.
 type admissionCell struct{ stance, form, command, reply string }
 
 // decodeAdmission is the reverse of encodeAdmission.

@@ -60,7 +60,7 @@ func TestAuditOfGrants(t *testing.T) {
 	}
 }
 
-// TestAuditOfAttempts: a login that succeeds, one that fails and a command that ACL refuses have one line
+// TestAuditOfAttempts: a successful login, a failed login and a command that ACL refuses have one line
 // each.
 func TestAuditOfAttempts(t *testing.T) {
 	srv, take := attemptsLog(t)

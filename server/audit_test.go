@@ -185,7 +185,7 @@ func TestAuditIsWhole(t *testing.T) {
 	}
 }
 
-// TestAuditOfMore: what else operators do that others look for. What only reads is not logged.
+// TestAuditOfMore: other actions of operators are logged. Commands that only read are not.
 func TestAuditOfMore(t *testing.T) {
 	srv, log := auditedServer(t, slog.LevelInfo)
 	c, other := client(t, srv), client(t, srv)
@@ -223,7 +223,7 @@ func TestAuditOfMore(t *testing.T) {
 		require.NotContains(t, line, "hush")
 	}
 	other = client(t, srv)
-	// What opens a file may not return, and is in the log in any case.
+	// A command that opens a file may never return, so it is logged in any case.
 	for _, call := range []string{"CONFIG SET masterauth hush requirepass-file /nosuch", "CONFIG SET tls-cert-file /nosuch maxclients x", "ACL LOAD", "CONFIG REWRITE"} {
 		require.True(t, other.Do(strings.Fields(call)...).IsError(), call)
 		require.Contains(t, log.take(), `command="`+strings.ReplaceAll(call, "hush", "(redacted)"), call)

@@ -237,7 +237,7 @@ func TestReplicasAreNotEvicted(t *testing.T) {
 	checkClientSum(t, srv)
 }
 
-// clientBytes is what all clients take.
+// clientBytes returns the memory of all clients.
 func clientBytes(srv *instance) int {
 	ex := &srv.executor
 	ex.mu.Lock()

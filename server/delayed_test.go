@@ -220,7 +220,7 @@ func TestDelayedEntriesWaitForTheLog(t *testing.T) {
 // mostEntryBytes bounds the memory of a pending entry with an id of up to 14 bytes and a body of 64.
 const mostEntryBytes = 190
 
-// What a million pending entries take is bounded, whatever the order in which they fall due.
+// The memory of a million pending entries is bounded, whatever the order in which they fall due.
 func TestDelayedEntriesMemory(t *testing.T) {
 	for name, dueMS := range map[string]func(i int) int{
 		"in order":        func(i int) int { return i },

@@ -22,7 +22,7 @@ type departing struct {
 
 const departingOwner = "owner of many:"
 
-// newDeparting makes a session acquire so many locks. shared: they are shared locks.
+// newDeparting makes a session acquire a number of locks, shared or not.
 func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *departing {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := start(t, Options{Clock: clock})

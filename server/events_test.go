@@ -13,7 +13,7 @@ import (
 	"lockserver/server/wait"
 )
 
-// What keeps the whole process waiting is looked at once a second.
+// Once a second the server looks whether the disk or the collector has stopped the whole process.
 func TestEventsOfTheDiskAndTheCollector(t *testing.T) {
 	t.Parallel()
 	clock, d := NewManualClock(time.UnixMilli(1_750_000_000_000)), newTestDisk()

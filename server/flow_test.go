@@ -16,8 +16,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// unreadBy is the output that a client has not taken. Of an event loop's connection it is what was left
-// when that was last looked at; a goroutine sends meanwhile, and knows what is left now.
+// unreadBy returns the number of bytes that a client has not taken. For a connection of an event loop it is
+// the number at the last look. A goroutine sends meanwhile, and knows the present number.
 func (srv *instance) unreadBy(id int64) int {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
@@ -226,8 +226,8 @@ func TestFlowOfAHalfClosedClient(t *testing.T) {
 	})
 }
 
-// What others send to a client that does not read is bounded, too: monitors and those
-// who track are normal clients.
+// Messages to a client that does not read are bounded, too: monitors and clients with tracking are normal
+// clients.
 func TestFlowDoesNotStopWhatOthersSend(t *testing.T) {
 	t.Parallel()
 	for name, listen := range map[string][]string{

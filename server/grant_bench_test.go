@@ -9,9 +9,9 @@ import (
 	"lockserver/server/transport"
 )
 
-// BenchmarkGrant measures what a release costs that grants the lock to a waiter. One waiter is blocked, and
-// another waits with NOTIFY and gets a push. Nothing else is in the figures. The ratio is what a grant by a
-// push costs.
+// BenchmarkGrant measures a release that grants the lock to a waiter. One waiter is blocked, and another
+// waits with NOTIFY and gets a push. The figures contain no other work. Their ratio shows the cost of a
+// grant by a push.
 func BenchmarkGrant(b *testing.B) {
 	const locks = 256
 	ex := &start(b, Options{}).executor

@@ -25,7 +25,7 @@ func newGroup(t testing.TB, o topology.GroupOptions) *group {
 	return g
 }
 
-// lead makes a member the leader; empty: there is none.
+// lead makes a member the leader; with an empty name the group has no leader.
 func (g *group) lead(name string) {
 	g.t.Helper()
 	g.term++
@@ -47,8 +47,8 @@ func says(t *testing.T, c *testkit.Client, lines [][2]string) {
 	}
 }
 
-// What a member of a cluster says to a command depends on who leads; slots 12182, 5061 and 15495 are those of
-// foo, bar and a. The keys of a command may have several (D145).
+// The reply of a member of a cluster depends on the leader; slots 12182, 5061 and 15495 are those of foo,
+// bar and a. The keys of a command may have several slots (D145).
 func TestClusterSendsClientsOn(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, topology.GroupOptions{})

@@ -74,8 +74,7 @@ type transportForm struct {
 	sealed  bool
 }
 
-// transports are all of them. Those without event loops are what systems
-// other than Linux have.
+// transports has all of them. Systems other than Linux have only those without event loops.
 var transports = []transportForm{
 	{name: "pipe", pipe: true},
 	{name: "goroutines"},
@@ -177,7 +176,7 @@ func (srv *instance) connected() int {
 	return len(srv.executor.clients)
 }
 
-// awaitParked waits until so many commands wait.
+// awaitParked waits until n commands wait.
 func awaitParked(t testing.TB, srv *instance, n int) {
 	t.Helper()
 	eventually(t, func() bool { return srv.parked() == n }, "%d commands should wait", n)
@@ -206,7 +205,7 @@ func converse(t *testing.T, srv *instance, clock *ManualClock, dial func() (net.
 	conversation.Run(t, conversation.Server{Dial: dial, Parked: srv.parked, Connected: srv.connected, Clock: clock}, text)
 }
 
-// runID is what tells the server at an address from any other that may have its port later.
+// runID returns the number that distinguishes a server from a later server at its address.
 func runID(t testing.TB, addr string) string {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", addr, soon)

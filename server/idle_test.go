@@ -86,7 +86,7 @@ func (srv *instance) seesReading() bool {
 	return false
 }
 
-// Nor is a client that reads its replies slowly; one that does not read them at all is.
+// A client that reads its replies slowly is not idle. A client that does not read them at all is idle.
 func TestSlowReaderIsNotIdle(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -124,7 +124,8 @@ func TestSlowReaderIsNotIdle(t *testing.T) {
 	})
 }
 
-// Who has to log in has ten seconds for it, from the beginning or from RESET; who need not has any time.
+// A client that has to log in has ten seconds for it, from the beginning or from RESET. A client without
+// that duty may wait.
 func TestUnauthenticatedClientsAreClosed(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

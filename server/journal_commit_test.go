@@ -122,7 +122,7 @@ func TestGrantsWaitForTheDisk(t *testing.T) {
 	})
 }
 
-// lockOwner is who holds a lock.
+// lockOwner returns the owner of a lock.
 func lockOwner(c *testkit.Client, key string) string {
 	for _, field := range c.Do("HKEYS", key).Elems {
 		if field.Str[0] != '$' {
@@ -151,8 +151,8 @@ func TestQuitWaitsForTheDisk(t *testing.T) {
 	})
 }
 
-// When the disk fails, those who have not been answered never are. Reads go on, writes are refused, and
-// waiters are not granted what could not be kept; a rewrite makes it good.
+// When the disk fails, the waiting clients never get their replies. Reads go on, writes are refused, and
+// waiters get no lock that could not be kept. A rewrite of the log ends that.
 func TestTheDiskFails(t *testing.T) {
 	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {

@@ -195,7 +195,7 @@ func (w *logWorld) awaitHeld(t testing.TB) {
 	eventually(t, w.disk.held, "the log should wait for the disk")
 }
 
-// awaitPending waits until so many sessions have pending output.
+// awaitPending waits until n sessions have pending output.
 func (w *logWorld) awaitPending(t testing.TB, n int) {
 	t.Helper()
 	eventually(t, func() bool {

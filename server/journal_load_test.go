@@ -57,8 +57,8 @@ func appendTo(t testing.TB, path, text string) {
 	require.NoError(t, f.Close())
 }
 
-// What was logged is there after a restart, whatever the policy and the form of the base,
-// and whether rewritten or not.
+// The logged data is there after a restart, for each policy and form of the base, with and without a
+// rewrite.
 func TestLogSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"always", "everysec", "no"} {
@@ -206,7 +206,7 @@ func TestLogWithCommandsThatFail(t *testing.T) {
 	}
 }
 
-// What contradicts the format keeps the server from starting, and is left as it is.
+// A log that contradicts the format keeps the server from starting, and stays as it is.
 func TestDamagedLogIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -275,8 +275,8 @@ func TestFirstLogBeginsWithTheSnapshot(t *testing.T) {
 	require.Empty(t, want.Diff(testkit.ReadDataset(client(t, srv)), 0))
 }
 
-// Clients can connect while the log is read, and are served when it has been. What they ask for waits if the
-// log is short.
+// Clients can connect while the log is read, and are served afterwards. Their commands wait if the log is
+// short.
 func TestConnectWhileLoading(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

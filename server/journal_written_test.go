@@ -19,9 +19,9 @@ func onEveryWrittenLog(t *testing.T, test func(t *testing.T, w *logWorld)) {
 
 func (d *testDisk) holdWrites() { d.set(func(d *testDisk) { d.writing = true }) }
 
-// Whatever the policy, nothing is sent that the system does not have: no reply to a write, no reply that
-// shows it to another client, no message. That includes replies that are too long to wait for the end of a
-// round.
+// Under each policy, bytes are sent only when the system has the write behind them. That counts for the
+// reply to a write, for a reply that shows the write to another client, and for a message. It also counts
+// for replies that are too long to wait for the end of a round.
 func TestRepliesWaitForTheWrite(t *testing.T) {
 	t.Parallel()
 	onEveryWrittenLog(t, func(t *testing.T, w *logWorld) {
@@ -62,8 +62,8 @@ func TestGrantsWaitForTheWrite(t *testing.T) {
 	})
 }
 
-// What an event loop answers in one round is written in one go. Without loops the log writes whenever it
-// finds something, which a busy machine makes often.
+// The writes of an event loop's round go to the file together. Without loops the log writes whenever it has
+// bytes, which happens often on a busy machine.
 func TestARoundIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	onEveryWrittenLog(t, func(t *testing.T, w *logWorld) {

@@ -83,7 +83,7 @@ func TestEventsOfSales(t *testing.T) {
 		"xadd stream.orders"}, eventsOf(t, l, c))
 }
 
-// What is newer than Redis 7.0 has the events of the version that brought it, as its documentation has them.
+// Commands newer than Redis 7.0 send the events that the documentation of their first version names.
 func TestEventsOfNewerCommands(t *testing.T) {
 	t.Parallel()
 	_, clock, l, c := startListening(t, "EA")

@@ -53,8 +53,8 @@ func TestLeasesNeverEndEarly(t *testing.T) {
 // parts are where in a millisecond something begins.
 var parts = []time.Duration{0, time.Microsecond, 630 * time.Microsecond, 999 * time.Microsecond}
 
-// TestDeadlinesNeverEndEarly: a key or a field lives for as long as it was given,
-// and a millisecond longer at most. What is given as a time lives through that millisecond.
+// TestDeadlinesNeverEndEarly: a key or a field lives for the given duration, and a millisecond longer at
+// most. With a given time it lives through that millisecond.
 func TestDeadlinesNeverEndEarly(t *testing.T) {
 	const life = 12 * time.Millisecond
 	for _, c := range []struct{ give, look string }{

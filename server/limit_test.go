@@ -11,7 +11,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// startLimits runs a server on a clock that only the test moves, with so many clients.
+// startLimits runs a server on a clock that only the test moves, with a number of clients.
 func startLimits(t *testing.T, clients int) (srv *instance, clock *ManualClock, all []*testkit.Client) {
 	t.Helper()
 	clock = NewManualClock(time.UnixMilli(saleStart))

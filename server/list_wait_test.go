@@ -59,7 +59,7 @@ func TestWaitersBehindTheLastElementDoNotTry(t *testing.T) {
 	checkParking(t, srv)
 }
 
-// Who has gone is not served, and what they would have got goes to the next.
+// A waiter that has gone is not served. Its elements go to the next waiter.
 func TestListWaiterThatHasGoneTakesNothing(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {

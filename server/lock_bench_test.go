@@ -45,8 +45,8 @@ func toNowhereOn(b testing.TB, clock Clock) *session {
 	return s
 }
 
-// feedAgain measures b.N commands: the requests, of so many commands each, one
-// after the other and then again.
+// feedAgain measures b.N commands. It sends the requests one after the other, and again from the first.
+// Each has a number of commands.
 func feedAgain(b *testing.B, s *session, scratch *batch, requests [][]byte, commands int) {
 	b.Helper()
 	b.ResetTimer()
@@ -55,8 +55,8 @@ func feedAgain(b *testing.B, s *session, scratch *batch, requests [][]byte, comm
 	}
 }
 
-// BenchmarkLock measures LOCK and UNLOCK from the bytes of the request on, pipelined by 16, beside so
-// many locks that are held all the time.
+// BenchmarkLock measures LOCK and UNLOCK from the bytes of the request on, pipelined by 16, beside a number
+// of locks that are held all the time.
 func BenchmarkLock(b *testing.B) {
 	for _, lease := range []string{"PX 3600000", ""} {
 		for _, held := range []int{1_000, 1_000_000} {
@@ -70,7 +70,8 @@ func BenchmarkLock(b *testing.B) {
 }
 
 // BenchmarkShare measures the same with one owner that holds each lock alone and shared, with a lease and
-// without, in turn. The figures are of one run, the least of many rounds. Their ratio is what SHARED costs.
+// without, in turn. The figures are of one run, the least of many rounds. Their ratio shows the cost of
+// SHARED.
 func BenchmarkShare(b *testing.B) {
 	const round = 512 // pairs
 	for _, pipeline := range []int{1, 16} {

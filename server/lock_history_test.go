@@ -54,7 +54,7 @@ func eventLines(t *testing.T, v resp.Value) (lines []string) {
 	return lines
 }
 
-// historyOf is what the server tells of a key.
+// historyOf returns the history of a key.
 func historyOf(t *testing.T, c *testkit.Client, words ...string) []string {
 	t.Helper()
 	v := c.Do(append([]string{"LOCK.HISTORY", "COUNT", "10000"}, words...)...)

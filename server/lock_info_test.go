@@ -67,7 +67,7 @@ func TestLockInfo(t *testing.T) {
 		require.Len(t, lockInfoOf(t, asks, "k")["attached"].Elems, 1)
 		require.Empty(t, i["waiters"].Elems)
 
-		// Those who wait, in order.
+		// These are the waiters, in order.
 		b, c := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		b.Send("LOCK", "k", "b", "WAIT", "0")
 		eventually(t, func() bool { return srv.waits("b") }, "b should wait")
@@ -106,7 +106,7 @@ func (srv *instance) waits(owner string) bool {
 	return srv.executor.waits.Queues.Owner([]byte(owner)) != nil
 }
 
-// TestLockWaiters: those who wait for something else are no waiters of locks.
+// TestLockWaiters: clients that wait for other things are no waiters of locks.
 func TestLockWaiters(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})
@@ -153,7 +153,7 @@ func TestLockInfoOfALease(t *testing.T) {
 	require.EqualValues(t, -1, i["ttl"].Int)
 	require.Equal(t, "a", i["owner"].Str)
 
-	// One that Redisson's scripts took: what only native commands know is null.
+	// Redisson's scripts took this lock: the fields that only native commands set are null.
 	b.Do("HSET", "r", "u:1", "3")
 	b.Do("PEXPIRE", "r", "700")
 	require.Equal(t, `["owner" "u:1" "holds" 3 "token" $nil "ttl" 700 "watchdog" 0 "client" $nil "held-since" $nil "attached" [] "waiters" []]`,

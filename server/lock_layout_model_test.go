@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// layoutModel is what stands at the keys of locks, field by field, as simple as can be.
+// layoutModel has the fields of the keys of locks, as simple as can be.
 type layoutModel struct {
 	nowMS, leaseMS int64
 	last           int64 // the highest token so far
@@ -33,7 +33,7 @@ type layoutHold struct {
 	endMS                    int64
 }
 
-// layoutRenewal is what the server is going to renew.
+// layoutRenewal is a renewal that the server is going to make.
 type layoutRenewal struct {
 	owner       string
 	token, atMS int64

@@ -158,7 +158,7 @@ func (w *layoutWorld) step() {
 	}
 }
 
-// shown is what the server says of a key, as layout.text.
+// shown returns the server's fields of a key, in the form of layout.text.
 func (w *layoutWorld) shown(key string) string {
 	fields := map[string]string{}
 	v := w.c.Do("HGETALL", key)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lockOnceScripts are what ONCE and TOKENS are for: commands that a client sends twice.
+// lockOnceScripts show ONCE and TOKENS: commands that a client sends twice.
 var lockOnceScripts = []struct{ name, text string }{
 	{"LOCK is held once", `
 		A LOCK k a PX 1000 ONCE -> token=1

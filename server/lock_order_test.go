@@ -93,7 +93,7 @@ func (r *orderRun) holders() (owners []string) {
 	return owners
 }
 
-// releaseOne makes a holder of k that waits for nothing release all that it has; false: there is none.
+// releaseOne makes a holder of k that waits for nothing release all its locks; false: k has no such holder.
 func (r *orderRun) releaseOne() bool {
 	free := slices.DeleteFunc(r.holders(), func(owner string) bool { return r.srv.executor.waits.Queues.Owner([]byte(owner)) != nil })
 	if len(free) == 0 {

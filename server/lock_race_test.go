@@ -206,7 +206,7 @@ func TestGrantBehindUnreadRepliesIsTakenBack(t *testing.T) {
 	}
 }
 
-// What a client has read stays its own until the lease ends, however the connection ends.
+// A lock belongs to a client that has read its grant until the lease ends, however the connection ends.
 func TestGrantThatWasReadIsKept(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
@@ -261,8 +261,8 @@ func TestTimeoutRacesRelease(t *testing.T) {
 	})
 }
 
-// Everything at once: waiters that time out, vanish, are unblocked and killed, while the lock goes round.
-// Those that stay are all served, and nothing is left behind.
+// Waiters time out, vanish, are unblocked and killed at once, while the lock goes round. The remaining
+// waiters are all served, and no state is left behind.
 func TestWaitersInTurmoil(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {

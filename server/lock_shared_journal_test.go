@@ -12,8 +12,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// A lock that is shared outlives the process in the log as it was, and goes into a dump and out of it, with
-// every holder's lease and token. What ended meanwhile is gone, and new tokens are above those.
+// A shared lock outlives the process in the log, and goes into a dump and out of it, with the lease and
+// token of each holder. Holds that ended meanwhile are gone, and new tokens are above theirs.
 func TestSharedLocksAreCarried(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

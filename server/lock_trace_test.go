@@ -160,7 +160,7 @@ func TestSpansOfWaits(t *testing.T) {
 	require.Equal(t, traceparent(1), s.Holders[0].Context.String())
 	require.Equal(t, HolderSpan{Context: s.Holders[0].Context, Key: "k", Owner: "a", Token: token}, s.Holders[0])
 
-	// Without a trace, or in one that is not sampled, there is no span.
+	// There is no span without a trace, or in a trace that is not sampled.
 	for _, words := range []string{"", "TRACE 00-" + strings.Repeat("1", 32) + "-" + strings.Repeat("2", 16) + "-00"} {
 		a.Send(append(strings.Fields("LOCK k a WAIT 10"), strings.Fields(words)...)...)
 		awaitParked(t, srv, 1)
@@ -169,7 +169,8 @@ func TestSpansOfWaits(t *testing.T) {
 	}
 	require.Empty(t, to.take())
 
-	// Refused waits say why. What waits when the connection ends is a span, too.
+	// The spans of refused waits have the reason. A wait that the end of the connection ends is a span,
+	// too.
 	a.Send("LOCK", "k", "a", "WAIT", "10", "TRACE", traceparent(3))
 	awaitParked(t, srv, 1)
 	clock.Advance(10 * time.Millisecond)
@@ -211,7 +212,7 @@ func TestSpanHasABound(t *testing.T) {
 	require.Equal(t, "semaphore", spans[0].Mode)
 }
 
-// TestTracesAreBounded: there is a trace for so many holders at most.
+// TestTracesAreBounded: the number of holders with a trace is bounded.
 func TestTracesAreBounded(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, nil)

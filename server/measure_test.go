@@ -28,7 +28,7 @@ func slowCommands(c *testkit.Client) []string {
 	return list
 }
 
-// slowOf is what the log of slow commands has after a pipeline, and nothing from before it.
+// slowOf returns the entries that a pipeline has added to the log of slow commands.
 func slowOf(c *testkit.Client, words ...string) []string {
 	pipeline := [][]string{}
 	for _, line := range words {
@@ -217,8 +217,8 @@ func TestLatencyHistogram(t *testing.T) {
 	require.Equal(t, "{}", c.Do("LATENCY", "HISTOGRAM", "get").String())
 }
 
-// What is counted of commands that are refused, that fail, and that run inside of others, as Redis 7.4.1
-// counts it.
+// The counts of commands that are refused, that fail, and that run inside of others are those of Redis
+// 7.4.1.
 func TestCommandStatistics(t *testing.T) {
 	c := client(t, start(t, Options{}))
 	c.Do("SET", "s", "v")
@@ -263,8 +263,8 @@ func TestMonitorIsBounded(t *testing.T) {
 	require.Empty(t, srv.executor.monitors)
 	srv.executor.mu.Unlock()
 
-	// What a script calls is shown while it runs, and the bound holds meanwhile: the lines are not taken
-	// before its end.
+	// The calls of a script are shown while it runs. The bound holds meanwhile, because the lines are not
+	// taken before its end.
 	m = client(t, srv)
 	m.Do("MONITOR")
 	info := c.Do("EVAL", "for i = 1, 50 do redis.call('SET', KEYS[1], ARGV[1]) end return redis.call('INFO', 'clients')", "1", "k", strings.Repeat("x", 3000))

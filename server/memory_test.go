@@ -20,7 +20,7 @@ const oom = "OOM command not allowed when used memory > 'maxmemory'."
 
 var allPolicies = []string{"allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"}
 
-// bounded is a configuration with a bound of memory: so many bytes are left for data and clients.
+// bounded is a configuration with a bound of memory, which leaves a number of bytes for data and clients.
 func bounded(bytes int64, policy string) func(c *config.Config) {
 	return func(c *config.Config) { c.MaxMemory, c.MaxMemoryPolicy = memory.Startup+bytes, policy }
 }
@@ -204,8 +204,8 @@ func TestNothingFits(t *testing.T) {
 	}
 }
 
-// TestInvalidationsMakeNoKeyGo: clients that track the keys that go are sent messages which are larger than
-// the keys. What is on its way to them is no reason for more keys to go.
+// TestInvalidationsMakeNoKeyGo: clients that track evicted keys are sent messages which are larger than the
+// keys. Messages on their way are no reason to evict more keys.
 func TestInvalidationsMakeNoKeyGo(t *testing.T) {
 	onEveryTransport(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		see := testkit.Dial(t, dial)

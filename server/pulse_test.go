@@ -39,7 +39,7 @@ func (f *faraway) HangUp()      { f.hungUp = true }
 // sign is a sign of life.
 func (f *faraway) sign() { f.lastSign = time.UnixMicro(f.clock.NowUS()) }
 
-// says sends a command, which is one, and returns the reply; nil if there is none yet.
+// says sends one command and returns the reply; nil if it has not come yet.
 func (f *faraway) says(words ...string) string {
 	f.sign()
 	f.session.Feed(appendCommand(nil, words...), &batch{}, nil)
@@ -116,8 +116,8 @@ func TestManyLocksNeedFewLooks(t *testing.T) {
 	require.Positive(t, holder.asked)
 }
 
-// TestASilentWaiterLeaves: one that was silent for a lease is closed, and does not stand in
-// the way. One that lives waits on.
+// TestASilentWaiterLeaves: a waiter that was silent for a lease is closed, and does not stand in the way. A
+// living waiter waits on.
 func TestASilentWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	srv, clock, open := farServer(t, 30*time.Second)
@@ -141,8 +141,8 @@ func TestASilentWaiterLeaves(t *testing.T) {
 	checkParking(t, srv)
 }
 
-// TestAGrantThatIsNotAcknowledged goes to the next in line in time; one that is
-// acknowledged, however late, stays.
+// TestAGrantThatIsNotAcknowledged goes to the next in line in time. A grant that is acknowledged, however
+// late, stays.
 func TestAGrantThatIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	const lease = 30 * time.Second

@@ -55,7 +55,7 @@ func TestRestoreRefusals(t *testing.T) {
 	require.Equal(t, before, testkit.ReadDataset(c))
 }
 
-// TestRestore: deadlines relative and absolute, one that is past, idle times, and a transaction.
+// TestRestore: relative and absolute deadlines, a past deadline, idle times, and a transaction.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.Unix(1_700_000_000, 0))

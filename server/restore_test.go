@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRestoreServesWhoWaits: a restored list is one that has got elements, and a
-// restored lock one that is held.
+// TestRestoreServesWhoWaits: a restored list serves its waiters as a list with new elements does, and a
+// restored lock counts as held.
 func TestRestoreServesWhoWaits(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})

@@ -219,8 +219,8 @@ func TestBusyClose(t *testing.T) {
 	})
 }
 
-// TestBusyRaces lets killing, hanging up and the script's own end meet, many times. Whatever comes first, the
-// server goes on.
+// TestBusyRaces lets killing, hanging up and the script's own end meet, many times. The server goes on in
+// each order.
 func TestBusyRaces(t *testing.T) {
 	t.Parallel()
 	rounds := testkit.Steps(2, 12)

@@ -7,7 +7,7 @@ import (
 )
 
 // BenchmarkSemaphore measures SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, with and without a lease,
-// in turn. The figures are of one run, the least of many rounds. Their ratio is what a semaphore costs.
+// in turn. The figures are of one run, the least of many rounds. Their ratio shows the cost of a semaphore.
 func BenchmarkSemaphore(b *testing.B) {
 	const round = 512 // pairs
 	for _, pipeline := range []int{1, 16} {

@@ -62,8 +62,8 @@ func (m *manyHolders) same(was *hash.Tally, after string) {
 	require.Equal(m, m.count(), was.Sum, after)
 }
 
-// TestSemaphoresWithManyHolders: no command counts the permits or looks at each holder. What is counted once
-// follows every change.
+// TestSemaphoresWithManyHolders: no command counts the permits or looks at each holder. The count is made
+// once and follows every change.
 func TestSemaphoresWithManyHolders(t *testing.T) {
 	t.Parallel()
 	n := testkit.Steps(20_000, 100_000)

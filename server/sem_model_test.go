@@ -17,7 +17,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// permitShape is what permitRun plays with.
+// permitShape has the numbers of locks and owners of a permitRun.
 type permitShape struct {
 	locks, owners int
 	semaphores    map[string]int64 // the limit with which each is made
@@ -87,7 +87,7 @@ func (r *permitRun) do(client int, want int64, words ...string) {
 	}
 }
 
-// locksOf picks so many locks, in any order.
+// locksOf picks n locks, in any order.
 func (r *permitRun) locksOf(n int) (keys []string) {
 	for _, k := range r.random.Perm(r.locks)[:min(n, r.locks)] {
 		keys = append(keys, fmt.Sprint("k", k))
@@ -409,8 +409,8 @@ func (r *permitRun) drain() {
 	}
 }
 
-// runPermits plays so many rounds of random commands. At the end of each round the server has forgotten its
-// clients.
+// runPermits plays a number of rounds of random commands. At the end of each round the server has forgotten
+// its clients.
 func runPermits(t *testing.T, rounds int, shape permitShape) {
 	seed := testkit.Seed(t)
 	cycles, refused, seen := 0, 0, map[string]int{}

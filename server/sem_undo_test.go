@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Permits of a waiter go to the next one at once if its client disconnects before it can have read the reply.
-// What the owner held before stays.
+// Permits of a waiter go to the next one at once if its client disconnects before it can have read the
+// reply. Earlier permits of the owner stay.
 func TestSemaphorePermitsAreTakenBack(t *testing.T) {
 	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {

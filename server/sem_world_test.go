@@ -114,7 +114,7 @@ func (w *permitWorld) admits(c *permitCall, key string) (ok, ahead bool) {
 	return true, false
 }
 
-// canGo reports whether a call can go with so many waiters before it.
+// canGo reports whether a call can go with these waiters before it.
 func (w *permitWorld) canGo(c *permitCall, before []*permitCall) bool {
 	for _, key := range c.keys {
 		ok, ahead := w.admits(c, key)
@@ -154,7 +154,7 @@ func (w *permitWorld) waits(owner string) bool {
 	return slices.ContainsFunc(w.waiters, func(c *permitCall) bool { return c.owner == owner })
 }
 
-// release gives back so many permits.
+// release gives back a number of permits.
 func (w *permitWorld) release(key, owner string, permits int64) {
 	k := w.keys[key]
 	h := k.holds[owner]
@@ -253,7 +253,7 @@ func (o outcome) without(client int, fails bool) (rest outcome, ok bool) {
 	return o, true
 }
 
-// count is what serve counts. before are the waiters that came earlier.
+// count counts a call for serve. before are the waiters that came earlier.
 func (w *permitWorld) count(c *permitCall, before []*permitCall, seen map[string]int) {
 	kind := "exclusive"
 	switch upgraded := slices.IndexFunc(c.keys, func(key string) bool {

@@ -11,8 +11,7 @@ import (
 	"lockserver/tests/tabletest"
 )
 
-// What a server says of modules is compared with Redis in
-// tests/differential; here is what differs.
+// tests/differential compares the replies about modules with those of Redis. This test has the differences.
 func TestNoModulesAreThere(t *testing.T) {
 	t.Parallel()
 	table := commands.NewTable(standalone.Rows())

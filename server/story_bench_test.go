@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// BenchmarkStory measures LOCK and UNLOCK on three servers in turn. One keeps nothing of what happens to
-// locks, one counts by class, and one keeps the history as well. The figures are of one run, the least of
-// many rounds. Their ratios are what the figures and the history cost.
+// BenchmarkStory measures LOCK and UNLOCK on three servers in turn. The first records no events of locks,
+// the second counts by class, and the third keeps the history as well. The figures are of one run, the
+// least of many rounds. Their ratios show the cost of the figures and of the history.
 func BenchmarkStory(b *testing.B) {
 	for _, keys := range []int{16, 4096} {
 		for _, lease := range []string{"", "PX"} {

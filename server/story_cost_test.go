@@ -19,11 +19,11 @@ type storyClock struct {
 	pairs  int
 }
 
-// passes moves the clock by so many microseconds. Nothing falls due by that.
+// passes moves the clock by us microseconds. Nothing falls due by that.
 func (c *storyClock) passes(us int64) { c.Set(time.UnixMicro(c.NowUS() + us)) }
 
-// storyWork returns how many hashes of keys so many rounds take, and how many allocations one takes, after a
-// warm-up of so many pairs.
+// storyWork returns the number of hashes of keys in a number of rounds, and the allocations of one round,
+// after a warm-up of some pairs.
 func storyWork(s *session, clock *storyClock, warmUp, rounds int) (hashes int64, allocs float64) {
 	var requests [storyRound][2][]byte
 	for i := range requests {

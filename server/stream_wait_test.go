@@ -30,7 +30,8 @@ func TestClaimsAreServedWhenTheyAreDue(t *testing.T) {
 	clock.Advance(time.Millisecond)
 	require.Equal(t, `[["s" [["1-0" ["f" "v"] 500 2]]]]`, slow.Receive().String())
 
-	// What is pending by the time of another one's wait: it was delivered behind the waiter's back.
+	// This entry is pending by the time of another consumer's wait, because it was delivered without the
+	// waiter's knowledge.
 	slow.Send("XREADGROUP", "GROUP", "g", "slow", "BLOCK", "0", "CLAIM", "300", "STREAMS", "s", ">")
 	awaitParked(t, srv, 1)
 	require.Equal(t, "1", c.Do("XACK", "s", "g", "1-0").String())

@@ -94,7 +94,7 @@ func TestTerminatedByItselfWithAGrant(t *testing.T) {
 	t.Parallel()
 	for name, overflow := range map[string][2][]string{
 		"by one event": {{"SUBSCRIBE", "__keyevent@0__:set"}, {"SET", longName, "1"}},
-		// What is smaller than the buffer for one read is run together on every transport.
+		// Commands that are smaller than the buffer of one read run together on every transport.
 		"by two events": {{"PSUBSCRIBE", "__key*"}, {"SET", longName[:12_000], "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,8 +220,8 @@ func TestTerminatedInATransaction(t *testing.T) {
 	})
 }
 
-// A transaction that passes its own client's limit goes on. So does one that kills its client while the
-// client is granted what it waits for.
+// A transaction that exceeds its own client's limit goes on. So does a transaction that kills its client
+// while the client is granted a lock.
 func TestTerminatedByItsOwnTransaction(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
@@ -235,7 +235,7 @@ func TestTerminatedByItsOwnTransaction(t *testing.T) {
 	})
 }
 
-// What looks like HTTP ends the connection without a reply, so a grant before it was never sent.
+// A request of HTTP ends the connection without a reply, so an earlier grant was never sent.
 func TestGrantBeforeHTTP(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {

@@ -10,8 +10,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// What else goes by time: which key was used least recently, when a slow command came, and until when an
-// order is held.
+// These also follow the clock: the key that was used least recently, the time of a slow command, and the
+// end of an order's hold.
 func TestClockRulesTheRest(t *testing.T) {
 	srv := inTestMode(t)
 	c := testkit.Dial(t, overPort(srv))
@@ -79,7 +79,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// draws is what chance comes to.
+// draws returns the outcomes of chance.
 func draws(c *testkit.Client) (drawn string) {
 	c.Do("SADD", "s", "a", "b", "c", "d", "e", "f")
 	for range 5 {

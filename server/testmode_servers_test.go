@@ -10,8 +10,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// Each test can have a server of its own, with data, time and faults of its own. It ends on request, or with
-// the one that made it.
+// Each test can have a server of its own, with data, time and faults of its own. It ends on request, or
+// with the connection that made it.
 func TestFurtherServers(t *testing.T) {
 	srv := inTestMode(t)
 	c := testkit.Dial(t, overPort(srv))

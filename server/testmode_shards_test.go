@@ -30,8 +30,8 @@ func dialAddr(t *testing.T, addr string) *testkit.Client {
 	return testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
 }
 
-// TestOneClockOfShards: TEST.CLOCK at any shard is the time of all. What falls due on the way happens in the
-// order of its time over all shards.
+// TestOneClockOfShards: TEST.CLOCK at any shard is the time of all shards. Events on the way happen in the
+// order of their time over all shards.
 func TestOneClockOfShards(t *testing.T) {
 	_, shards := testShards(t)
 	at := shards[1].Do("TEST.CLOCK", "FREEZE").Int

@@ -118,8 +118,8 @@ func (r *rounds) NextDueUS() (int64, bool) { return 0, false }
 func (r *rounds) RunDue()                  { r.n.Add(1) }
 func (r *rounds) KeepHouse(int64)          {}
 
-// The clock does not stop each second of a long time in which nothing is due. What has a time of its own
-// happens at it, and housekeeping has been done at the end.
+// The clock does not stop at each second of a long time in which nothing is due. An event happens at its
+// time, and housekeeping has been done at the end.
 func TestClockAdvancesFar(t *testing.T) {
 	t.Parallel()
 	srv := inTestMode(t)

@@ -187,7 +187,7 @@ func (m *mover) tokenNumber(i int, key string) int64 {
 	return n
 }
 
-// newMover starts two servers, one of them with a clock that is 50 minutes ahead. What they keep is in
+// newMover starts two servers, one of them with a clock that is 50 minutes ahead. Their files are in
 // directories, so that a server that is killed finds how high tokens were.
 func newMover(t *testing.T, seed uint64) *mover {
 	m := &mover{t: t, rng: rand.New(rand.NewPCG(seed, 1)), at: time.UnixMilli(1_750_000_000_000)}

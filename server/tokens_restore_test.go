@@ -14,8 +14,8 @@ import (
 )
 
 // A backup is restored somewhere else, without lockserver.token, on a machine with a clock that is a day
-// behind. The next token is above every one that was given out before the backup, also those of locks that
-// are not held any more.
+// behind. The next token is above each token that was given out before the backup, also above those of
+// released locks.
 func TestTokensRiseOverARestore(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_750_000_000_000)

@@ -252,7 +252,7 @@ func TestRefusedConfigSetChangesNothing(t *testing.T) {
 	}
 }
 
-// contentOf is what the files of a directory hold.
+// contentOf returns the contents of the files of a directory.
 func contentOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

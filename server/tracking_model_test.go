@@ -202,9 +202,9 @@ func newCacher(t testing.TB, dial func() (net.Conn, error), version int, dropped
 	return c
 }
 
-// TestCachesInAllModes: clients in all modes of CLIENT TRACKING read, change and cache keys. Whatever a
-// client still has in its cache after it has read its messages is what the server has. A message is there
-// before the reply to a later command of its client, so nothing has to be waited for.
+// TestCachesInAllModes: clients in all modes of CLIENT TRACKING read, change and cache keys. After a client
+// has read its messages, each value in its cache equals the server's. A message is there before the reply
+// to a later command of its client, so nothing has to be waited for.
 func TestCachesInAllModes(t *testing.T) {
 	t.Parallel()
 	for _, tableKeys := range []int64{0, 4} {

@@ -12,8 +12,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// TestTrackingManyLoops lets clients cache what others change, on all loops, while some of them come and go:
-// once all is quiet, what is cached is what there is.
+// TestTrackingManyLoops lets clients cache keys that others change, on all loops, while some clients come
+// and go. Once all is quiet, each cached value equals the server's.
 func TestTrackingManyLoops(t *testing.T) {
 	t.Parallel()
 	const writers, caches, rounds, keys = 3, 6, 300, 20

@@ -66,8 +66,8 @@ func TestTrackingOnEveryTransport(t *testing.T) {
 		require.Contains(t, b.Do("CLIENT", "INFO").Str, " flags=tB")
 		require.Contains(t, c.Do("CLIENT", "INFO").Str, " redir=-1 ")
 
-		// What a pipeline changes is one message to who listens to prefixes, and one
-		// a key to who has read it.
+		// The changes of a pipeline are one message to a client that listens to prefixes, and one message a
+		// key to a client that has read it.
 		c.Pipeline([][]string{{"SET", "k2", "x"}, {"SET", "k1", "x"}, {"SET", "k2", "y"}, {"SET", "other", "x"}})
 		require.Equal(t, `>["invalidate" ["k2"]]`, a.Receive().String())
 		require.Equal(t, `>["invalidate" ["k1"]]`, a.Receive().String())
@@ -123,7 +123,7 @@ func TestTrackingRedirect(t *testing.T) {
 	require.Equal(t, "0", a.Do("CLIENT", "GETREDIR").String())
 	a.Do("CLIENT", "TRACKING", "OFF")
 
-	// What a command tells its own client on another's behalf stands behind the reply, too.
+	// A message that a command causes for its own client stands behind the reply, too.
 	b := client(t, srv)
 	b.Hello(3)
 	d := follower(t, srv.Dial, "REDIRECT", b.Do("CLIENT", "ID").String())
@@ -202,7 +202,7 @@ func TestTrackedEviction(t *testing.T) {
 	require.Equal(t, "nil", a.Do("GET", "k").String())
 }
 
-// What a command that another guards reads counts as read.
+// The reads of a guarded command count as reads.
 func TestTrackedGuard(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})
@@ -235,7 +235,7 @@ func TestTrackedWait(t *testing.T) {
 		c.Do("XADD", "x", "6-3", "f", "v")
 		require.Equal(t, "+PONG", a.Do("PING").String(), "it has read the key once since")
 
-		// What takes does not read.
+		// A command that takes an element does not read it.
 		a.Send("BLPOP", "l", "0")
 		awaitParked(t, srv, 1)
 		c.Do("RPUSH", "l", "1", "2")
@@ -310,7 +310,7 @@ func TestTrackingTableMaxKeys(t *testing.T) {
 	checkTracking(t, srv)
 }
 
-// Who leaves with many keys is forgotten bit by bit. D56.
+// The many keys of a client that leaves are forgotten bit by bit. D56.
 func TestTrackingLeave(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
@@ -350,7 +350,7 @@ func TestTrackingLeave(t *testing.T) {
 	checkTracking(t, srv)
 }
 
-// One who tracks and does not read is closed.
+// A client that tracks and does not read is closed.
 func TestTrackingOutputLimit(t *testing.T) {
 	t.Parallel()
 	srv := limitedOutput(t, nil, config.OutputLimit{HardBytes: 100_000})

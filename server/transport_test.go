@@ -127,8 +127,8 @@ func TestReadsThatAreFull(t *testing.T) {
 	})
 }
 
-// What a command of a pipeline changes holds for the next one, though the state of a
-// session is not looked at before each.
+// A change of the session by a command counts for the next command of a pipeline, although the state is not
+// read before each.
 func TestPipelineSeesWhatItChanges(t *testing.T) {
 	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// BenchmarkUndo measures commands that write, pipelined by 16, on a store that can go back, as the store of a
-// leader can, and on one that cannot. A period has about 256 KB of effects, as it has there. Each hash
-// has a hundred fields.
+// BenchmarkUndo measures commands that write, pipelined by 16, on a store that can go back, as the store of
+// a leader can, and on a plain store. A period has about 256 KB of effects, as in a group. Each hash has a
+// hundred fields.
 func BenchmarkUndo(b *testing.B) {
 	const pipeline, keys, fields, period = 16, 4096, 100, 4096
 	for _, c := range []struct {

@@ -68,8 +68,8 @@ func TestWaitersSeeTheEndOfTheUnit(t *testing.T) {
 	}
 }
 
-// TestGrantsBeginAtTheEndOfTheUnit: a waiter's lease lasts from its grant on, for as long as was asked for,
-// however long the unit took that released the lock. What ended within the unit is free.
+// TestGrantsBeginAtTheEndOfTheUnit: a waiter's lease lasts for the requested duration from its grant,
+// however long the unit took that released the lock. Leases that ended within the unit are over.
 func TestGrantsBeginAtTheEndOfTheUnit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ held, waits, unit, key string }{

@@ -41,8 +41,8 @@ func TestWritesThatActLater(t *testing.T) {
 	require.Equal(t, denied, bob.Do("ZADD", "seckill:holds:w", "9e12", "order").String())
 }
 
-// TestStreamOfASaleByHand: the stream of a sale is named by the content of a key. An ordinary write that may
-// change it needs the right to the stream that the sale has, and to the one that it will have.
+// TestStreamOfASaleByHand: the stream of a sale is named by the content of a key. An ordinary write that
+// may change it needs the right to the present stream of the sale, and to the next one.
 func TestStreamOfASaleByHand(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})

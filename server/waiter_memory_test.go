@@ -11,8 +11,8 @@ import (
 	"lockserver/server/transport"
 )
 
-// What a client that waits for a lock takes besides its words is bounded, and CLIENT LIST tells about as much
-// of it.
+// The memory of a client that waits for a lock is bounded, without its words. CLIENT LIST shows about as
+// much.
 func TestWaiterMemory(t *testing.T) {
 	const waiters, most = 2000, 400
 	ex := &start(t, Options{}).executor

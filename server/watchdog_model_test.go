@@ -27,8 +27,8 @@ type renewedLock struct {
 	watched bool
 }
 
-// dueRenewal is what is to be renewed at a key: the lock that it was for, and the client that it lives with,
-// -1 if that has gone.
+// dueRenewal is the next renewal at a key: the lock that it was for, and the client that it lives with, -1
+// if that has gone.
 type dueRenewal struct {
 	owner string
 	token int64
@@ -97,7 +97,7 @@ func (m *renewalModel) lock(at lockPlace, owner string, by int, leaseMS, token i
 	m.renewals[at] = &dueRenewal{owner, token, by, m.nowMS + m.everyMS()}
 }
 
-// overwrite is what COPY and RESTORE do.
+// overwrite is the change that COPY and RESTORE make.
 func (m *renewalModel) overwrite(at lockPlace, l renewedLock) { m.locks[at] = &l }
 
 // attach is LOCK.ATTACH, and returns its reply.
@@ -376,7 +376,7 @@ func (w *renewalWorld) moves(c, n int, at, to lockPlace, l *renewedLock) {
 	}
 }
 
-// check says that a key is what it should be.
+// check compares a key with the model.
 func (w *renewalWorld) check(at lockPlace) {
 	was := len(w.story)
 	info, end := w.at(0, at.db, "LOCK.INFO", at.key), w.at(0, at.db, "PEXPIRETIME", at.key)
@@ -395,7 +395,7 @@ func (w *renewalWorld) check(at lockPlace) {
 		l.owner, l.holds, l.token, l.endMS-w.m.nowMS, renewed), w.last(at))
 }
 
-// last is what was done last.
+// last returns the last step at a key.
 func (w *renewalWorld) last(at lockPlace) string {
 	text := fmt.Sprintf("%v: %+v %+v\n", at, w.m.locks[at], w.m.renewals[at])
 	for _, line := range w.story[max(0, len(w.story)-60):] {

@@ -66,8 +66,7 @@ func TestWatchingModel(t *testing.T) {
 	}
 }
 
-// TestWatchingOfADatabase: a key that was there and is gone has changed, and one that is new; others have
-// not.
+// TestWatchingOfADatabase: a deleted key and a new key have changed; other keys have not.
 func TestWatchingOfADatabase(t *testing.T) {
 	st := store.New(1, store.Limits{})
 	table, db := watching.New(1), st.DB(0)
