@@ -22,12 +22,13 @@ type Rule struct {
 	Cron string
 	// Zone is the time zone of Cron, such as "Asia/Shanghai"; empty: UTC.
 	Zone string
-	// Times is the number of entries after which the rule ends; 0: no bound. Of a [Pending] it is the number of
-	// entries that are left.
+	// Times is the number of entries after which the rule ends; 0: no bound. In a [Pending] it is the
+	// number of remaining entries.
 	Times int
 	// Until is the last time at which an entry may be due; the zero time: no bound.
 	Until time.Time
-	// Missed says which of the times are made up for that passed while the server could not add entries.
+	// Missed says for which of the missed times the server adds an entry later. A time is missed while the
+	// server cannot add entries.
 	Missed Missed
 }
 

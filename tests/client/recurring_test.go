@@ -95,8 +95,8 @@ func TestEntryDue(t *testing.T) {
 	}
 }
 
-// TestPriority: of the calls that wait, the one with the highest priority is served first. Locks of one key and
-// of several, and permits have priorities; a broken connection changes none.
+// TestPriority: the waiting call with the highest priority is served first. Locks of one key and of
+// several, and permits have priorities. A broken connection changes no priority.
 func TestPriority(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		held, err := c.MLock(ctx, []string{"k", "other"})
