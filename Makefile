@@ -263,8 +263,14 @@ clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, 
 .PHONY: clients-java-client clients-java-servers clients-java-bench clients-java-newcomer clients-java-package
 VIRTUAL_JAVA ?= $(firstword $(wildcard /usr/lib/jvm/*-25*/bin/java /usr/lib/jvm/*-21*/bin/java))
 clients-java-client: export LOCKSERVER := $(CURDIR)/bin/lockserver
-clients-java-client: build fleet need-redis need-java need-openssl ## the client for Java in clients/java, its modules for Spring and for ShedLock, with servers (LONG=1)
+# The scenarios of clients/SCENARIOS.md that the package for Java plays over three shards as well.
+SHARDED_JAVA = BrokenTest\#connectionsBreak,CrashTest\#aServerThat*+aLossIsTold*+everyCall*+aWaitEnds*,PauseTest\#aPaused*,$\
+	LockTest\#aReleasedLockNever*+fiveErrors+hearsOfLosses+aGuardIsSentOnce+survivesLostReplies+aGrantFor*+closeReleases,ManyTest,$\
+	KindsTest\#semaphores+latches+limiters+severalLimiters+delays+sales+campaigns+prioritiesAre*+entriesRecur+aHolder*,$\
+	BoundsTest\#aCallIs*+delayedEntries*,InspectionTest\#locksAreSeen+programsWith*+theLogSays*,AsyncTest\#aStageIs*,WorkerTest\#worker
+clients-java-client: build fleet need-redis need-java need-openssl ## the client for Java in clients/java, its modules for Spring and for ShedLock, with servers, and the scenarios over three shards (LONG=1)
 	cd clients/java && mvn -B -ntp $(MAVEN) test -pl '!redisson-tests,!redisson-boot3-tests'
+	cd clients/java && LOCKSERVER_SHARDS=3 mvn -B -ntp $(MAVEN) test -pl lockserver-client,lockserver-test,client-tests -Dtest='$(SHARDED_JAVA)'
 	@test -n "$(VIRTUAL_JAVA)" || { echo "there is no Java 21 or later, which has virtual threads: say VIRTUAL_JAVA=/path/to/bin/java"; exit 1; }
 	cd clients/java && mvn -B -ntp $(MAVEN) test -pl lockserver-client,lockserver-test,client-tests -Dtest=ManyTest,ThreadLockTest -Djvm=$(VIRTUAL_JAVA)
 

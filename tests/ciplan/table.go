@@ -96,7 +96,7 @@ func waits() []suite {
 			paths: with("tests/hostile/")},
 		{name: "clients-java", fast: "make clients-java", seconds: 240,
 			paths: []string{"tests/clients/java/", "tests/fleet/", "server/transport/", "server/topology/", "internal/resp/"}},
-		{name: "clients-java-client", fast: "make clients-java-client", full: "make clients-java-client LONG=1", seconds: 240,
+		{name: "clients-java-client", fast: "make clients-java-client", full: "make clients-java-client LONG=1", seconds: 300,
 			paths: []string{"clients/java/", "tests/fleet/", "server/attach/"}},
 		{name: "clients-java-servers", fast: "make clients-java-servers", seconds: 240,
 			paths: []string{"clients/java/", "tests/fleet/"}},

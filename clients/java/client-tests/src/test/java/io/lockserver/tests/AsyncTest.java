@@ -437,7 +437,7 @@ class AsyncTest {
     @Test
     void closingCompletesAllFutures(TestServer server) throws Exception {
         List<Exception> refused = new ArrayList<>();
-        LockClient locks = LockClient.builder(server.uri()).timeout(Clients.PATIENCE).observer(new LockObserver() {
+        LockClient locks = Clients.builder(server.uri()).timeout(Clients.PATIENCE).observer(new LockObserver() {
             @Override
             public void refused(String key, Duration waited, Exception reason) {
                 refused.add(reason);

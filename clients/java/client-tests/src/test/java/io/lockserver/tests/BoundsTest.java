@@ -31,7 +31,7 @@ class BoundsTest {
     @Test
     void aCallIsBoundedByItsOwnWait() throws Exception {
         try (Lockserver server = Lockserver.start();
-                LockClient locks = LockClient.builder(server.uri()).timeout(Duration.ofMinutes(10)).build()) {
+                LockClient locks = Clients.builder(server.uri()).timeout(Duration.ofMinutes(10)).build()) {
             locks.command("PING");
             Duration wait = Duration.ofMillis(20);
             Map<String, Callable<?>> calls = new LinkedHashMap<>();

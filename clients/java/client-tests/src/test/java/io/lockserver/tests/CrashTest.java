@@ -62,7 +62,7 @@ class CrashTest {
 
     @Test
     void aShortBreakLosesNothing() throws Exception {
-        try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", ENDLESS); Way way = new Way(server.port());
+        try (Lockserver server = Lockserver.start("--lock-watchdog-timeout", ENDLESS); Way way = new Way(server);
                 LockClient locks = Clients.create(way.uri())) {
             HeldLock lock = locks.lock("k");
             Call<HeldLock> waits = Call.of(() -> locks.lock("k"));
@@ -107,7 +107,7 @@ class CrashTest {
             server.restart();
             Await.until("it waits again", () -> LockTest.waiters(server, "k") == 1);
             Await.until("it is attached", locks::isAttached);
-            assertEquals("OK", lock.guard("SET", "x", "1"));
+            assertEquals("OK", lock.guard("SET", "{k}x", "1"));
             assertTrue(lock.isHeld());
             lock.unlock();
             waits.get().unlock();
@@ -125,7 +125,7 @@ class CrashTest {
                 assertThrows(NoConnectionException.class, () -> locks.lock("other"));
                 assertThrows(NoConnectionException.class, () -> locks.tryLock("other"));
                 assertThrows(NoConnectionException.class, () -> locks.asLock("other").lock());
-                assertThrows(NoConnectionException.class, () -> held.guard("SET", "x", "1"));
+                assertThrows(NoConnectionException.class, () -> held.guard("SET", "{k}x", "1"));
                 assertThrows(NoConnectionException.class, () -> locks.sale("shoe").buy("ann", "o1"));
                 assertThrows(NoConnectionException.class, () -> locks.latch("done").count());
                 assertThrows(NoConnectionException.class,
@@ -133,7 +133,7 @@ class CrashTest {
             } finally {
                 server.resume();
             }
-            Await.until("what was owed is released", () -> server.call("EXISTS", "k2", "other").equals(0L));
+            Await.until("what was owed is released", () -> server.call("EXISTS", "k2").equals(0L) && server.call("EXISTS", "other").equals(0L));
             assertFalse(second.isHeld());
         }
     }

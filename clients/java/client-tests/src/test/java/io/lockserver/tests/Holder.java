@@ -12,7 +12,7 @@ import io.lockserver.client.LockOptions;
 
 /**
  * A program of PauseTest: LEASE URI.... It holds a lock, with a fixed lease of so many milliseconds, or 0. For a line with "?" it
- * says whether it holds the lock; for any other it writes it to the key "written" under the lock's guard.
+ * says whether it holds the lock; for any other it writes it to the key "{k}written" under the lock's guard.
  */
 final class Holder {
     private Holder() {
@@ -31,7 +31,7 @@ final class Holder {
                     if (line.equals("?")) {
                         lock.ensureHeld();
                     } else {
-                        lock.guard("SET", "written", line);
+                        lock.guard("SET", "{k}written", line);
                     }
                     System.out.println("held " + lock.token());
                 } catch (LockException e) {

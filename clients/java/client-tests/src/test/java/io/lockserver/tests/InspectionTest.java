@@ -125,7 +125,7 @@ class InspectionTest {
                 hear("released " + key);
             }
         };
-        try (LockClient locks = LockClient.builder(server.uri()).timeout(Clients.PATIENCE).observer(observer).build()) {
+        try (LockClient locks = Clients.builder(server.uri()).timeout(Clients.PATIENCE).observer(observer).build()) {
             locks.acquireAll(List.of("a", "b"), TRY).unlock();
             Await.until("of each release", () -> told.size() == 4);
             locks.acquireAllAsync(List.of("a", "b"), TRY).get(60, TimeUnit.SECONDS).unlock();

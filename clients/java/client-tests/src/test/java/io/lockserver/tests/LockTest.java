@@ -84,9 +84,9 @@ class LockTest {
             assertThrows(InterruptedException.class, interrupted::get);
             Await.until("it has left the queue", () -> waiters(server, "k") == 0);
 
-            HeldLock mine = locks.lock("m");
-            Call<HeldLock> crossed = Call.of(() -> other.lock("m", LockOptions.defaults().sameOwnerAs(held)));
-            Await.until("it waits", () -> waiters(server, "m") == 1);
+            HeldLock mine = locks.lock("{k}m");
+            Call<HeldLock> crossed = Call.of(() -> other.lock("{k}m", LockOptions.defaults().sameOwnerAs(held)));
+            Await.until("it waits", () -> waiters(server, "{k}m") == 1);
             DeadlockException cycle = assertThrows(DeadlockException.class, () -> locks.lock("k", LockOptions.defaults().sameOwnerAs(mine)));
             assertTrue(cycle.getMessage().contains(held.owner()), cycle.getMessage());
             mine.unlock();
@@ -205,9 +205,9 @@ class LockTest {
     void aGuardIsSentOnce(LockClient locks, TestServer server, TestFaults faults) throws Exception {
         try (HeldLock lock = locks.lock("k")) {
             faults.add("DROPAFTER", "MATCH", "GUARD", "TIMES", "1");
-            assertThrows(io.lockserver.client.NoConnectionException.class, () -> lock.guard("INCR", "n"));
-            assertEquals("1", server.call("GET", "n"));
-            assertEquals(2L, lock.guard("INCR", "n"));
+            assertThrows(io.lockserver.client.NoConnectionException.class, () -> lock.guard("INCR", "{k}n"));
+            assertEquals("1", server.call("GET", "{k}n"));
+            assertEquals(2L, lock.guard("INCR", "{k}n"));
         }
     }
 

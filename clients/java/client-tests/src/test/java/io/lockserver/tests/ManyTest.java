@@ -33,7 +33,7 @@ class ManyTest {
         int count = virtual == null ? 500 : 10_000;
         ExecutorService threads = virtual == null ? Executors.newCachedThreadPool() : virtual;
         System.out.println(count + (virtual == null ? " platform" : " virtual") + " threads wait");
-        try (Lockserver server = Lockserver.start(); Way way = new Way(server.port()); LockClient locks = Clients.create(way.uri())) {
+        try (Lockserver server = Lockserver.start(); Way way = new Way(server); LockClient locks = Clients.create(way.uri())) {
             HeldLock held = locks.lock("k");
             locks.command("PING");
             AtomicInteger inside = new AtomicInteger();
@@ -59,7 +59,11 @@ class ManyTest {
                 }));
             }
             Await.until("all wait", () -> locks.waitingCount() == count);
-            assertEquals(2, way.open());
+            if (Clients.SHARDS > 1) {
+                assertTrue(way.open() <= 2 * Clients.SHARDS, "two for each shard at most");
+            } else {
+                assertEquals(2, way.open());
+            }
             held.unlock();
             for (Future<?> call : calls) {
                 call.get(120, TimeUnit.SECONDS);

@@ -45,7 +45,7 @@ class PauseTest {
             program.goOn();
             assertEquals(program.held, program.asked("?"));
             assertEquals(program.held, program.asked("x"));
-            assertEquals("x", server.call("GET", "written"));
+            assertEquals("x", server.call("GET", "{k}written"));
         }
     }
 
@@ -61,7 +61,7 @@ class PauseTest {
                 program.goOn();
                 assertEquals("LockLostException", program.asked("?"));
                 assertEquals("LockLostException", program.asked("x"));
-                assertEquals(0L, server.call("EXISTS", "written"));
+                assertEquals(0L, server.call("EXISTS", "{k}written"));
                 next.ensureHeld();
             }
         }
@@ -78,7 +78,7 @@ class PauseTest {
                 program.goOn();
                 assertEquals("LockLostException", program.asked("x")); // before it could know by itself
                 assertEquals("LockLostException", program.asked("?"));
-                assertEquals(0L, server.call("EXISTS", "written"));
+                assertEquals(0L, server.call("EXISTS", "{k}written"));
                 next.ensureHeld();
             }
         }

@@ -8,18 +8,28 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.UnaryOperator;
+
+import io.lettuce.core.RedisURI;
+import io.lockserver.test.Lockserver;
+import io.lockserver.test.TestServer;
 
 /** A way to a server whose connections a test breaks: a proxy. */
 final class Way implements AutoCloseable {
     /** A handshake of TLS and the first commands are about so many bytes. */
     private static final int MOST_CUT = 6000;
 
-    private final int target;
-    private final ServerSocket listener;
+    /** Those that are open, by their ports. */
+    private static final Map<Integer, Way> WAYS = new ConcurrentHashMap<>();
+
+    private final int[] targets;
+    private final ServerSocket[] listeners;
     private final List<Link> links = new ArrayList<>();
     private final AtomicInteger broken = new AtomicInteger();
     private final Random random = new Random();
@@ -29,9 +39,39 @@ final class Way implements AutoCloseable {
     private volatile int cutPercent;
 
     Way(int target) throws IOException {
-        this.target = target;
-        listener = new ServerSocket(0, 100, InetAddress.getLoopbackAddress());
-        start(this::accept);
+        this(new int[] {target});
+    }
+
+    /** To the shards of a cluster there is a listener for each. */
+    Way(Lockserver server) throws IOException {
+        this(server.shards().stream().mapToInt(TestServer::port).toArray());
+    }
+
+    private Way(int[] targets) throws IOException {
+        this.targets = targets;
+        listeners = new ServerSocket[targets.length];
+        for (int i = 0; i < targets.length; i++) {
+            int target = targets[i];
+            ServerSocket listener = new ServerSocket(0, 100, InetAddress.getLoopbackAddress());
+            listeners[i] = listener;
+            start(() -> accept(listener, target));
+        }
+        WAYS.put(port(), this);
+    }
+
+    /** Where a client with a URI reaches a server: if the URI is that of a way, by that way. */
+    static UnaryOperator<String> addresses(String uri) {
+        Way way = uri.startsWith("redis://") ? WAYS.get(RedisURI.create(uri).getPort()) : null;
+        return way == null ? UnaryOperator.identity() : way::address;
+    }
+
+    private String address(String named) {
+        for (int i = 0; i < targets.length; i++) {
+            if (named.endsWith(":" + targets[i])) {
+                return "127.0.0.1:" + listeners[i].getLocalPort();
+            }
+        }
+        return named;
     }
 
     private static void start(Runnable work) {
@@ -41,7 +81,7 @@ final class Way implements AutoCloseable {
     }
 
     int port() {
-        return listener.getLocalPort();
+        return listeners[0].getLocalPort();
     }
 
     String uri() {
@@ -65,7 +105,7 @@ final class Way implements AutoCloseable {
         }
     }
 
-    private void accept() {
+    private void accept(ServerSocket listener, int target) {
         while (true) {
             try {
                 Socket client = listener.accept();
@@ -73,7 +113,7 @@ final class Way implements AutoCloseable {
                     client.close();
                     continue;
                 }
-                Link link = new Link(client);
+                Link link = new Link(client, target);
                 synchronized (links) {
                     links.add(link);
                 }
@@ -133,7 +173,10 @@ final class Way implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
-        listener.close();
+        WAYS.remove(port());
+        for (ServerSocket listener : listeners) {
+            listener.close();
+        }
         hold(false);
         shut(true);
     }
@@ -145,7 +188,7 @@ final class Way implements AutoCloseable {
         /** How many bytes it carries, both ways, before it breaks. */
         private final AtomicLong left;
 
-        Link(Socket client) throws IOException {
+        Link(Socket client, int target) throws IOException {
             this.client = client;
             server = new Socket("127.0.0.1", target);
             client.setTcpNoDelay(true);

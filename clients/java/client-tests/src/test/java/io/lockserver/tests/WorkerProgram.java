@@ -16,7 +16,7 @@ final class WorkerProgram {
 
     public static void main(String[] arguments) {
         try (LockClient locks = Clients.create(arguments[0])) {
-            locks.worker("s", "g", WorkerOptions.defaults().withClaimAfter(Duration.ofMillis(500)).withParallel(4),
+            locks.worker("{s}", "g", WorkerOptions.defaults().withClaimAfter(Duration.ofMillis(500)).withParallel(4),
                     entry -> apply(arguments[1], entry)).run();
         }
     }

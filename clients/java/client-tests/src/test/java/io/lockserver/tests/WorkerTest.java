@@ -50,7 +50,7 @@ class WorkerTest {
     /** A worker that runs in a thread, until the end of a test. */
     private record Running(Worker worker, Call<Void> ended) implements AutoCloseable {
         static Running start(LockClient locks, WorkerOptions options, Worker.Handler handler) {
-            Worker worker = locks.worker("s", "g", options, handler);
+            Worker worker = locks.worker("{s}", "g", options, handler);
             return new Running(worker, Call.of(() -> {
                 worker.run();
                 return null;
@@ -65,7 +65,7 @@ class WorkerTest {
     }
 
     private static long pending(TestServer server) {
-        return (Long) ((List<?>) server.call("XPENDING", "s", "g")).get(0);
+        return (Long) ((List<?>) server.call("XPENDING", "{s}", "g")).get(0);
     }
 
     /** Waits for something, with steps of the server's clock, which stands still otherwise. */
@@ -77,7 +77,7 @@ class WorkerTest {
     }
 
     private static void add(TestServer server, int number) {
-        server.call("XADD", "s", "*", "n", Integer.toString(number));
+        server.call("XADD", "{s}", "*", "n", Integer.toString(number));
     }
 
     /** Handlers fail: an entry comes again after a pause that grows, and ends in the dead letter stream. */
@@ -101,10 +101,10 @@ class WorkerTest {
                 throw new IllegalStateException("not yet");
             }
         })) {
-            bad = (String) server.call("EVAL", "return redis.call('XADD', KEYS[1], '*', 'n', 'bad', 'b', '\\255')", "1", "s");
-            server.call("XADD", "s", "*", "n", "good");
-            server.call("XADD", "s", "*", "n", "twice");
-            passing(clock, "all are done", () -> server.call("XLEN", "s:dead").equals(1L) && pending(server) == 0);
+            bad = (String) server.call("EVAL", "return redis.call('XADD', KEYS[1], '*', 'n', 'bad', 'b', '\\255')", "1", "{s}");
+            server.call("XADD", "{s}", "*", "n", "good");
+            server.call("XADD", "{s}", "*", "n", "twice");
+            passing(clock, "all are done", () -> server.call("XLEN", "{s}:dead").equals(1L) && pending(server) == 0);
         } finally {
             System.setErr(before);
         }
@@ -112,13 +112,13 @@ class WorkerTest {
         assertFalse(seen.get("bad 2").isBefore(seen.get("bad 1").plusSeconds(1)), seen::toString);
         assertFalse(seen.get("bad 3").isBefore(seen.get("bad 2").plusSeconds(2)), seen::toString);
         assertArrayEquals(new byte[] {(byte) 255}, bytes.get());
-        List<?> fields = (List<?>) ((List<?>) ((List<?>) server.call("XRANGE", "s:dead", "-", "+")).get(0)).get(1);
+        List<?> fields = (List<?>) ((List<?>) ((List<?>) server.call("XRANGE", "{s}:dead", "-", "+")).get(0)).get(1);
         assertEquals(List.of("n", "bad", "b"), fields.subList(0, 3));
         assertEquals(List.of("entry-id", bad, "entry-error", "java.lang.AssertionError: no", "entry-attempts", "3"), fields.subList(4, 10));
-        assertEquals(1L, server.call("EVAL", "return redis.call('XRANGE', KEYS[1], '-', '+')[1][2][4] == '\\255'", "1", "s:dead"));
+        assertEquals(1L, server.call("EVAL", "return redis.call('XRANGE', KEYS[1], '-', '+')[1][2][4] == '\\255'", "1", "{s}:dead"));
         String said = log.toString(StandardCharsets.UTF_8);
-        assertTrue(said.contains(bad) && said.contains("attempt 2") && said.contains("\"s:dead\""), said);
-        assertEquals(List.of(), server.call("XINFO", "CONSUMERS", "s", "g"), "a worker that has ended leaves the group");
+        assertTrue(said.contains(bad) && said.contains("attempt 2") && said.contains("\"{s}:dead\""), said);
+        assertEquals(List.of(), server.call("XINFO", "CONSUMERS", "{s}", "g"), "a worker that has ended leaves the group");
     }
 
     /** What another consumer had in hand is done after claimAfter; when that one goes on later, it changes nothing. */
@@ -126,9 +126,9 @@ class WorkerTest {
     void aWorkerThatDiedAndOneThatWasPaused(LockClient locks, TestServer server, TestClock clock, @TempDir Path folder) throws Exception {
         clock.freeze();
         String database = database(folder);
-        server.call("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM");
+        server.call("XGROUP", "CREATE", "{s}", "g", "0", "MKSTREAM");
         add(server, 7);
-        server.call("XREADGROUP", "GROUP", "g", "dead", "COUNT", "1", "STREAMS", "s", ">");
+        server.call("XREADGROUP", "GROUP", "g", "dead", "COUNT", "1", "STREAMS", "{s}", ">");
         Instant began = clock.now();
         Map<String, Integer> done = new ConcurrentHashMap<>();
         Map<String, Instant> when = new ConcurrentHashMap<>();
@@ -166,11 +166,11 @@ class WorkerTest {
             Await.until("it has begun", () -> begun.size() == 1);
             for (int i = 0; i < 3; i++) {
                 clock.advance(Duration.ofMillis(400));
-                Await.until("a sign of life", () -> ((List<?>) ((List<?>) server.call("XPENDING", "s", "g", "-", "+", "1")).get(0)).get(2).equals(0L));
+                Await.until("a sign of life", () -> ((List<?>) ((List<?>) server.call("XPENDING", "{s}", "g", "-", "+", "1")).get(0)).get(2).equals(0L));
             }
             first.worker.stop();
             second.worker.stop();
-            Await.until("the other one has ended", () -> ((List<?>) server.call("XINFO", "CONSUMERS", "s", "g")).size() == 1);
+            Await.until("the other one has ended", () -> ((List<?>) server.call("XINFO", "CONSUMERS", "{s}", "g")).size() == 1);
             assertEquals(1, pending(server), "the handler still runs");
             go.countDown();
         }
@@ -191,13 +191,13 @@ class WorkerTest {
             Await.until("entry " + i + " is done", () -> done.contains(number));
         }
         AtomicReference<Boolean> kept = new AtomicReference<>();
-        Worker other = locks.worker("s", "other", entry -> { });
+        Worker other = locks.worker("{s}", "other", entry -> { });
         Thread thread = new Thread(() -> {
             other.run();
             kept.set(Thread.currentThread().isInterrupted());
         });
         thread.start();
-        Await.until("it works", () -> ((List<?>) server.call("XINFO", "GROUPS", "s")).size() == 2);
+        Await.until("it works", () -> ((List<?>) server.call("XINFO", "GROUPS", "{s}")).size() == 2);
         thread.interrupt();
         thread.join();
         assertEquals(true, kept.get());
@@ -230,7 +230,7 @@ class WorkerTest {
             }
         }
         assertEquals(entries * (entries - 1) / 2, value(database, "SELECT sum FROM sums"));
-        assertEquals(0L, server.call("XLEN", "s:dead"));
+        assertEquals(0L, server.call("XLEN", "{s}:dead"));
     }
 
     private static Process start(TestServer server, String database) throws IOException {
@@ -264,14 +264,14 @@ class WorkerTest {
     @Test
     void badValues(LockClient locks, TestServer server) throws Exception {
         Worker.Handler handler = entry -> { };
-        List<Callable<?>> refused = new ArrayList<>(Arrays.asList(() -> locks.worker("", "g", handler), () -> locks.worker("s", "", handler),
+        List<Callable<?>> refused = new ArrayList<>(Arrays.asList(() -> locks.worker("", "g", handler), () -> locks.worker("{s}", "", handler),
                 () -> OPTIONS.withAttempts(0), () -> OPTIONS.withParallel(0), () -> OPTIONS.withClaimAfter(Duration.ofNanos(1)),
                 () -> OPTIONS.withDead(""), () -> OPTIONS.withName("\ud800")));
         for (Callable<?> each : refused) {
             assertThrows(IllegalArgumentException.class, each::call);
         }
-        assertThrows(NullPointerException.class, () -> locks.worker("s", "g", null));
-        assertThrows(NullPointerException.class, () -> locks.worker("s", "g", null, handler));
+        assertThrows(NullPointerException.class, () -> locks.worker("{s}", "g", null));
+        assertThrows(NullPointerException.class, () -> locks.worker("{s}", "g", null, handler));
         AtomicReference<Entry> entry = new AtomicReference<>();
         try (Running running = Running.start(locks, OPTIONS, entry::set)) {
             add(server, 1);

@@ -14,7 +14,7 @@ public class CrossSlotException extends ServerException {
     private final transient List<String> keys;
 
     CrossSlotException(String reply, List<String> keys) {
-        super(reply.startsWith(PLAIN) ? "CROSSSLOT the keys " + keys + " are of different slots of the cluster: give them the same hash tag, which is "
+        super(reply.startsWith(PLAIN) ? "CROSSSLOT the keys " + (keys.isEmpty() ? "of the call" : keys) + " are of different slots of the cluster: give them the same hash tag, which is "
                 + "the part in braces, as {order}:1 and {order}:2" : reply);
         this.keys = List.copyOf(keys);
     }

@@ -9,6 +9,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.UnaryOperator;
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
@@ -28,12 +29,15 @@ import io.netty.channel.ChannelPromise;
 /** Opens connections by Lettuce. {@link Route} says to which server. */
 final class Dialer implements AutoCloseable {
     private final String name;
+    private final UnaryOperator<String> addresses;
     private final Executor executor;
     private final ClientResources resources;
     private final RedisClient client;
 
-    Dialer(String name, ClientOptions options, Executor executor) {
+    /** addresses: where the client reaches a server that another one has named, as host:port. */
+    Dialer(String name, ClientOptions options, UnaryOperator<String> addresses, Executor executor) {
         this.name = name;
+        this.addresses = addresses;
         this.executor = executor;
         int connectMS = (int) LoginLimit.connecting(options.getSocketOptions().getConnectTimeout()).toMillis();
         resources = ClientResources.builder().ioThreadPoolSize(2).computationThreadPoolSize(2).nettyCustomizer(new NettyCustomizer() {
@@ -107,10 +111,12 @@ final class Dialer implements AutoCloseable {
     }
 
     /** The server with an address that another one has said, reached as that one; an empty host is that of the other one. */
-    static RedisURI named(RedisURI from, String host, int port) {
+    RedisURI named(RedisURI from, String host, int port) {
+        String address = addresses.apply((host.isEmpty() ? from.getHost() : host) + ":" + port);
+        int colon = address.lastIndexOf(':');
         RedisURI uri = RedisURI.builder(from).build();
-        uri.setHost(host.isEmpty() ? from.getHost() : host);
-        uri.setPort(port);
+        uri.setHost(address.substring(0, Math.max(colon, 0)));
+        uri.setPort(Integer.parseInt(address.substring(colon + 1)));
         return uri;
     }
 

@@ -26,13 +26,13 @@ final class Errors {
     }
 
     /** The server that a {@code -MOVED slot host:port} names, reached as the one that said so is; null for other replies. */
-    static RedisURI moved(String reply, RedisURI from) {
+    static RedisURI moved(String reply, RedisURI from, Dialer dialer) {
         String[] words = reply.split(" ");
         if (!words[0].equals("MOVED") || words.length < 3) {
             return null;
         }
         int colon = words[2].lastIndexOf(':');
-        return Dialer.named(from, words[2].substring(0, Math.max(colon, 0)), Integer.parseInt(words[2].substring(colon + 1)));
+        return dialer.named(from, words[2].substring(0, Math.max(colon, 0)), Integer.parseInt(words[2].substring(colon + 1)));
     }
 
     /** The error reply in a chain of causes, null if there is none. */

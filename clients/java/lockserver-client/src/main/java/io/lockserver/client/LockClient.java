@@ -25,6 +25,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 import io.lettuce.core.ClientOptions;
@@ -69,7 +70,7 @@ public final class LockClient implements AutoCloseable {
         ThreadPoolExecutor threads = (ThreadPoolExecutor) Executors.newCachedThreadPool(daemons("lockserver-client"));
         threads.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
         executor = threads;
-        dialer = new Dialer(prefix.substring(0, prefix.length() - 1), settings.options, executor);
+        dialer = new Dialer(prefix.substring(0, prefix.length() - 1), settings.options, settings.addresses, executor);
         keeper = new Keeper(dialer, settings.uris, settings.isMapped(), prefix, settings.timeout, observer, timer, executor);
         commands = keeper.commands();
         inspection = new Inspection(commands);
@@ -142,6 +143,7 @@ public final class LockClient implements AutoCloseable {
         private LockObserver observer = NO_OBSERVER;
         private boolean lazy;
         private boolean cluster;
+        private UnaryOperator<String> addresses = UnaryOperator.identity();
 
         private Builder(List<RedisURI> uris) {
             if (uris.isEmpty()) {
@@ -205,6 +207,15 @@ public final class LockClient implements AutoCloseable {
             return this;
         }
 
+        /**
+         * Says where this client reaches a server that another server has named, as behind a mapping of ports: it is given
+         * {@code host:port}, and returns the address to connect to. Without it: the same.
+         */
+        public Builder addresses(UnaryOperator<String> reached) {
+            addresses = Objects.requireNonNull(reached);
+            return this;
+        }
+
         /** Whether servers are asked for the map of a cluster. */
         private boolean isMapped() {
             return cluster || uris.size() > 1 && uris.stream().allMatch(uri -> uri.getSentinels().isEmpty());
@@ -251,7 +262,7 @@ public final class LockClient implements AutoCloseable {
     }
 
     private static Wish lockOf(String key, LockOptions options) {
-        return Wish.lock(key, options.shared(), options.lease()).in(options.trace());
+        return Wish.lock(key, options.shared(), options.lease()).with(options);
     }
 
     /** Takes a lock if it is free, without waiting for another holder; empty: it is not free. */
@@ -309,7 +320,7 @@ public final class LockClient implements AutoCloseable {
         if (sorted.isEmpty()) {
             throw new IllegalArgumentException("there is no key to lock");
         }
-        return Wish.all(sorted, options.shared(), options.lease()).in(options.trace());
+        return Wish.all(sorted, options.shared(), options.lease()).with(options);
     }
 
     /**

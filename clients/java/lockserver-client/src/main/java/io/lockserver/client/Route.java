@@ -104,7 +104,7 @@ final class Route {
                 if (!Errors.isElsewhere(e.getMessage())) {
                     throw e;
                 }
-                RedisURI named = Errors.moved(e.getMessage(), uri);
+                RedisURI named = Errors.moved(e.getMessage(), uri, dialer);
                 if (named != null && hops++ < MOST_HOPS && (learner == null || !learner.isOther(this, named))) {
                     tried.remove(Dialer.address(named));
                     candidates.addFirst(named);
@@ -138,7 +138,7 @@ final class Route {
     /** Whether the only server that the program has named is one of several shards, which leads for its own keys. */
     private boolean isOneOfSeveral(Wire wire, Duration within, ServerException moved) throws InterruptedException {
         try {
-            return learner == null && moved.code().equals("MOVED") && Shards.areSeveral(wire.uri, wire.ask(within, "CLUSTER", "SLOTS"));
+            return learner == null && moved.code().equals("MOVED") && Shards.areSeveral(dialer, wire.uri, wire.ask(within, "CLUSTER", "SLOTS"));
         } catch (ServerException e) {
             return false; // no cluster, or the user may not ask
         }

@@ -172,11 +172,26 @@ final class Shard {
         leaseKnown = false;
         try {
             if (next.ask(within, "CONFIG", "GET", "lock-watchdog-timeout") instanceof List<?> pair && pair.size() == 2) {
-                lease = Duration.ofMillis(Long.parseLong(String.valueOf(pair.get(1))));
+                useLease(Duration.ofMillis(Long.parseLong(String.valueOf(pair.get(1)))));
                 leaseKnown = true;
             }
         } catch (ServerException | NumberFormatException e) {
             // the user may not ask: the default
+        }
+    }
+
+    /** Takes the length of a lease. If it is another one, the patience with the server is another one, too. */
+    private void useLease(Duration length) {
+        keeper.mu.lock();
+        try {
+            boolean changed = !length.equals(lease);
+            lease = length;
+            if (changed && patience != null && !lapsed) {
+                patience.cancel(false);
+                patience = keeper.later(Duration.ofNanos(Math.max(sureUntil() - System.nanoTime(), 0)), this::lapse);
+            }
+        } finally {
+            keeper.mu.unlock();
         }
     }
 

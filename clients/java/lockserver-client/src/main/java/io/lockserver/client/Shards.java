@@ -16,7 +16,7 @@ import io.lettuce.core.codec.StringCodec;
 
 /**
  * The shards that a client uses, and which of them has a key. A plain server, a raft group and the master of Sentinels are one shard that
- * has all keys. Then no slot is computed.
+ * has all keys. A client that knows one server alone computes no slots.
  *
  * <p>The map of a cluster comes from {@code CLUSTER SLOTS}, by each new connection and after each {@code -MOVED}. It may be old: a server
  * that does not have a slot answers {@code -MOVED}, and the command goes to the shard that the answer names. The lock of the keeper guards
@@ -150,7 +150,7 @@ final class Shards {
     }
 
     /** The shards of a reply of CLUSTER SLOTS. Ranges that share a server are of one shard. */
-    private static List<Served> parse(Object reply, RedisURI from) {
+    private static List<Served> parse(Dialer dialer, RedisURI from, Object reply) {
         List<Served> all = new ArrayList<>();
         for (Object item : reply instanceof List<?> list ? list : List.of()) {
             if (!(item instanceof List<?> range) || range.size() < 3 || !(range.get(0) instanceof Long first) || !(range.get(1) instanceof Long last)) {
@@ -160,7 +160,7 @@ final class Shards {
             Set<Object> ids = new LinkedHashSet<>();
             for (Object node : range.subList(2, range.size())) {
                 if (node instanceof List<?> parts && parts.size() > 1 && parts.get(1) instanceof Long port && port > 0) {
-                    servers.add(Dialer.named(from, parts.get(0) instanceof String host ? host : "", Math.toIntExact(port)));
+                    servers.add(dialer.named(from, parts.get(0) instanceof String host ? host : "", Math.toIntExact(port)));
                     ids.add(parts.size() > 2 ? parts.get(2) : "");
                 }
             }
@@ -184,13 +184,13 @@ final class Shards {
     }
 
     /** Whether a reply of CLUSTER SLOTS has several shards. */
-    static boolean areSeveral(RedisURI from, Object reply) {
-        return parse(reply, from).size() > 1;
+    static boolean areSeveral(Dialer dialer, RedisURI from, Object reply) {
+        return parse(dialer, from, reply).size() > 1;
     }
 
     /** Takes a map; id is that of the server that has said it, or null. */
     private void learn(Wire wire, Object reply, Object id) {
-        List<Served> served = parse(reply, wire.uri);
+        List<Served> served = parse(dialer, wire.uri, reply);
         keeper.mu.lock();
         try {
             String text = served.stream().map(Served::text).toList().toString();
@@ -270,7 +270,7 @@ final class Shards {
             refresh(by);
             return true;
         }
-        RedisURI to = Errors.moved(refusal.getMessage(), by.uri);
+        RedisURI to = Errors.moved(refusal.getMessage(), by.uri, dialer);
         int slot = Errors.slot(refusal.getMessage());
         if (to == null || slot < 0) {
             return false;
@@ -364,7 +364,7 @@ final class Shards {
             return false;
         }
         by.then((reply, failed) -> {
-            if (failed == null && areSeveral(by.uri, reply)) {
+            if (failed == null && areSeveral(dialer, by.uri, reply)) {
                 ended.accept(new ShardedException(error));
             } else {
                 by.close(error);

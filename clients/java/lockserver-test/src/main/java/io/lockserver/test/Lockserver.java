@@ -4,12 +4,16 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -18,6 +22,9 @@ import java.util.regex.Pattern;
 public final class Lockserver implements TestServer, AutoCloseable {
     private static final Pattern READY = Pattern.compile("(?:^ready |Ready to accept connections (?:tcp|tls) addr=)(\\S+):(\\d+)");
     private static final int END_S = 30;
+
+    /** What is of no cluster, or says so itself. */
+    private static final Set<String> ALONE = Set.of("--shards", "--cluster-enabled", "--replicaof", "--tls-port", "--raft-id");
 
     private final List<String> directives;
     private final Path directory;
@@ -37,7 +44,13 @@ public final class Lockserver implements TestServer, AutoCloseable {
 
     /** Starts a server on a free port, without snapshots; the arguments are directives such as {@code "--maxclients", "50"}. */
     public static Lockserver start(String... directives) {
-        Lockserver server = new Lockserver(List.of(directives));
+        List<String> all = new ArrayList<>(List.of(directives));
+        if (sharded() > 1 && all.stream().noneMatch(ALONE::contains)) {
+            all.addAll(List.of("--shards", Integer.toString(sharded())));
+        }
+        Lockserver server = new Lockserver(all);
+        int shards = all.indexOf("--shards");
+        server.port = shards < 0 ? 0 : freePorts(Integer.parseInt(all.get(shards + 1)));
         server.restart();
         return server;
     }
@@ -45,6 +58,37 @@ public final class Lockserver implements TestServer, AutoCloseable {
     /** Starts one in test mode. */
     public static Lockserver startInTestMode() {
         return start("--test-mode", "yes");
+    }
+
+    /** How many shards the servers of tests have: {@code -Dlockserver.shards=3} or {@code LOCKSERVER_SHARDS=3}; else one. */
+    static int sharded() {
+        return Integer.parseInt(System.getProperty("lockserver.shards", System.getenv().getOrDefault("LOCKSERVER_SHARDS", "1")));
+    }
+
+    /** The first of so many free ports in a row. */
+    private static int freePorts(int count) {
+        while (true) {
+            int first = ThreadLocalRandom.current().nextInt(12_000, 30_000);
+            List<ServerSocket> all = new ArrayList<>();
+            try {
+                for (int i = 0; i < count; i++) {
+                    all.add(new ServerSocket(first + i, 1, InetAddress.getLoopbackAddress()));
+                }
+                return first;
+            } catch (IOException e) {
+                // one is taken: others are tried
+            } finally {
+                all.forEach(Lockserver::free);
+            }
+        }
+    }
+
+    private static void free(ServerSocket socket) {
+        try {
+            socket.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     static String program() {

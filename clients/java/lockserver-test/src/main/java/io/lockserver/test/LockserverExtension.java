@@ -29,6 +29,12 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
 
         Fixture(Lockserver parent) {
             this.parent = parent;
+            if (parent.shards().size() > 1) { // a cluster is one process, which is made as new for each test
+                parent.call("TEST.RESET");
+                host = parent.host();
+                port = parent.port();
+                return;
+            }
             String address = String.valueOf(parent.call("TEST.SERVER", "NEW"));
             int colon = address.lastIndexOf(':');
             host = address.substring(0, colon);
@@ -47,12 +53,12 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
 
         @Override
         public Object call(String... words) {
-            return Wire.call(host, port, words);
+            return parent.shards().size() > 1 ? parent.call(words) : Wire.call(host, port, words);
         }
 
         LockClient client() {
             if (client == null) {
-                client = LockClient.builder(uri()).timeout(PATIENCE).connectTimeout(PATIENCE).build();
+                client = LockClient.builder(uri()).cluster(parent.shards().size() > 1).timeout(PATIENCE).connectTimeout(PATIENCE).build();
             }
             return client;
         }
@@ -65,7 +71,9 @@ public final class LockserverExtension implements ParameterResolver, AfterEachCa
                 if (client != null) {
                     client.close();
                 }
-                parent.call("TEST.SERVER", "END", host + ":" + port);
+                if (parent.shards().size() == 1) {
+                    parent.call("TEST.SERVER", "END", host + ":" + port);
+                }
             }
         }
     }

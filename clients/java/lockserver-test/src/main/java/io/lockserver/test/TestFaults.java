@@ -3,6 +3,8 @@ package io.lockserver.test;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 
 /** Faults of a test's server: replies that are lost, late, or errors. */
 public final class TestFaults {
@@ -27,15 +29,19 @@ public final class TestFaults {
         return id;
     }
 
-    /** How often a fault has struck. */
+    /** How often a fault has struck; in a cluster, at all shards together. */
     public long struck(long id) {
+        return all().getOrDefault(id, 0L);
+    }
+
+    /** How often each fault has struck, by its number. */
+    private Map<Long, Long> all() {
+        Map<Long, Long> struck = new TreeMap<>();
         for (Object fault : (List<?>) server.call("TEST.FAULT", "LIST")) {
             List<?> fields = (List<?>) fault; // names and values in turn
-            if (Long.valueOf(id).equals(fields.get(fields.indexOf("id") + 1))) {
-                return (Long) fields.get(fields.indexOf("struck") + 1);
-            }
+            struck.merge((Long) fields.get(fields.indexOf("id") + 1), (Long) fields.get(fields.indexOf("struck") + 1), Long::sum);
         }
-        return 0;
+        return struck;
     }
 
     /** Removes all faults. */
@@ -50,11 +56,10 @@ public final class TestFaults {
         if (added.isEmpty()) {
             return;
         }
-        for (Object fault : (List<?>) server.call("TEST.FAULT", "LIST")) {
-            List<?> fields = (List<?>) fault;
-            if (Long.valueOf(0).equals(fields.get(fields.indexOf("struck") + 1))) {
-                throw new AssertionError("a fault has never struck: " + fields + " of " + added);
+        all().forEach((id, struck) -> {
+            if (struck == 0) {
+                throw new AssertionError("a fault has never struck: " + id + " of " + added);
             }
-        }
+        });
     }
 }
