@@ -7,19 +7,26 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 import io.lockserver.client.DelayedEntries;
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.Latch;
 import io.lockserver.client.Limiter;
 import io.lockserver.client.LockClient;
+import io.lockserver.client.LockInfo;
 import io.lockserver.client.LockLostException;
 import io.lockserver.client.LockObserver;
 import io.lockserver.client.LockOptions;
@@ -28,8 +35,11 @@ import io.lockserver.client.NoConnectionException;
 import io.lockserver.client.LockSemaphore;
 import io.lockserver.client.LossReason;
 import io.lockserver.client.NotAcquiredException;
+import io.lockserver.client.Rule;
 import io.lockserver.client.Sale;
 import io.lockserver.client.ServerException;
+import io.lockserver.client.Worker;
+import io.lockserver.client.WorkerOptions;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestClock;
 import io.lockserver.test.TestFaults;
@@ -50,7 +60,7 @@ class KindsTest {
         Await.until("it waits", () -> LockTest.waiters(server, "pool") == 1);
         two.unlock();
         HeldLock next = waits.get();
-        assertEquals("OK", next.guard("SET", "x", "1"));
+        assertEquals("OK", next.guard("SET", "{pool}x", "1"));
         next.ensureHeld();
         assertEquals("LIMITMISMATCH", assertThrows(ServerException.class, () -> locks.semaphore("pool", 4).acquire()).code());
         CompletableFuture<LockLostException> told = new CompletableFuture<>();
@@ -182,8 +192,8 @@ class KindsTest {
     @Test
     void severalLimiters(LockClient locks, TestServer server, TestClock clock, TestFaults faults) throws Exception {
         clock.freeze();
-        Limiter perSecond = locks.limiter("second:ann", 5, 5, Duration.ofSeconds(1));
-        Limiter perDay = locks.limiter("day:ann", 7, 7, Duration.ofDays(1));
+        Limiter perSecond = locks.limiter("second:{ann}", 5, 5, Duration.ofSeconds(1));
+        Limiter perDay = locks.limiter("day:{ann}", 7, 7, Duration.ofDays(1));
         List<Limiter> both = List.of(perSecond, perDay);
         assertEquals(new Limiter.Decisions(true, 0, 4, Duration.ZERO, Duration.ofMillis(12_342_858)), locks.takeLimits(both));
         assertEquals(3, locks.takeLimits(both, 0).resetAfter().toHours(), "it only looks");
@@ -255,8 +265,8 @@ class KindsTest {
 
     @Test
     void sales(LockClient locks, TestServer server, TestClock clock, TestFaults faults) {
-        server.call("SECKILL.CREATE", "shoe", "STOCK", "2", "HOLD", "60000");
-        Sale shoe = locks.sale("shoe");
+        server.call("SECKILL.CREATE", "{shoe}", "STOCK", "2", "HOLD", "60000", "STREAM", "orders:{shoe}");
+        Sale shoe = locks.sale("{shoe}");
         faults.add("DROPAFTER", "MATCH", "SECKILL", "TIMES", "1");
         assertEquals(Sale.Outcome.SOLD, shoe.buy("ann", "o1"));
         assertEquals(Sale.Outcome.SOLD, shoe.buy("ann", "o1"));
@@ -324,6 +334,103 @@ class KindsTest {
         assertTrue(hat.extend("ben", "o2", Duration.ofMinutes(2)));
         assertThrows(IllegalArgumentException.class, () -> locks.buyCart("ben", "o4", List.of()));
         assertThrows(IllegalArgumentException.class, () -> new Sale.Part("shoe", 0));
+    }
+
+    /** The higher priority is served first, for one lock, several, and permits; also when the connection was replaced meanwhile. */
+    @Test
+    void prioritiesAreServedFirst(LockClient locks, TestServer server, TestClock clock) throws Exception {
+        clock.freeze(); // no call rises
+        interface Acquire {
+            HeldLock with(LockOptions options) throws InterruptedException;
+        }
+        LockSemaphore pool = locks.semaphore("pool", 1);
+        Map<String, Acquire> ways = Map.of("k", options -> locks.lock("k", options), "{k}1", options -> locks.acquireAll(List.of("{k}1", "{k}2"), options),
+                "pool", options -> pool.acquire(1, options), "thread", options -> locks.lock("thread", options));
+        for (Map.Entry<String, Acquire> way : ways.entrySet()) {
+            String key = way.getKey();
+            HeldLock held = way.getValue().with(LockOptions.defaults());
+            List<Call<HeldLock>> waits = new ArrayList<>();
+            for (int priority : new int[] {0, 3, 9}) {
+                LockOptions options = LockOptions.defaults().withPriority(priority).withTrace("").withWait(Duration.ofMinutes(5));
+                waits.add(key.equals("thread") ? Call.of(() -> locks.lockByThread("thread", options)) : Call.of(() -> way.getValue().with(options)));
+                int queued = waits.size();
+                Await.until("it waits", () -> LockTest.waiters(server, key) == queued);
+            }
+            assertEquals(List.of(9, 3, 0), locks.info(key).orElseThrow().waiters().stream().map(LockInfo.Waiter::priority).toList(), key);
+            server.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+            Await.until("it is back", locks::isAttached);
+            Await.until("all wait again", () -> LockTest.waiters(server, key) == 3);
+            held.unlock();
+            for (int next : new int[] {2, 1, 0}) {
+                HeldLock lock = waits.get(next).get();
+                for (int later = 0; later < next; later++) {
+                    assertFalse(waits.get(later).isDone(), key + " " + later);
+                }
+                lock.unlock();
+            }
+        }
+        HeldLock free = locks.lock("free", LockOptions.defaults().withPriority(9).withWait(Duration.ZERO)); // it does not wait
+        assertTrue(locks.tryLock("free", LockOptions.defaults().withPriority(9).withWait(Duration.ZERO)).isEmpty());
+        free.unlock();
+        for (int wrong : new int[] {-1, 10}) {
+            assertThrows(IllegalArgumentException.class, () -> LockOptions.defaults().withPriority(wrong));
+        }
+    }
+
+    @Test
+    void entriesRecur(LockClient locks, TestServer server, TestClock clock, TestFaults faults) throws Exception {
+        clock.freeze();
+        DelayedEntries jobs = locks.delay("jobs");
+        Instant first = clock.now().plusSeconds(60).truncatedTo(ChronoUnit.MILLIS);
+        Instant until = first.plusSeconds(86_400);
+        Rule beat = Rule.every(Duration.ofSeconds(30)).withFirst(first).withTimes(3).withUntil(until).withMissed(Rule.Missed.ALL);
+        faults.add("DROPAFTER", "MATCH", "DELAY.ADD", "TIMES", "1");
+        assertTrue(jobs.addRecurring("beat", beat, Map.of("kind", "heartbeat")), "the answer was lost");
+        assertFalse(jobs.addRecurring("beat", beat, Map.of("kind", "other")));
+        assertTrue(jobs.addRecurringAsync("daily", Rule.cron("0 9 * * 1-5").withZone("Europe/Berlin"), Map.of("kind", "sales")).get(60, TimeUnit.SECONDS));
+        assertTrue(jobs.add("once", Duration.ofHours(1), Map.of("kind", "reminder")));
+        DelayedEntries.Pending pending = jobs.get("beat").orElseThrow();
+        assertEquals(first, pending.due());
+        assertEquals(Optional.of(new Rule(Duration.ofSeconds(30), null, null, null, 3, until, Rule.Missed.ALL)), pending.rule());
+        Map<String, Optional<Rule>> listed = new HashMap<>();
+        jobs.list(Instant.EPOCH, 10).forEach(entry -> listed.put(entry.id(), entry.rule()));
+        assertEquals(Map.of("beat", pending.rule(), "once", Optional.empty(), "daily",
+                Optional.of(Rule.cron("0 9 * * 1-5").withZone("Europe/Berlin"))), listed);
+        clock.advance(Duration.ofSeconds(60));
+        assertEquals(2, jobs.get("beat").orElseThrow().rule().orElseThrow().times(), "so many are left");
+        assertTrue(jobs.move("beat", Duration.ofSeconds(10)));
+        clock.advance(Duration.ofSeconds(10));
+        assertEquals(first.plusSeconds(60), jobs.get("beat").orElseThrow().due(), "the next time of the rule behind the one that was moved");
+        clock.advance(Duration.ofSeconds(50));
+        assertEquals(Optional.empty(), jobs.get("beat"), "the rule has ended");
+        assertEquals(3L, server.call("XLEN", "jobs"));
+        assertTrue(jobs.cancel("daily"));
+        clock.resume();
+
+        List<Optional<Instant>> due = new CopyOnWriteArrayList<>();
+        Worker worker = locks.worker("jobs", "g", WorkerOptions.defaults().withDead("{jobs}:dead"), entry -> due.add(entry.due()));
+        server.call("XADD", "jobs", "*", "delay.due", "soon"); // a field of the program's
+        Call<Void> works = Call.of(() -> {
+            worker.run();
+            return null;
+        });
+        Await.until("all are handled", () -> due.size() == 4);
+        worker.stop();
+        works.get();
+        assertEquals(List.of(Optional.of(first), Optional.of(first.plusSeconds(10)), Optional.of(first.plusSeconds(60)), Optional.empty()), due);
+
+        for (Rule wrong : List.of(Rule.cron("0 9 * *"), Rule.cron("0 9 * * *").withZone("Nowhere/Here"), Rule.every(Duration.ofDays(1)).withUntil(Instant.ofEpochMilli(1)))) {
+            assertThrows(ServerException.class, () -> jobs.addRecurring("wrong", wrong, Map.of("a", "b")), wrong::toString);
+        }
+        List<Executable> bad = List.of(() -> Rule.every(Duration.ZERO), () -> Rule.every(Duration.ofNanos(1_500_000)), () -> Rule.cron(""),
+                () -> Rule.every(Duration.ofSeconds(1)).withZone("UTC"), () -> Rule.cron("* * * * *").withTimes(0),
+                () -> Rule.cron("* * * * *").withUntil(Instant.EPOCH), () -> Rule.cron("* * * * *").withFirst(Instant.ofEpochMilli(-1)),
+                () -> new Rule(Duration.ofSeconds(1), "* * * * *", null, null, 0, null, Rule.Missed.ONCE),
+                () -> new Rule(null, null, null, null, 0, null, Rule.Missed.ONCE));
+        bad.forEach(call -> assertThrows(IllegalArgumentException.class, call));
+        assertThrows(NullPointerException.class, () -> Rule.cron("* * * * *").withMissed(null));
+        assertThrows(NullPointerException.class, () -> jobs.addRecurring("wrong", null, Map.of("a", "b")));
+        assertEquals(Optional.empty(), jobs.get("wrong"));
     }
 
     @Test
@@ -414,7 +521,7 @@ class KindsTest {
         Thread.UncaughtExceptionHandler before = Thread.currentThread().getUncaughtExceptionHandler();
         List<Throwable> told = new ArrayList<>();
         Thread.currentThread().setUncaughtExceptionHandler((thread, e) -> told.add(e));
-        try (LockClient locks = LockClient.builder(server.uri()).observer(observer).build()) {
+        try (LockClient locks = Clients.builder(server.uri()).observer(observer).build()) {
             try (HeldLock lock = locks.lock("k")) {
                 assertTrue(locks.tryLock("k").isEmpty());
             }

@@ -23,9 +23,14 @@ public final class DelayedEntries {
     /**
      * A delayed entry that is pending.
      *
-     * @param due when it is added to the stream, by the server's clock
+     * @param due when it is added to the stream, by the server's clock; of a recurring entry the next time
+     * @param rule when it recurs; empty: it does not
      */
-    public record Pending(String id, Instant due, Map<String, String> fields) {
+    public record Pending(String id, Instant due, Map<String, String> fields, Optional<Rule> rule) {
+        /** An entry that does not recur. */
+        public Pending(String id, Instant due, Map<String, String> fields) {
+            this(id, due, fields, Optional.empty());
+        }
     }
 
     private final Commands commands;
@@ -48,17 +53,36 @@ public final class DelayedEntries {
     }
 
     private String[] in(String id, Duration delay, Map<String, String> fields) {
-        return addition(id, "PX", Values.delay(delay, "a delay").toMillis(), fields);
+        return addition(id, List.of("PX", Long.toString(Values.delay(delay, "a delay").toMillis())), fields);
     }
 
     /** Has an entry added at a time, by the server's clock; a time that has passed: now. False: as {@link #add}. */
     public boolean addAt(String id, Instant due, Map<String, String> fields) {
-        return isAdded(commands.again(addition(id, "AT", unixMS(due), fields)));
+        return isAdded(commands.again(addition(id, at(due), fields)));
     }
 
     /** Has an entry added as {@link #addAt} does, without blocking a thread. */
     public CompletableFuture<Boolean> addAtAsync(String id, Instant due, Map<String, String> fields) {
-        return later(DelayedEntries::isAdded, addition(id, "AT", unixMS(due), fields));
+        return later(DelayedEntries::isAdded, addition(id, at(due), fields));
+    }
+
+    private static List<String> at(Instant due) {
+        return List.of("AT", Long.toString(unixMS(due)));
+    }
+
+    /**
+     * Has an entry added at each time of a rule. {@link #cancel} ends the rule, and {@link #move} moves the next entry alone. Each entry in
+     * the stream has the time for which it was due: {@link Entry#due}. False: as {@link #add}.
+     *
+     * @throws ServerException for an expression or a zone that the server does not know, and a rule without a time before its end
+     */
+    public boolean addRecurring(String id, Rule rule, Map<String, String> fields) {
+        return isAdded(commands.again(addition(id, Objects.requireNonNull(rule, "the rule is null").words(), fields)));
+    }
+
+    /** Has a recurring entry added as {@link #addRecurring} does, without blocking a thread. */
+    public CompletableFuture<Boolean> addRecurringAsync(String id, Rule rule, Map<String, String> fields) {
+        return later(DelayedEntries::isAdded, addition(id, Objects.requireNonNull(rule, "the rule is null").words(), fields));
     }
 
     private <T> CompletableFuture<T> later(Function<Object, T> meaning, String... words) {
@@ -74,9 +98,10 @@ public final class DelayedEntries {
         return Long.valueOf(1).equals(reply);
     }
 
-    private String[] addition(String id, String when, long ms, Map<String, String> fields) {
-        List<String> words = new ArrayList<>(List.of("DELAY.ADD", stream, when, Long.toString(ms), "ID", Values.name(id, "an id"),
-                "ONCE", request()));
+    private String[] addition(String id, List<String> when, Map<String, String> fields) {
+        List<String> words = new ArrayList<>(List.of("DELAY.ADD", stream));
+        words.addAll(when);
+        words.addAll(List.of("ID", Values.name(id, "an id"), "ONCE", request()));
         if (Objects.requireNonNull(fields, "the fields are null").isEmpty()) {
             throw new IllegalArgumentException("an entry without fields");
         }
@@ -140,7 +165,7 @@ public final class DelayedEntries {
     }
 
     private static Optional<Pending> pending(String id, Object reply) {
-        return reply instanceof List<?> entry ? Optional.of(pending(id, entry.get(0), entry.get(1))) : Optional.empty();
+        return reply instanceof List<?> entry ? Optional.of(entryOf(id, entry)) : Optional.empty();
     }
 
     /** The pending entries that are due at a time or later, at most so many, in the order in which they are due. */
@@ -160,15 +185,17 @@ public final class DelayedEntries {
 
     private static List<Pending> all(Object reply) {
         return ((List<?>) reply).stream().map(each -> (List<?>) each)
-                .map(entry -> pending(String.valueOf(entry.get(0)), entry.get(1), entry.get(2))).toList();
+                .map(entry -> entryOf(String.valueOf(entry.get(0)), entry.subList(1, entry.size()))).toList();
     }
 
-    private static Pending pending(String id, Object due, Object fields) {
+    /** Reads the time, the fields, and the words of the rule of one that recurs. */
+    private static Pending entryOf(String id, List<?> parts) {
         Map<String, String> named = new LinkedHashMap<>();
-        for (Iterator<?> each = ((List<?>) fields).iterator(); each.hasNext();) {
+        for (Iterator<?> each = ((List<?>) parts.get(1)).iterator(); each.hasNext();) {
             named.put(String.valueOf(each.next()), String.valueOf(each.next()));
         }
-        return new Pending(id, Instant.ofEpochMilli((Long) due), Collections.unmodifiableMap(named));
+        Optional<Rule> rule = parts.size() > 2 && parts.get(2) instanceof List<?> words ? Optional.of(Rule.of(words)) : Optional.empty();
+        return new Pending(id, Instant.ofEpochMilli((Long) parts.get(0)), Collections.unmodifiableMap(named), rule);
     }
 
     /** How many entries are pending. */

@@ -2,10 +2,12 @@ package io.lockserver.client;
 
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.time.Instant;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** An entry of a stream that a {@link Worker} has in hand. */
 public final class Entry {
@@ -51,6 +53,22 @@ public final class Entry {
             named.put(Bytes.text(words.get(i)), Bytes.text(words.get(i + 1)));
         }
         return Collections.unmodifiableMap(named);
+    }
+
+    /**
+     * The time for which a recurring entry was due, however late it was added; empty: it is none. The id of the delayed entry and this time
+     * name one run of a job.
+     */
+    public Optional<Instant> due() {
+        int last = words.size() - 2; // the server adds the field at the end
+        if (last < 0 || !words.get(last).equals("delay.due")) {
+            return Optional.empty();
+        }
+        try {
+            return Optional.of(Instant.ofEpochMilli(Long.parseLong(words.get(last + 1))));
+        } catch (NumberFormatException e) {
+            return Optional.empty(); // a field of the program's
+        }
     }
 
     /** The bytes of a field, which need not be text; null: there is none of this name. */

@@ -32,8 +32,13 @@ public record LockInfo(String mode, List<Holder> holders, List<Waiter> waiters) 
      *
      * @param since when it came, by the server's clock
      * @param deadline when it gives up; empty: never
+     * @param priority see {@link LockOptions#withPriority}
      */
-    public record Waiter(String owner, Instant since, Optional<Instant> deadline) {
+    public record Waiter(String owner, Instant since, Optional<Instant> deadline, int priority) {
+        /** A waiter of the lowest priority. */
+        public Waiter(String owner, Instant since, Optional<Instant> deadline) {
+            this(owner, since, deadline, 0);
+        }
     }
 
     /** The reply of LOCK.INFO or SEM.INFO. */
@@ -61,7 +66,7 @@ public record LockInfo(String mode, List<Holder> holders, List<Waiter> waiters) 
         long deadline = number(fields.get("deadline"), 0);
         return new Waiter(String.valueOf(fields.getOrDefault("owner", "")),
                 Instant.ofEpochMilli(number(fields.getOrDefault("waiting-since", fields.get("since")), 0)),
-                deadline <= 0 ? Optional.empty() : Optional.of(Instant.ofEpochMilli(deadline)));
+                deadline <= 0 ? Optional.empty() : Optional.of(Instant.ofEpochMilli(deadline)), Math.toIntExact(number(fields.get("priority"), 0)));
     }
 
     private static String client(Object reply) {

@@ -104,7 +104,7 @@ public final class LockSemaphore {
         if (Objects.requireNonNull(options, "the options are null").shared() || options.owner() != null) {
             throw new IllegalArgumentException("permits are not shared, and have an owner of their own");
         }
-        return Wish.permits(key, limit, permits, options.lease(), initial).in(options.trace());
+        return Wish.permits(key, limit, permits, options.lease(), initial).with(options);
     }
 
     /** Takes permits; empty: so many were not available until the time to wait was over. */

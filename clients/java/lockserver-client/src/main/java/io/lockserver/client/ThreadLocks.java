@@ -67,10 +67,10 @@ final class ThreadLocks {
 
     /** Takes a lock for this thread, or once more. What it took has to be released as often. */
     HeldLock acquire(String key, LockOptions options) throws InterruptedException {
-        return acquire(new Mode(key, options.shared()), options.lease(), options.trace(), options.waitLimit());
+        return acquire(new Mode(key, options.shared()), options);
     }
 
-    private HeldLock acquire(Mode mode, Duration lease, String trace, Duration wait) throws InterruptedException {
+    private HeldLock acquire(Mode mode, LockOptions options) throws InterruptedException {
         Holdings mine = holdings.get();
         if (mine == null) {
             mine = new Holdings();
@@ -94,7 +94,7 @@ final class ThreadLocks {
             if (mine.owner == null || mine.owner.spoiled) {
                 mine.owner = client.newOwner();
             }
-            HeldLock lock = client.acquire(mine.owner, Wish.lock(mode.key, mode.shared, lease).in(trace), wait);
+            HeldLock lock = client.acquire(mine.owner, Wish.lock(mode.key, mode.shared, options.lease()).with(options), options.waitLimit());
             mine.holds.put(mode, new Hold(lock));
             return lock;
         } finally {
@@ -141,7 +141,7 @@ final class ThreadLocks {
         }
 
         private void acquire(Duration wait) throws InterruptedException {
-            ThreadLocks.this.acquire(mode, lease, null, wait);
+            ThreadLocks.this.acquire(mode, new LockOptions(wait, lease, mode.shared, null, null));
         }
 
         @Override

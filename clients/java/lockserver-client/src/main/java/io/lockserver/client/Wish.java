@@ -14,8 +14,9 @@ import java.util.List;
  * @param initial of PERMITS: the limit counts only for the call that makes the semaphore
  * @param permits of PERMITS: how many are wanted
  * @param trace the traceparent of the call; null or empty: none
+ * @param priority the place among the calls that wait
  */
-record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int limit, boolean initial, int permits, String trace) {
+record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int limit, boolean initial, int permits, String trace, int priority) {
     enum Kind {
         /** One lock: {@code LOCK}. */
         LOCK,
@@ -26,20 +27,20 @@ record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int li
     }
 
     static Wish lock(String key, boolean shared, Duration lease) {
-        return new Wish(Kind.LOCK, List.of(key), shared, lease, 0, false, 0, null);
+        return new Wish(Kind.LOCK, List.of(key), shared, lease, 0, false, 0, null, 0);
     }
 
     static Wish all(List<String> keys, boolean shared, Duration lease) {
-        return new Wish(Kind.ALL, keys, shared, lease, 0, false, 0, null);
+        return new Wish(Kind.ALL, keys, shared, lease, 0, false, 0, null, 0);
     }
 
     static Wish permits(String key, int limit, int permits, Duration lease, boolean initial) {
-        return new Wish(Kind.PERMITS, List.of(key), false, lease, limit, initial, permits, null);
+        return new Wish(Kind.PERMITS, List.of(key), false, lease, limit, initial, permits, null, 0);
     }
 
-    /** The same in a trace; null: in that of the caller. */
-    Wish in(String traceparent) {
-        return new Wish(kind, keys, shared, lease, limit, initial, permits, traceparent == null ? Traces.current() : traceparent);
+    /** The same with the trace and the priority of options; a trace of null is that of the caller. */
+    Wish with(LockOptions options) {
+        return new Wish(kind, keys, shared, lease, limit, initial, permits, options.trace() == null ? Traces.current() : options.trace(), options.priority());
     }
 
     /** What is asked for, for errors. */
@@ -75,6 +76,9 @@ record Wish(Kind kind, List<String> keys, boolean shared, Duration lease, int li
         }
         if (waitMS >= 0) {
             words.addAll(List.of("WAIT", Long.toString(waitMS), "NOTIFY"));
+            if (priority > 0) {
+                words.addAll(List.of("PRIORITY", Integer.toString(priority)));
+            }
         }
         words.add("ONCE");
         return words.toArray(String[]::new);

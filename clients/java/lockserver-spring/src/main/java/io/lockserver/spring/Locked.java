@@ -43,4 +43,7 @@ public @interface Locked {
 
     /** Whether the lock is held together with other shared holders. */
     boolean shared() default false;
+
+    /** The place among the calls that wait, 0 to 9: the higher number is served first ({@code LockOptions.withPriority}). */
+    int priority() default 0;
 }

@@ -236,7 +236,8 @@ final class LockedInterceptor implements MethodInterceptor {
         boolean completes = CompletionStage.class.isAssignableFrom(method.getReturnType());
         ReactiveAdapter reactive = completes ? null : ReactiveAdapterRegistry.getSharedInstance().getAdapter(method.getReturnType());
         refuse(method, completes || reactive != null);
-        LockOptions options = LockOptions.defaults().withWait(locked.waitFor().isEmpty() ? WAIT : duration(locked.waitFor()));
+        LockOptions options = LockOptions.defaults().withWait(locked.waitFor().isEmpty() ? WAIT : duration(locked.waitFor()))
+                .withPriority(locked.priority());
         if (!locked.lease().isEmpty()) {
             options = options.withLease(duration(locked.lease()));
         }

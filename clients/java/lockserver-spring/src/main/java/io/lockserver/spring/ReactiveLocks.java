@@ -1,8 +1,10 @@
 package io.lockserver.spring;
 
+import java.time.Duration;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
@@ -10,11 +12,14 @@ import java.util.function.Supplier;
 
 import org.reactivestreams.Publisher;
 
+import io.lockserver.client.DelayedEntries;
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.client.LockOptions;
 import io.lockserver.client.LockSemaphore;
+import io.lockserver.client.Rule;
+import io.lockserver.client.Sale;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.SignalType;
@@ -29,7 +34,8 @@ import reactor.core.publisher.SignalType;
  * <p>Work for a key that is locked around it already, in the same way, would wait for itself: it fails with
  * {@code IllegalStateException}. The owner of each lock is the subscription. {@link CurrentLock#mono} is the lock inside.
  *
- * <p>For calls that hold nothing {@code Mono.fromFuture} is enough: {@code Mono.fromFuture(() -> limiter.takeAsync(1, wait))}.
+ * <p>The calls for sales, delayed entries and questions ask once for each subscription. For the other calls that hold nothing
+ * {@code Mono.fromFuture} is enough: {@code Mono.fromFuture(() -> limiter.takeAsync(1, wait))}.
  */
 public final class ReactiveLocks {
     private final LockClient client;
@@ -66,6 +72,31 @@ public final class ReactiveLocks {
     /** Runs work while permits of a semaphore are held. */
     public <T> Mono<T> permitted(LockSemaphore semaphore, int permits, LockOptions options, Function<? super HeldLock, ? extends Mono<T>> work) {
         return held(List.of(), () -> semaphore.acquireAsync(permits, options), work).singleOrEmpty();
+    }
+
+    /** Asks the holders of a key to let go, as {@link LockClient#ask(String, String)} does; the value is how many heard it. */
+    public Mono<Long> ask(String key, String reason) {
+        return Mono.fromFuture(() -> client.askAsync(key, reason));
+    }
+
+    /** Has the hold of an order end so long from now, as {@link Sale#extend} does. */
+    public Mono<Boolean> extend(Sale sale, String user, String order, Duration hold) {
+        return Mono.fromFuture(() -> sale.extendAsync(user, order, hold));
+    }
+
+    /** Gives some pieces of an order back, as {@link Sale#cancel(String, String, int)} does. */
+    public Mono<Boolean> cancel(Sale sale, String user, String order, int pieces) {
+        return Mono.fromFuture(() -> sale.cancelAsync(user, order, pieces));
+    }
+
+    /** Buys pieces of several sales in one step, as {@link LockClient#buyCart} does. */
+    public Mono<Sale.CartOutcome> buyCart(String user, String order, List<Sale.Part> parts) {
+        return Mono.fromFuture(() -> client.buyCartAsync(user, order, parts));
+    }
+
+    /** Has an entry added at each time of a rule, as {@link DelayedEntries#addRecurring} does. */
+    public Mono<Boolean> addRecurring(DelayedEntries entries, String id, Rule rule, Map<String, String> fields) {
+        return Mono.fromFuture(() -> entries.addRecurringAsync(id, rule, fields));
     }
 
     /**

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -16,10 +17,14 @@ import java.util.function.BooleanSupplier;
 
 import org.junit.jupiter.api.Test;
 
+import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
 import io.lockserver.client.LockOptions;
 import io.lockserver.client.NotAcquiredException;
+import io.lockserver.client.Rule;
+import io.lockserver.client.Sale;
+import io.lockserver.client.ServerException;
 import io.lockserver.test.LockserverTest;
 import io.lockserver.test.TestServer;
 import reactor.core.Disposable;
@@ -125,5 +130,33 @@ class ReactiveLocksTest {
         assertTrue(most.get() <= 3, most::toString);
         assertTrue(Mono.fromFuture(() -> client.limiter("r", 1, 1, Duration.ofHours(1)).takeAsync(1)).block(PATIENCE).allowed());
         assertTrue(isFree(server, "pool"));
+    }
+
+    /** Each subscription asks once. */
+    @Test
+    void callsThatHoldNothing(LockClient client, TestServer server) throws Exception {
+        ReactiveLocks locks = new ReactiveLocks(client);
+        HeldLock held = client.lock("k");
+        CompletableFuture<String> asked = new CompletableFuture<>();
+        held.onAsked(asked::complete);
+        Mono<Long> ask = locks.ask("k", "a deploy begins");
+        assertFalse(asked.isDone(), "nothing has subscribed");
+        assertEquals(1, ask.block(PATIENCE));
+        assertEquals("a deploy begins", asked.get(60, TimeUnit.SECONDS));
+        Sale shoe = client.sale("shoe");
+        Sale hat = client.sale("hat");
+        shoe.create(Sale.Terms.of(5).withLimit(3).withHold(Duration.ofMinutes(1)).withHoldMax(Duration.ofMinutes(5)));
+        hat.create(Sale.Terms.of(1));
+        assertTrue(locks.buyCart("ann", "o1", List.of(new Sale.Part("shoe", 3), Sale.Part.of("hat"))).block(PATIENCE).isSold());
+        assertEquals(new Sale.CartOutcome(Sale.Outcome.SOLD_OUT, 1), locks.buyCart("ben", "o2", List.of(Sale.Part.of("shoe"), Sale.Part.of("hat"))).block(PATIENCE));
+        assertTrue(locks.extend(shoe, "ann", "o1", Duration.ofMinutes(2)).block(PATIENCE));
+        assertThrows(ServerException.class, () -> locks.extend(shoe, "ann", "o1", Duration.ofMinutes(6)).block(PATIENCE));
+        assertTrue(locks.cancel(shoe, "ann", "o1", 2).block(PATIENCE));
+        assertEquals(4, shoe.info().orElseThrow().stock());
+        Mono<Boolean> added = locks.addRecurring(client.delay("jobs"), "daily", Rule.cron("0 9 * * *"), Map.of("kind", "sales"));
+        assertTrue(added.block(PATIENCE));
+        assertFalse(added.block(PATIENCE));
+        assertEquals("0 9 * * *", client.delay("jobs").get("daily").orElseThrow().rule().orElseThrow().cron());
+        held.unlock();
     }
 }
