@@ -348,8 +348,8 @@ func TestAdmission(t *testing.T) {
 	dir := t.TempDir()
 	srv := start(t, Options{Directives: map[string]string{"save": "3600 100000", "dir": dir}})
 	at := &admissionSite{t: t, dial: srv.Dial, dir: dir}
-	at.load = func() { srv.executor.do(func() { srv.executor.durable.BeginLoad(srv.executor.store.NowUS()) }) }
-	at.loaded = func() { srv.executor.do(func() { require.NoError(t, srv.executor.durable.EndLoad()) }) }
+	at.load = func() { srv.executor.Do(func() { srv.executor.Durable.BeginLoad(srv.executor.Store.NowUS()) }) }
+	at.loaded = func() { srv.executor.Do(func() { require.NoError(t, srv.executor.Durable.EndLoad()) }) }
 	compareAdmission(t, admissionGolden, at.play(stances))
 }
 

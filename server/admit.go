@@ -39,8 +39,8 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 			return err
 		}
 	}
-	if !ex.busy.on {
-		if ex.memory.Pressure.BeganFull = ex.store.Full(); ex.memory.Pressure.BeganFull {
+	if !ex.Busy.On {
+		if ex.Memory.Pressure.BeganFull = ex.Store.Full(); ex.Memory.Pressure.BeganFull {
 			if err := s.admitFull(row, flags); err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 // row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	here := standing{s.executor}
-	if s.executor.member != nil {
+	if s.executor.Member != nil {
 		if err := s.refusedByGroup(row, flags); err != nil {
 			return err
 		}
@@ -69,10 +69,10 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	if !flags.Has(commands.Stale) && here.stale() {
 		return commands.ErrMasterDown
 	}
-	if here.durable.Loading() && here.refusedByLoad(flags) {
+	if here.Durable.Loading() && here.refusedByLoad(flags) {
 		return commands.ErrLoading
 	}
-	if s.executor.busy.on && flags&commands.AllowBusy == 0 {
+	if s.executor.Busy.On && flags&commands.AllowBusy == 0 {
 		return s.executor.scripts.BusyError()
 	}
 	if s.monitors && flags&keyspace != 0 {
@@ -93,10 +93,10 @@ func (s *session) replyTells(row *commands.Row) bool {
 // admitFull is what admit has to say when memory is full: the command is refused if no key can go and it
 // would need more. Queued commands need memory, too, whatever they do.
 func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
-	if !s.authenticated || s.executor.durable.Loading() {
+	if !s.authenticated || s.executor.Durable.Loading() {
 		return nil
 	}
-	freed := s.executor.evict()
+	freed := s.executor.Evict()
 	if s.inbox.Len() > 0 && !s.Terminated { // what it may hear of the keys that went comes before the reply
 		s.takeInbox()
 	}
@@ -104,7 +104,7 @@ func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 	case s.Terminated: // by the events of what was evicted: its last command has been run
 		return commands.ErrOutOfMemory
 	case freed:
-		s.executor.memory.Pressure.BeganFull = false
+		s.executor.Memory.Pressure.BeganFull = false
 		return nil
 	}
 	if s.tx.multi != nil && flags.Has(commands.RunsQueue) {
@@ -147,7 +147,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.tx.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.mute.mode == 0 && s.tracker == nil &&
-		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.UntilMS == 0 && ex.group.Leads(&s.place) && ex.hook == nil
+		!ex.Durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.Busy.On && ex.Busy.Later == nil && ex.Pausing.UntilMS == 0 && ex.group.Leads(&s.place) && ex.hook == nil
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.
@@ -158,14 +158,14 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 			return err
 		}
 	}
-	if ex.settings.OneSlot {
+	if ex.Settings.OneSlot {
 		if at, ok := row.RoutedBy(); !ok || !ex.group.ServesAll() && !ex.group.Serves(keyslot.Of(argv[at])) {
 			if err := misplaced(s, row, argv); err != nil {
 				return err
 			}
 		}
 	}
-	if ex.store.Full() {
+	if ex.Store.Full() {
 		if err := s.admitFull(row, row.Flags); err != nil {
 			return err
 		}
@@ -177,24 +177,7 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 }
 
 // holdWrites holds commands that write until it is called again.
-func (ex *executor) holdWrites(on bool) { ex.pausing.Hold(shard.ForFailover, on) }
-
-// openPausing connects the pause of commands with the server.
-func (ex *executor) openPausing() {
-	ex.pausing.Open(shard.PausingDoor{
-		Timers: &ex.timers,
-		NowUS:  ex.store.NowUS,
-		Begun:  func() { ex.store.SetFollows(true) },
-		Over: func() {
-			ex.store.SetFollows(!ex.endsThings())
-			if !ex.pausing.On() && ex.waits.Watchdog.Late() {
-				ex.waits.Watchdog.CatchUp() // before anything finds the leases over that were not renewed meanwhile
-			}
-		},
-		Touch: ex.touch,
-		Later: func(f func()) { ex.host.background(func() { ex.do(f) }) },
-	})
-}
+func (ex *executor) holdWrites(on bool) { ex.Pausing.Hold(shard.ForFailover, on) }
 
 // waitsForPause reports whether the session's next command must wait for the end of the pause. As in Redis a
 // command that is refused, with err, need not, unless it waits until it is known which member of the group
@@ -202,20 +185,20 @@ func (ex *executor) openPausing() {
 func (s *session) waitsForPause(row *commands.Row, err error, argv [][]byte) bool {
 	ex := s.executor
 	if !ex.awaitsLeader(err) && (err != nil || !s.pauseCovers(row, argv)) {
-		ex.pausing.Resume(&s.Party)
+		ex.Pausing.Resume(&s.Party)
 		return false
 	}
-	ex.pausing.Add(&s.Party)
+	ex.Pausing.Add(&s.Party)
 	return true
 }
 
 // pauseCovers reports whether the pause is for this command.
 func (s *session) pauseCovers(row *commands.Row, argv [][]byte) bool {
 	ex := s.executor
-	if ex.busy.on || !ex.pausing.On() {
+	if ex.Busy.On || !ex.Pausing.On() {
 		return false
 	}
 	const writing = commands.Write | commands.MayReplicate
-	return ex.pausing.All || ex.scripts.Flags(row, argv)&writing != 0 ||
+	return ex.Pausing.All || ex.scripts.Flags(row, argv)&writing != 0 ||
 		row.Flags.Has(commands.RunsQueue) && s.tx.multi != nil && s.tx.multi.flags&writing != 0
 }

@@ -117,7 +117,7 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 			row, last = b.rows[i-2], argv
 		default:
 			var err error
-			if row, err = ex.table.Resolve(argv); err != nil {
+			if row, err = ex.Table.Resolve(argv); err != nil {
 				row = nil
 			}
 			last = argv

@@ -18,9 +18,9 @@ import (
 
 // newSession makes a session of version 2 of the protocol at the first database.
 func (ex *executor) newSession(c transport.Conn) *session {
-	s := &session{executor: ex, Party: wait.Party{Waits: &ex.waits, DB: ex.store.DB(0)}}
+	s := &session{executor: ex, Party: wait.Party{Waits: &ex.Waits, DB: ex.Store.DB(0)}}
 	s.Client, s.Out.Proto, s.memory.Of = waitClient{s}, 2, s
-	s.output.Open(c, s, &s.Party, &ex.gates)
+	s.output.Open(c, s, &s.Party, &ex.Gates)
 	return s
 }
 
@@ -55,50 +55,32 @@ func (noConn) SetUnauthenticated(int)          {}
 // other. While a script is busy its unit goes on, and so they wait; an owner that comes meanwhile closes its
 // session itself.
 
-// endTerminated ends the marked sessions. It runs between units' ends and their waiters, never inside of a
-// command.
-func (ex *executor) endTerminated() {
-	for i := 0; i < len(ex.terminated); i++ { // taking back a grant may mark more
-		if p := ex.terminated[i]; !p.Dead {
-			clientOf(p).leave()
-			if w := p.Granted; w != nil { // it was never sent
-				p.Granted = nil
-				// plant:unsent-grant
-				ex.waits.Undo(w)
-			}
-			clientOf(p).output.Conn.HangUp() // its owner closes it when it finds the connection shut
-		}
-	}
-	clear(ex.terminated)
-	ex.terminated = ex.terminated[:0]
-}
-
 // leave takes a session out of everything in which others could meet it. It may be done more than once. Its
 // output stays: a running command may stand in the middle of it.
 func (s *session) leave() {
 	ex := s.executor
 	delete(s.executor.clients, s.Number)
-	ex.memory.Clients.Uncount(&s.memory)
+	ex.Memory.Clients.Uncount(&s.memory)
 	// plant:leave-queue
 	if s.Waiter != nil {
-		ex.waits.Unpark(s.Waiter, false)
+		ex.Waits.Unpark(s.Waiter, false)
 	}
 	if s.link.replica != nil {
-		ex.replication.Left(s.link.replica)
+		ex.Replication.Left(s.link.replica)
 	}
 	s.discard()
 	// plant:leave-channels
 	s.unsubscribeAll()
 	ex.tracking.leave(s)
 	s.stopMonitoring()
-	ex.pausing.Resume(&s.Party)
-	ex.timers.Remove(&s.soft.timer)
-	ex.waits.DetachAll(&s.Party)
-	ex.waits.LeavePlaces(&s.Party)
+	ex.Pausing.Resume(&s.Party)
+	ex.Timers.Remove(&s.soft.timer)
+	ex.Waits.DetachAll(&s.Party)
+	ex.Waits.LeavePlaces(&s.Party)
 	// plant:leave-renewals
-	ex.waits.Depart(&s.Party)
+	ex.Waits.Depart(&s.Party)
 	if s.Pulse != nil {
-		ex.timers.Remove(&s.Pulse.Timer)
+		ex.Timers.Remove(&s.Pulse.Timer)
 	}
 	s.inbox.Drop()
 }
@@ -204,7 +186,7 @@ func (s *session) userName() string {
 // describe writes the session's line of CLIENT LIST. running are the words of the command that it runs, nil
 // if that is another session's.
 func (s *session) describe(b *strings.Builder, running [][]byte) {
-	nowUS := s.executor.store.NowUS()
+	nowUS := s.executor.Store.NowUS()
 	cmd := "NULL"
 	if s.lastRow != nil {
 		cmd = s.lastRow.FullName()
@@ -295,24 +277,24 @@ func clientLimitOf(c *config.Config) int {
 // evictClients closes the clients that take most, until all together take less than they may. It is called
 // when they take more.
 func (ex *executor) evictClients() {
-	all := &ex.memory.Clients
-	if ex.busy.on {
+	all := &ex.Memory.Clients
+	if ex.Busy.On {
 		return
 	}
-	ex.begin()
+	ex.Begin()
 	for all.Over() && all.Evictable(len(ex.clients)) > 0 {
 		s := ex.largestClient()
 		if s == nil { // replicas and exempt clients are left
 			break
 		}
-		ex.log.Info("Evicting client: " + s.line())
+		ex.Logger.Info("Evicting client: " + s.line())
 		ex.counts.evicted++
 		ex.terminate(s)
 	}
 	if all.LogsOver() {
-		ex.log.Warn("Over client maxmemory after evicting all evictable clients")
+		ex.Logger.Warn("Over client maxmemory after evicting all evictable clients")
 	}
-	ex.endUnit()
+	ex.EndUnit()
 }
 
 // largestClient returns the session that takes most of those that may be evicted; nil: there is none. Of

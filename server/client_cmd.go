@@ -107,7 +107,7 @@ func clientNoEvict(c *commands.Ctx) error {
 		return err
 	}
 	s := sessionOf(c)
-	s.executor.memory.Clients.SetExempt(&s.memory, on)
+	s.executor.Memory.Clients.SetExempt(&s.memory, on)
 	c.Out.OK()
 	return nil
 }
@@ -164,13 +164,13 @@ func clientUnblock(c *commands.Ctx) error {
 		return nil
 	}
 	if other.Held {
-		ex.pausing.Resume(&other.Party)
+		ex.Pausing.Resume(&other.Party)
 		other.unblocked = true
-		ex.touch(&other.Party)
-	} else if ex.waits.RefuseFor(lockhistory.Unblocked); asError {
-		ex.waits.Answer(other.Waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
+		ex.Touch(&other.Party)
+	} else if ex.Waits.RefuseFor(lockhistory.Unblocked); asError {
+		ex.Waits.Answer(other.Waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
 	} else {
-		ex.waits.TimeOut(other.Waiter)
+		ex.Waits.TimeOut(other.Waiter)
 	}
 	c.Out.Int(1)
 	return nil
@@ -194,13 +194,13 @@ func clientPause(c *commands.Ctx) error {
 	if err := timeout.Err(); err != nil {
 		return err
 	}
-	sessionOf(c).executor.pausing.Begin(untilMS, all)
+	sessionOf(c).executor.Pausing.Begin(untilMS, all)
 	c.Out.OK()
 	return nil
 }
 
 func clientUnpause(c *commands.Ctx) error {
-	sessionOf(c).executor.pausing.End()
+	sessionOf(c).executor.Pausing.End()
 	c.Out.OK()
 	return nil
 }

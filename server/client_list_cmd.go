@@ -154,7 +154,7 @@ func (f *killFilter) kill(me *session) (n int64) {
 		if s == me {
 			s.Closing = true // after the reply
 		} else if s.isMaster {
-			s.executor.replication.HangUp()
+			s.executor.Replication.HangUp()
 		} else {
 			s.executor.terminate(s)
 			s.unsubscribeAll() // no longer counted among the receivers of a message
@@ -213,7 +213,7 @@ func readKillFilter(a *commands.Scanner, users *acl.Users) (f killFilter, err er
 }
 
 func (f *killFilter) fits(s *session) bool {
-	age := (s.executor.store.NowUS() - s.Info.CreatedUS) / 1_000_000
+	age := (s.executor.Store.NowUS() - s.Info.CreatedUS) / 1_000_000
 	return (!f.hasID || s.Number == f.id) && (f.kind == "" || s.kind() == f.kind) &&
 		(f.addr == nil || s.Info.Addr == *f.addr) && (f.localAddr == nil || s.Info.LocalAddr == *f.localAddr) &&
 		(f.user == nil || s.User == f.user) && (f.maxAgeS == 0 || age >= f.maxAgeS)

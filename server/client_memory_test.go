@@ -57,8 +57,8 @@ func requireClosed(t *testing.T, c *testkit.Client) {
 func checkClientSum(t *testing.T, srv *instance) {
 	t.Helper()
 	ex := &srv.executor
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
 	sum, replicas := 0, 0
 	for _, s := range ex.clients {
 		require.Equal(t, s.memory.Counted, s.bytes(), "client %d", s.Number)
@@ -67,8 +67,8 @@ func checkClientSum(t *testing.T, srv *instance) {
 			replicas += s.memory.Counted
 		}
 	}
-	require.Equal(t, sum, ex.memory.Clients.Sum)
-	require.Equal(t, replicas, ex.memory.Clients.Replicas)
+	require.Equal(t, sum, ex.Memory.Clients.Sum)
+	require.Equal(t, replicas, ex.Memory.Clients.Replicas)
 }
 
 // TestClientMemory: CLIENT LIST says who takes the memory, and by what; it is gone when that is over.
@@ -240,9 +240,9 @@ func TestReplicasAreNotEvicted(t *testing.T) {
 // clientBytes returns the memory of all clients.
 func clientBytes(srv *instance) int {
 	ex := &srv.executor
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	return ex.memory.Clients.Sum
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
+	return ex.Memory.Clients.Sum
 }
 
 // TestPrefixesAreClientMemory: prefixes of CLIENT TRACKING and names count. The client with too many goes.

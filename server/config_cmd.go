@@ -12,6 +12,7 @@ import (
 	"lockserver/internal/rusage"
 	"lockserver/server/acl"
 	"lockserver/server/memory"
+	"lockserver/server/shard"
 	"lockserver/server/stats"
 	"lockserver/server/testmode"
 	"lockserver/server/transport"
@@ -83,7 +84,7 @@ func configSet(c *commands.Ctx) error {
 	ex := s.executor
 	next := ex.config.Clone()
 	names, err := next.Set(pairs, s.IsLocal())
-	if err == nil && ex.durable.Loading() && slices.ContainsFunc(names, fixedInLoad) {
+	if err == nil && ex.Durable.Loading() && slices.ContainsFunc(names, fixedInLoad) {
 		return commands.ErrLoading
 	}
 	if err == nil {
@@ -141,7 +142,7 @@ func setRequirePass(ex *executor, password string) {
 	next := ex.config.Clone()
 	next.RequirePass = password
 	if err := (configurer{ex}).reconfigure(next, next, nil); err != nil {
-		ex.log.Error("requirepass is shown as it was", "cause", err)
+		ex.Logger.Error("requirepass is shown as it was", "cause", err)
 	}
 }
 
@@ -176,7 +177,7 @@ func (ex configurer) encryptAnew(next *config.Config, names []string) error {
 		return nil
 	}
 	if err := ex.encryption.Configure(&next.TLS); err != nil {
-		ex.log.Warn("TLS stays as it is", "cause", err)
+		ex.Logger.Warn("TLS stays as it is", "cause", err)
 		return &config.SetError{Name: names[i], Reason: "Unable to update TLS configuration. Check server logs."}
 	}
 	return nil
@@ -200,7 +201,7 @@ func (ex configurer) reconfigure(next, listen *config.Config, names []string) er
 	if err != nil {
 		return err
 	}
-	if err := ex.durable.Reconfigure(next, names); err != nil {
+	if err := ex.Durable.Reconfigure(next, names); err != nil {
 		back()
 		return err
 	}
@@ -230,7 +231,7 @@ func (ex configurer) listenAnew(next *config.Config, names []string) (back func(
 	}
 	return func() {
 		if err := ex.host.move(ex.config.Bind, was, ex.secure(ex.config)); err != nil {
-			ex.log.Error("could not listen again where it was", "cause", err)
+			ex.Logger.Error("could not listen again where it was", "cause", err)
 		}
 		_ = ex.encryptAnew(ex.config, names)
 	}, nil
@@ -245,8 +246,8 @@ func (ex configurer) couldNotListen(err error, names []string) error {
 	if name == "bind" {
 		reason = "Failed to bind to specified addresses."
 	}
-	ex.log.Warn("Warning: " + err.Error())
-	ex.log.Warn("Failed applying new configuration. Possibly related to new " + name + " setting. Restoring previous settings.")
+	ex.Logger.Warn("Warning: " + err.Error())
+	ex.Logger.Warn("Failed applying new configuration. Possibly related to new " + name + " setting. Restoring previous settings.")
 	return &config.SetError{Name: name, Reason: reason}
 }
 
@@ -269,7 +270,7 @@ func configRewrite(c *commands.Ctx) error {
 		return commands.ErrNoConfigFile
 	}
 	if err := ex.withUsers().RewriteFile(ex.opts.ConfigFile); err != nil {
-		ex.log.Error("CONFIG REWRITE failed", "cause", err)
+		ex.Logger.Error("CONFIG REWRITE failed", "cause", err)
 		return commands.ErrRewrite(err)
 	}
 	c.Out.OK()
@@ -284,11 +285,12 @@ func configResetStat(c *commands.Ctx) error {
 
 // forgetCounts sets all that is counted to zero.
 func (ex configurer) forgetCounts() {
-	ex.store.ResetStats()
-	ex.counts = counts{delayed: delayed{sinceMS: ex.counts.delayed.sinceMS}}
-	ex.waits.ForgetCounts()
-	ex.stats.ForgetCounts()
-	ex.durable.ForgetCounts()
+	ex.Store.ResetStats()
+	ex.counts = counts{}
+	ex.Counts = shard.Counts{Delayed: shard.Delayed{SinceMS: ex.Counts.Delayed.SinceMS}}
+	ex.Waits.ForgetCounts()
+	ex.Stats.ForgetCounts()
+	ex.Durable.ForgetCounts()
 	ex.scripts.ForgetCounts()
 	clear(ex.users.Log.Denied[:])
 }
@@ -300,7 +302,7 @@ func (ex configurer) forgetCounts() {
 func (ex *executor) applyConfig() {
 	c := ex.config
 	ex.limits.configure(c)
-	ex.settings = commands.Settings{
+	ex.Settings = commands.Settings{
 		MaxStringBytes: c.ProtoMaxBulkLen,
 		LockWatchdogMS: c.LockWatchdogTimeoutMS,
 		Events:         c.NotifyKeyspaceEvents.Effective(),
@@ -311,24 +313,24 @@ func (ex *executor) applyConfig() {
 	ex.tracking.Bound(c.TrackingTableMaxKeys)
 	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
-	ex.replication.Reconfigured()
-	ex.acks.Release()
-	ex.guarded = ex.follows && c.Replication.ReadOnly || c.Replication.MinToWrite > 0
-	ex.mayBeStale, ex.acks.Needed = ex.follows && !c.Replication.ServeStale, !ex.follows && c.Replication.MinAck > 0
-	if ex.member != nil {
-		ex.guarded, ex.mayBeStale, ex.acks.Needed = false, ex.follows, !ex.follows
+	ex.Replication.Reconfigured()
+	ex.Acks.Release()
+	ex.guarded = ex.Follows && c.Replication.ReadOnly || c.Replication.MinToWrite > 0
+	ex.mayBeStale, ex.Acks.Needed = ex.Follows && !c.Replication.ServeStale, !ex.Follows && c.Replication.MinAck > 0
+	if ex.Member != nil {
+		ex.guarded, ex.mayBeStale, ex.Acks.Needed = false, ex.Follows, !ex.Follows
 	}
-	ex.store.SetOwnDeadlines(ex.follows && ex.member == nil)
-	ex.gauge.Configure(c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
-	ex.stats.Tracking, ex.stats.Percentiles = c.LatencyTracking, nil
+	ex.Store.SetOwnDeadlines(ex.Follows && ex.Member == nil)
+	ex.Gauge.Configure(c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
+	ex.Stats.Tracking, ex.Stats.Percentiles = c.LatencyTracking, nil
 	for _, p := range c.LatencyPercentiles {
-		ex.stats.Percentiles = append(ex.stats.Percentiles, stats.Percentile{Of: p, Text: config.PercentileText(p)})
+		ex.Stats.Percentiles = append(ex.Stats.Percentiles, stats.Percentile{Of: p, Text: config.PercentileText(p)})
 	}
-	ex.gauge.ConfigureLogs(c.CommandlogRequestLargerThan, c.CommandlogReplyLargerThan, c.CommandlogLockWaitLongerThanUS)
-	ex.stats.Requests.Most, ex.stats.Replies.Most = c.CommandlogLargeRequestMaxLen, c.CommandlogLargeReplyMaxLen
-	ex.stats.Waits.Most = c.CommandlogLockWaitMaxLen
-	ex.stats.Slow.Most, ex.stats.Events.ThresholdMS = c.SlowlogMaxLen, c.LatencyMonitorThresholdMS
-	ex.store.SetLimits(store.Limits{
+	ex.Gauge.ConfigureLogs(c.CommandlogRequestLargerThan, c.CommandlogReplyLargerThan, c.CommandlogLockWaitLongerThanUS)
+	ex.Stats.Requests.Most, ex.Stats.Replies.Most = c.CommandlogLargeRequestMaxLen, c.CommandlogLargeReplyMaxLen
+	ex.Stats.Waits.Most = c.CommandlogLockWaitMaxLen
+	ex.Stats.Slow.Most, ex.Stats.Events.ThresholdMS = c.SlowlogMaxLen, c.LatencyMonitorThresholdMS
+	ex.Store.SetLimits(store.Limits{
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},
 		Set: set.Limits{IntsetEntries: int(c.SetMaxIntsetEntries), Entries: int(c.SetMaxListpackEntries),
 			Value: int(c.SetMaxListpackValue)},
@@ -341,30 +343,30 @@ func (ex *executor) applyConfig() {
 	if ex.opts.LogLevel != nil {
 		ex.opts.LogLevel.Set(c.LogLevel.SlogLevel())
 	}
-	ex.waits.Configure(c)
+	ex.Waits.Configure(c)
 }
 
 // boundMemory tells the store what the directives say of memory.
 func (ex *executor) boundMemory() {
 	c := ex.config
-	ex.store.SetMemory(store.Memory{MaxBytes: ex.memoryBound(), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
-		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.rand)
-	ex.store.SetLazy(store.Lazy{Eviction: c.LazyEviction, Expire: c.LazyExpire, ServerDel: c.LazyServerDel, UserDel: c.LazyUserDel,
+	ex.Store.SetMemory(store.Memory{MaxBytes: ex.memoryBound(), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
+		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.Rand)
+	ex.Store.SetLazy(store.Lazy{Eviction: c.LazyEviction, Expire: c.LazyExpire, ServerDel: c.LazyServerDel, UserDel: c.LazyUserDel,
 		UserFlush: c.LazyUserFlush})
-	ex.memory.Pressure.Evicting = ex.mustEvict()
-	ex.memory.Clients.SetLimit(clientLimitOf(c))
-	ex.memory.Pressure.MostEvictions = memory.EvictionKeys(c.EvictionTenacity)
+	ex.Memory.Pressure.Evicting = ex.mustEvict()
+	ex.Memory.Clients.SetLimit(clientLimitOf(c))
+	ex.Memory.Pressure.MostEvictions = memory.EvictionKeys(c.EvictionTenacity)
 }
 
 // mustEvict reports whether memory is full, and keys go then.
 func (ex *executor) mustEvict() bool {
-	return ex.store.Full() && policies[ex.config.MaxMemoryPolicy] != store.NoEviction
+	return ex.Store.Full() && policies[ex.config.MaxMemoryPolicy] != store.NoEviction
 }
 
 // memoryBound is maxmemory. A replica has no bound unless it is configured to have one: its master decides
 // which keys are evicted.
 func (ex *executor) memoryBound() int {
-	if ex.follows && (ex.config.Replication.IgnoreMaxMemory || ex.member != nil) {
+	if ex.Follows && (ex.config.Replication.IgnoreMaxMemory || ex.Member != nil) {
 		return 0
 	}
 	return int(ex.config.MaxMemory)
@@ -411,7 +413,7 @@ func (ex *executor) secure(c *config.Config) *transport.Secure {
 	if c.TLS.Port == 0 {
 		return nil
 	}
-	return &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: func() *tls.Config { return ex.encryption.Fresh(ex.log) }}
+	return &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: func() *tls.Config { return ex.encryption.Fresh(ex.Logger) }}
 }
 
 // staysInTestMode refuses a change of the configuration that test mode must not have. The error is a

@@ -102,7 +102,7 @@ func selectCmd(c *commands.Ctx) error {
 	if id != 0 && s.executor.group.IsCluster() {
 		return topology.ErrSelect
 	}
-	db := s.executor.store.DB(int(id))
+	db := s.executor.Store.DB(int(id))
 	if db == nil {
 		return commands.ErrDBIndex
 	}
@@ -214,16 +214,16 @@ func validName(name []byte) bool {
 
 func resetCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
-	s.DB = s.executor.store.DB(0)
+	s.DB = s.executor.Store.DB(0)
 	s.Info.Name = ""
 	s.mute.mode &= replySkip // its own reply is dropped if that was said
 	s.noTouch, s.place.ReadOnly = false, false
-	s.executor.memory.Clients.SetExempt(&s.memory, false)
+	s.executor.Memory.Clients.SetExempt(&s.memory, false)
 	s.discard()
 	s.unsubscribeAll()
 	trackingCaller{s}.Stop()
-	s.executor.waits.DetachAll(&s.Party)
-	s.executor.waits.DetachedFrom(&s.Party, nil, true)
+	s.executor.Waits.DetachAll(&s.Party)
+	s.executor.Waits.DetachedFrom(&s.Party, nil, true)
 	s.stopMonitoring()
 	c.Out.Proto = 2
 	s.beDefault()

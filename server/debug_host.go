@@ -23,18 +23,18 @@ func debugHostOf(c *commands.Ctx) debug.Target { return debugHost{sessionOf(c)} 
 func (h debugHost) Allowed() bool { return h.session.mayDebug() }
 
 // SetActiveExpiry implements debug.Target.
-func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.debug.expiryPaused = !on }
+func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.ExpiryPaused = !on }
 
 // LetScriptsDebug implements debug.Target.
 func (h debugHost) LetScriptsDebug(on bool) { h.session.executor.debug.scripts = on }
 
 // CountLocks implements debug.Target.
-func (h debugHost) CountLocks(on bool) { h.session.executor.waits.Story.Muted = !on }
+func (h debugHost) CountLocks(on bool) { h.session.executor.Waits.Story.Muted = !on }
 
 // EachEvictable implements debug.Target.
 func (h debugHost) EachEvictable(f func(bytes int)) bool {
 	ex := h.session.executor
-	if ex.memory.Clients.Limit == 0 {
+	if ex.Memory.Clients.Limit == 0 {
 		return false
 	}
 	for _, s := range ex.clients {
@@ -46,7 +46,7 @@ func (h debugHost) EachEvictable(f func(bytes int)) bool {
 }
 
 // Log implements debug.Target.
-func (h debugHost) Log(text string) { h.session.executor.log.Warn(text) }
+func (h debugHost) Log(text string) { h.session.executor.Logger.Warn(text) }
 
 // Compresses implements debug.Target.
 func (h debugHost) Compresses() bool { return h.session.executor.config.RDBCompression }
@@ -54,11 +54,11 @@ func (h debugHost) Compresses() bool { return h.session.executor.config.RDBCompr
 // Reload implements debug.Target.
 func (h debugHost) Reload(r debug.Reload) error {
 	ex := h.session.executor
-	if ex.durable.Loading() {
+	if ex.Durable.Loading() {
 		return commands.ErrLoading
 	}
-	defer ex.store.RestoreRenewals(ex.store.KeepRenewals())
-	return ex.reloaded(ex.durable.ReloadSnapshot(durability.Reload{KeepFile: r.NoSave, KeepData: r.NoFlush, Replace: r.Merge}),
+	defer ex.Store.RestoreRenewals(ex.Store.KeepRenewals())
+	return ex.reloaded(ex.Durable.ReloadSnapshot(durability.Reload{KeepFile: r.NoSave, KeepData: r.NoFlush, Replace: r.Merge}),
 		commands.ErrReload)
 }
 
@@ -66,15 +66,15 @@ func (h debugHost) Reload(r debug.Reload) error {
 func (h debugHost) ReloadLog() error {
 	ex := h.session.executor
 	switch {
-	case ex.durable.Loading():
+	case ex.Durable.Loading():
 		return commands.ErrLoading
-	case !ex.durable.HasFiles():
+	case !ex.Durable.HasFiles():
 		return commands.ErrNoLogFile
 	}
-	defer ex.store.RestoreRenewals(ex.store.KeepRenewals())
-	ex.store.SetFollower(nil) // what is replayed moves no lock that is being renewed
-	defer ex.store.SetFollower(&ex.waits.Watchdog)
-	return ex.reloaded(ex.durable.ReloadLog(), commands.ErrReloadLog)
+	defer ex.Store.RestoreRenewals(ex.Store.KeepRenewals())
+	ex.Store.SetFollower(nil) // what is replayed moves no lock that is being renewed
+	defer ex.Store.SetFollower(&ex.Waits.Watchdog)
+	return ex.reloaded(ex.Durable.ReloadLog(), commands.ErrReloadLog)
 }
 
 // reloaded ends a reload; refusal is the reply if nothing could be loaded. Half of the data is as bad as
@@ -83,23 +83,23 @@ func (ex *executor) reloaded(err error, refusal error) error {
 	ex.boundMemory()
 	switch {
 	case errors.Is(err, durability.ErrHalfLoaded):
-		ex.fail(err)
+		ex.Fail(err)
 		return refusal
 	case errors.Is(err, durability.ErrNothingToLoad):
-		ex.log.Warn("nothing was loaded", "cause", err)
+		ex.Logger.Warn("nothing was loaded", "cause", err)
 		return refusal
 	}
 	return err
 }
 
 // TrustChecksums implements debug.Target.
-func (h debugHost) TrustChecksums(on bool) { h.session.executor.durable.Trust(on) }
+func (h debugHost) TrustChecksums(on bool) { h.session.executor.Durable.Trust(on) }
 
 // DelayLog implements debug.Target.
-func (h debugHost) DelayLog(d time.Duration) { h.session.executor.durable.DelayWrites(d) }
+func (h debugHost) DelayLog(d time.Duration) { h.session.executor.Durable.DelayWrites(d) }
 
 // SetUndo implements debug.Target.
-func (h debugHost) SetUndo(on bool) { h.session.executor.store.SetUndo(on) }
+func (h debugHost) SetUndo(on bool) { h.session.executor.Store.SetUndo(on) }
 
 // PauseCron implements debug.Target.
 func (h debugHost) PauseCron(on bool) { h.session.executor.debug.housePaused = on }
@@ -107,8 +107,8 @@ func (h debugHost) PauseCron(on bool) { h.session.executor.debug.housePaused = o
 // ChangeReplicationID implements debug.Target.
 func (h debugHost) ChangeReplicationID() {
 	ex := h.session.executor
-	ex.log.Info("Changing replication IDs after receiving DEBUG change-repl-id")
-	ex.replication.ChangeID()
+	ex.Logger.Info("Changing replication IDs after receiving DEBUG change-repl-id")
+	ex.Replication.ChangeID()
 }
 
 // RewriteConfig implements debug.Target.
@@ -132,4 +132,4 @@ func (h debugHost) Script(sha []byte) (body string, ok bool) {
 }
 
 // Crash implements debug.Target: the panic is one that nothing contains.
-func (h debugHost) Crash(why string) { h.session.executor.damaged(why) }
+func (h debugHost) Crash(why string) { h.session.executor.Damaged(why) }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/server/shard"
 	"lockserver/server/transport"
 	"lockserver/tests/testkit"
 )
@@ -64,12 +65,12 @@ func TestDelayedEntriesInUnits(t *testing.T) {
 func TestManyDelayedEntriesAtOnce(t *testing.T) {
 	t.Parallel()
 	_, clock, c := startLimits(t, 2)
-	const n = 20 * alarmBudget
+	const n = 20 * shard.AlarmBudget
 	script := "for i = 1, ARGV[1] do redis.call('DELAY.ADD', KEYS[1], 'AT', ARGV[2], 'n', i) end return redis.call('DELAY.COUNT', KEYS[1])"
 	require.EqualValues(t, n, c[0].Do("EVAL", script, "1", "s", fmt.Sprint(n), fmt.Sprint(saleStart+10)).Int)
 	clock.Set(time.UnixMilli(saleStart + 10)) // nothing is carried out but what a command's batch does
 	added := c[0].Do("XLEN", "s").Int
-	require.EqualValues(t, alarmBudget, added)
+	require.EqualValues(t, shard.AlarmBudget, added)
 	clock.Advance(0)
 	require.EqualValues(t, n, c[0].Do("XLEN", "s").Int)
 	for i, e := range c[0].Do("XRANGE", "s", "-", "+").Elems {
@@ -269,7 +270,7 @@ func TestDelayedEntriesInSlices(t *testing.T) {
 	require.Equal(t, entries, pending())
 	most, longest := m.dueInSlices(pending)
 	t.Logf("the longest slice took %v, and the largest added %d", longest, most)
-	require.LessOrEqual(t, most, alarmBudget)
+	require.LessOrEqual(t, most, shard.AlarmBudget)
 	require.Zero(t, pending())
-	require.EqualValues(t, entries, ex.counts.delayed.fired)
+	require.EqualValues(t, entries, ex.Counts.Delayed.Fired)
 }

@@ -27,7 +27,7 @@ func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *dep
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := start(t, Options{Clock: clock})
 	d := &departing{manyWaits: manyWaits{executor: &srv.executor, clock: clock}, srv: srv, locks: locks}
-	d.waits.Story.Muted = true
+	d.Waits.Story.Muted = true
 	addr := &net.UnixAddr{Net: "unix"}
 	s, refused := d.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
 	require.NotNil(t, s, refused)
@@ -42,7 +42,7 @@ func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *dep
 		}
 		s.Feed(appendCommand(nil, words...), &d.scratch, nil)
 	}
-	require.Equal(t, locks, d.waits.Watchdog.Renewing())
+	require.Equal(t, locks, d.Waits.Watchdog.Renewing())
 	return d
 }
 
@@ -73,21 +73,21 @@ func TestDepartureInSlices(t *testing.T) {
 			}
 			d.s.Close()
 			left := 0
-			d.look(func() { left = d.waits.Watchdog.Renewing() })
+			d.look(func() { left = d.Waits.Watchdog.Renewing() })
 			require.GreaterOrEqual(t, left, d.locks-wait.DueBudget)
 			require.Contains(t, c.Do("LOCK.INFO", "k0").String(), `"watchdog" 0`, "it is renewed no more")
-			ended, longest := d.dueInSlices(d.waits.Watchdog.Renewing)
+			ended, longest := d.dueInSlices(d.Waits.Watchdog.Renewing)
 			t.Logf("the longest slice took %v for %d renewals", longest, ended)
 			require.LessOrEqual(t, ended, wait.DueBudget)
 			d.look(func() {
-				require.Zero(t, d.waits.Watchdog.Renewing())
-				require.False(t, d.waits.Watchdog.Attached.Forget(0))
-				require.Equal(t, d.waits.Watchdog.Attached.HasPrefixes(), d.waits.Watchdog.Attached.Owner([]byte(departingOwner+"3")) != nil)
+				require.Zero(t, d.Waits.Watchdog.Renewing())
+				require.False(t, d.Waits.Watchdog.Attached.Forget(0))
+				require.Equal(t, d.Waits.Watchdog.Attached.HasPrefixes(), d.Waits.Watchdog.Attached.Owner([]byte(departingOwner+"3")) != nil)
 			})
 			require.EqualValues(t, d.locks, c.Do("DBSIZE").Int)
 			d.clock.Advance(31 * time.Second)
 			require.Zero(t, c.Do("DBSIZE").Int)
-			d.look(func() { require.Nil(t, d.waits.Watchdog.Attached.Owner([]byte(departingOwner+"3"))) })
+			d.look(func() { require.Nil(t, d.Waits.Watchdog.Attached.Owner([]byte(departingOwner+"3"))) })
 		})
 	}
 }
@@ -115,12 +115,12 @@ func TestDepartureToAnAttachedSession(t *testing.T) {
 				}
 				d.clock.Advance(10 * time.Minute)
 				require.EqualValues(t, d.locks, c.Do("DBSIZE").Int)
-				d.look(func() { require.Equal(t, d.locks, d.waits.Watchdog.Renewing()) })
+				d.look(func() { require.Equal(t, d.locks, d.Waits.Watchdog.Renewing()) })
 				keeper.Close()
 				eventually(t, func() bool { return d.srv.connected() == 1 }, "it is gone")
 				d.clock.Advance(31 * time.Second)
 				require.Zero(t, c.Do("DBSIZE").Int)
-				d.look(func() { require.Zero(t, d.waits.Watchdog.Renewing()) })
+				d.look(func() { require.Zero(t, d.Waits.Watchdog.Renewing()) })
 			})
 		}
 	}
@@ -136,10 +136,10 @@ func TestDepartureOfALostClient(t *testing.T) {
 			c := client(t, d.srv)
 			d.look(func() {
 				p := d.s.Pulse
-				p.AskedMS, p.SilentMS = d.store.NowMS(), 10_000
-				d.waits.Lose(&d.s.Party)
+				p.AskedMS, p.SilentMS = d.Store.NowMS(), 10_000
+				d.Waits.Lose(&d.s.Party)
 			})
-			d.dueInSlices(d.waits.Watchdog.Renewing)
+			d.dueInSlices(d.Waits.Watchdog.Renewing)
 			for i := range d.locks {
 				require.EqualValues(t, 20_000, c.Do("PTTL", fmt.Sprint("k", i)).Int, i)
 			}

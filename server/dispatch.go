@@ -18,13 +18,13 @@ import (
 func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) (held bool) {
 	var err error
 	if row == nil {
-		row, err = ex.table.Resolve(argv)
+		row, err = ex.Table.Resolve(argv)
 	}
 	if ex.fastPath && err == nil && ex.plain[row.Index()] != notPlain {
 		ex.runPlain(s, row, argv)
 		return false
 	}
-	ex.plainSlice = false
+	ex.PlainSlice = false
 	held = ex.runAny(s, row, err, argv)
 	ex.fastPath = s.takesFastPath()
 	return held
@@ -41,36 +41,36 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	if err == nil {
 		err = ex.count(s, row, argv)
 	} else {
-		ex.stats.Of(row).Rejected++
+		ex.Stats.Of(row).Rejected++
 	}
 	if err != nil {
-		ex.refuse(s, mark, err)
+		ex.Refuse(&s.Party, mark, err)
 	}
-	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes {
+	if len(s.Out.Buf)-mark >= ex.Gauge.ReplyBytes {
 		meter{ex}.logReply(s, row, argv, mark)
 	}
 	s.checkOutput()
-	ex.endUnit()
+	ex.EndUnit()
 	ex.credit(s)
 }
 
 // credit records that a session has written what was appended to the log and to the history.
 func (ex *executor) credit(s *session) {
-	if log := ex.durable.Log(); log != nil {
+	if log := ex.Durable.Log(); log != nil {
 		log.Credit(&s.Mark)
 	}
-	if ex.replication.Fresh() {
-		s.Written = ex.replication.Credit()
+	if ex.Replication.Fresh() {
+		s.Written = ex.Replication.Credit()
 	}
 }
 
 // count runs a command that was admitted, and counts and measures it. One that waits is counted when its
 // wait is over: see countWaited.
 func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
-	if ex.gauge.Timed[row.Index()] {
+	if ex.Gauge.Timed[row.Index()] {
 		return ex.countMeasured(s, row, argv, func() error { return ex.call(s, row, argv) })
 	}
-	of := ex.stats.Of(row)
+	of := ex.Stats.Of(row)
 	timed := of.Called()
 	var took time.Duration
 	var err error
@@ -91,7 +91,7 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 	if timed {
 		of.Took(took)
 	}
-	ex.stats.Total++
+	ex.Stats.Total++
 	if err != nil {
 		of.Failed++
 	}
@@ -100,7 +100,7 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 
 // countMeasured is count for a command that is measured each time; s is nil if a script has called it.
 func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, run func() error) error {
-	of := ex.stats.Of(row)
+	of := ex.Stats.Of(row)
 	of.Called()
 	took, err := meter{ex}.measure(row, run)
 	if s != nil && s.Waiter != nil {
@@ -111,37 +111,12 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 		return nil
 	}
 	of.Took(took)
-	ex.stats.Total++
+	ex.Stats.Total++
 	if err != nil {
 		of.Failed++
 	}
 	meter{ex}.logSlow(s, row, argv, took)
 	return err
-}
-
-// countNested is count for what runs inside of another command: a script, a transaction, GUARD.
-func (f *figures) countNested(row *commands.Row, run func() error) error {
-	of := f.stats.Of(row)
-	var err error
-	if of.Called() {
-		start := time.Now()
-		err = run()
-		of.Took(time.Since(start))
-	} else {
-		err = run()
-	}
-	f.stats.Total++
-	if err != nil {
-		of.Failed++
-	}
-	return err
-}
-
-// refuse replaces what a command has replied so far by an error, and counts that.
-func (f *figures) refuse(s *session, mark int, err error) {
-	s.Out.Rollback(mark)
-	s.Out.Error(err.Error())
-	f.stats.Errors.Count(err.Error())
 }
 
 // runAny is run for whatever command in whatever state; err is why there is no row.
@@ -154,19 +129,19 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if s.unblocked {
 		s.unblocked = false
 		mark := s.Out.Mark()
-		ex.refuse(s, mark, commands.ErrUnblocked)
+		ex.Refuse(&s.Party, mark, commands.ErrUnblocked)
 		s.afterReply(mark)
 		return false
 	}
 	if err == nil {
 		if err = s.admit(row, argv); err != nil {
-			ex.stats.Of(row).Rejected++
+			ex.Stats.Of(row).Rejected++
 		}
-	} else if called := ex.table.Called(argv); called != nil {
-		ex.stats.Of(called).Rejected++
+	} else if called := ex.Table.Called(argv); called != nil {
+		ex.Stats.Of(called).Rejected++
 		s.lastRow = called
 	}
-	if (ex.pausing.UntilMS != 0 || s.Held || err != nil && ex.member != nil) && s.waitsForPause(row, err, argv) {
+	if (ex.Pausing.UntilMS != 0 || s.Held || err != nil && ex.Member != nil) && s.waitsForPause(row, err, argv) {
 		return true
 	}
 	mark := s.Out.Mark() // it may have got messages about evicted keys
@@ -176,14 +151,14 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	}
 	if err == nil && !queued {
 		if s.noTouch {
-			ex.store.SetNoTouch(true)
+			ex.Store.SetNoTouch(true)
 		}
 		if ex.hook != nil {
 			err = ex.hook.run(s, row, argv)
 		} else {
 			err = ex.count(s, row, argv)
 		}
-		ex.store.SetNoTouch(false) // even if the command was CLIENT NO-TOUCH OFF
+		ex.Store.SetNoTouch(false) // even if the command was CLIENT NO-TOUCH OFF
 		if len(ex.monitors) > 0 {
 			ex.show(s, row, s.DB.ID(), argv)
 			ex.tracking.TellOwn()
@@ -193,21 +168,21 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		if row == nil && isHTTP(argv[0]) {
 			s.refuseHTTP()
 		}
-		ex.refuse(s, mark, err)
+		ex.Refuse(&s.Party, mark, err)
 	}
-	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !s.mute.mode.isMuted() && s.Waiter == nil && row != nil {
+	if len(s.Out.Buf)-mark >= ex.Gauge.ReplyBytes && !s.mute.mode.isMuted() && s.Waiter == nil && row != nil {
 		meter{ex}.logReply(s, row, argv, mark)
 	}
 	s.afterReply(mark)
 	if s.tracker != nil && s.tracker.Caching && s.Waiter == nil && s.tx.multi == nil {
 		s.tracker.EndCaching(row)
 	}
-	if ex.busy.on {
+	if ex.Busy.On {
 		return false // in the middle of the unit of another session's script
 	}
-	ex.endUnit()
-	if ex.busy.later != nil {
-		ex.doLater()
+	ex.EndUnit()
+	if ex.Busy.Later != nil {
+		ex.DoLater()
 	}
 	ex.credit(s)
 	return false
@@ -217,14 +192,14 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = ex.panicked(row, p)
+			err = ex.Panicked(row, p)
 		}
 	}()
-	c := &ex.ctx
-	if ex.busy.on { // the script's command needs that one still
+	c := &ex.Ctx
+	if ex.Busy.On { // the script's command needs that one still
 		c = new(commands.Ctx)
 	}
-	ex.prepare(c, &s.Party, row, argv)
+	ex.Prepare(c, &s.Party, row, argv)
 	if ex.tracking.InUse() {
 		return ex.tracking.Run(c, s)
 	}
@@ -239,7 +214,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 			return err
 		}
 	} else {
-		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.memory.Pressure.Evicting { // keys have been evicted already, if that was possible
+		if row.Flags.Has(commands.DenyOOM) && ex.Store.Full() && !ex.Memory.Pressure.Evicting { // keys have been evicted already, if that was possible
 			return commands.ErrOutOfMemory
 		}
 		if err := s.admitHere(row, row.Flags); err != nil {
@@ -248,8 +223,8 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	}
 	inner := *c
 	inner.Row, inner.Argv, inner.MayBlock, inner.Traced = row, argv, false, false
-	return ex.countNested(row, func() error {
-		return ex.contain(row, func() error {
+	return ex.CountNested(row, func() error {
+		return ex.Contain(row, func() error {
 			if ex.tracking.InUse() {
 				return ex.tracking.Run(&inner, s)
 			}
@@ -270,29 +245,29 @@ func (ex meter) measure(row *commands.Row, run func() error) (took time.Duration
 	err = run()
 	took = time.Since(start)
 	if took >= longCommand {
-		ex.waits.MostOutcomes = 0
+		ex.Waits.MostOutcomes = 0
 	}
-	ex.gauge.Took(row, took.Microseconds())
+	ex.Gauge.Took(row, took.Microseconds())
 	event := "command"
 	if row.Flags.Has(commands.Fast) {
 		event = "fast-command"
 	}
-	ex.stats.Events.Add(event, ex.store.NowUS()/1_000_000, took.Milliseconds())
+	ex.Stats.Events.Add(event, ex.Store.NowUS()/1_000_000, took.Milliseconds())
 	return took, err
 }
 
 // logSlow keeps a command if it took long. For a command that a script has called, s is nil.
 func (ex meter) logSlow(s *session, row *commands.Row, argv [][]byte, took time.Duration) {
 	us := took.Microseconds()
-	if us < ex.gauge.SlowUS || row.Flags.Has(commands.SkipSlowlog) {
+	if us < ex.Gauge.SlowUS || row.Flags.Has(commands.SkipSlowlog) {
 		return
 	}
-	ex.addToLog(&ex.stats.Slow, s, us, row.Redact(argv))
+	ex.addToLog(&ex.Stats.Slow, s, us, row.Redact(argv))
 }
 
 // Adds a command to one of the logs for the operator.
 func (ex meter) addToLog(log *stats.SlowLog, s *session, figure int64, args [][]byte) {
-	entry := stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, Figure: figure, Args: args}
+	entry := stats.SlowEntry{AtS: ex.Store.NowUS() / 1_000_000, Figure: figure, Args: args}
 	if s != nil {
 		entry.Addr, entry.Name = s.Info.Addr, s.Info.Name
 	}
@@ -302,7 +277,7 @@ func (ex meter) addToLog(log *stats.SlowLog, s *session, figure int64, args [][]
 // logReply keeps a command with a large reply, which begins at a mark of the output.
 func (ex meter) logReply(s *session, row *commands.Row, argv [][]byte, mark int) {
 	if !row.Flags.Has(commands.SkipSlowlog) {
-		ex.addToLog(&ex.stats.Replies, s, int64(len(s.Out.Buf)-mark), row.Redact(argv))
+		ex.addToLog(&ex.Stats.Replies, s, int64(len(s.Out.Buf)-mark), row.Redact(argv))
 	}
 }
 
@@ -310,25 +285,25 @@ func (ex meter) logReply(s *session, row *commands.Row, argv [][]byte, mark int)
 func (ex meter) logRequests(s *session, batch [][][]byte) {
 	for _, argv := range batch {
 		size := resp.RequestSize(argv)
-		if size < ex.gauge.RequestBytes {
+		if size < ex.Gauge.RequestBytes {
 			continue
 		}
-		if row, err := ex.table.Resolve(argv); err == nil && !row.Flags.Has(commands.SkipSlowlog) {
-			ex.addToLog(&ex.stats.Requests, s, int64(size), row.Redact(argv))
+		if row, err := ex.Table.Resolve(argv); err == nil && !row.Flags.Has(commands.SkipSlowlog) {
+			ex.addToLog(&ex.Stats.Requests, s, int64(size), row.Redact(argv))
 		}
 	}
 }
 
 // sampleRates records what is counted for the rates of INFO, before more is counted.
 func (ex meter) sampleRates() {
-	ex.stats.Rates.Sample(ex.store.NowUS(), stats.Sums{Commands: ex.stats.Total, Traffic: ex.stats.Traffic})
+	ex.Stats.Rates.Sample(ex.Store.NowUS(), stats.Sums{Commands: ex.Stats.Total, Traffic: ex.Stats.Traffic})
 }
 
 // endBatch counts a batch, and looks whether the commands of it that were not timed took long.
 func (ex meter) endBatch(s *session, batch [][][]byte) {
-	g := &ex.gauge
-	us := ex.tookUS()
-	ex.stats.Traffic.Batch(us)
+	g := &ex.Gauge
+	us := ex.TookUS()
+	ex.Stats.Traffic.Batch(us)
 	if s.in.most >= g.RequestBytes {
 		ex.logRequests(s, batch)
 	}
@@ -347,8 +322,8 @@ func (ex meter) endBatch(s *session, batch [][][]byte) {
 func (ex meter) largestUntimed(batch [][][]byte) (of *commands.Row, largest [][]byte) {
 	most := -1
 	for _, argv := range batch {
-		row, err := ex.table.Resolve(argv)
-		if err != nil || ex.gauge.Timed[row.Index()] || row.Flags.Has(commands.SkipSlowlog) {
+		row, err := ex.Table.Resolve(argv)
+		if err != nil || ex.Gauge.Timed[row.Index()] || row.Flags.Has(commands.SkipSlowlog) {
 			continue
 		}
 		bytes := 0
@@ -366,12 +341,12 @@ func (ex meter) largestUntimed(batch [][][]byte) (of *commands.Row, largest [][]
 // that a client sent. It names the command that took longest, if it was timed, or else, as for SLOWLOG, the
 // largest.
 func (ex meter) reportHeld(s *session, batch [][][]byte, us int64) {
-	silent, due := ex.stats.Held.Due(ex.clock.NowUS())
+	silent, due := ex.Stats.Held.Due(ex.Clock.NowUS())
 	if !due {
 		return
 	}
-	of := ex.gauge.Longest
-	if ex.gauge.MeasuredUS < us/2 {
+	of := ex.Gauge.Longest
+	if ex.Gauge.MeasuredUS < us/2 {
 		if row, _ := ex.largestUntimed(batch); row != nil {
 			of = row
 		}
@@ -380,7 +355,7 @@ func (ex meter) reportHeld(s *session, batch [][][]byte, us int64) {
 	if of != nil {
 		command = of.FullName()
 	}
-	ex.log.Warn("one client's commands have kept all others waiting", "ms", us/1000, "command", command, "commands", len(batch),
+	ex.Logger.Warn("one client's commands have kept all others waiting", "ms", us/1000, "command", command, "commands", len(batch),
 		"id", s.Number, "address", s.Info.Addr, "name", s.Info.Name, "lib", s.Info.LibName, "not-logged-before", silent)
 }
 
@@ -394,7 +369,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 	}
 	if err != nil {
 		ex := s.executor
-		if known := ex.table.Lookup(argv[0]); known != nil && known.Flags.Has(commands.RunsQueue) {
+		if known := ex.Table.Lookup(argv[0]); known != nil && known.Flags.Has(commands.RunsQueue) {
 			s.discard()
 			if len(ex.monitors) > 0 {
 				ex.show(s, known, s.DB.ID(), argv)
@@ -412,7 +387,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 	if !tx.aborted && !s.tx.watches.Changed() { // what will not run is not worth the memory
 		tx.add(row, s.executor.scripts.Flags(row, argv), argv)
 		if row.Flags.Has(commands.InLog) {
-			tx.choose(s.executor.store, argv)
+			tx.choose(s.executor.Store, argv)
 		}
 	}
 	s.Out.Simple("QUEUED")
@@ -426,7 +401,7 @@ func isHTTP(name []byte) bool { return ascii.EqualFold(name, "post") || ascii.Eq
 
 // refuseHTTP ends the connection without a reply; replies of this batch are dropped.
 func (s *session) refuseHTTP() {
-	s.executor.log.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
+	s.executor.Logger.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
 		"client", s.Number, "address", s.Info.Addr)
 	// plant:refuse-http
 	s.executor.terminate(s)

@@ -25,8 +25,8 @@ func (h dumpHost) Compresses() bool { return h.executor.config.RDBCompression }
 
 // Warn implements dump.Transfer.
 func (h dumpHost) Warn(text string) {
-	if ex := h.executor; ex.dump.MayWarn(ex.store.NowMS()) {
-		ex.log.Warn(text)
+	if ex := h.executor; ex.dump.MayWarn(ex.Store.NowMS()) {
+		ex.Logger.Warn(text)
 	}
 }
 
@@ -37,14 +37,14 @@ func (h dumpHost) InCluster() bool { return h.executor.group.IsCluster() }
 func (h dumpHost) State() *dump.State { return &h.executor.dump }
 
 // InGroup implements dump.Transfer.
-func (h dumpHost) InGroup() bool { return h.executor.member != nil }
+func (h dumpHost) InGroup() bool { return h.executor.Member != nil }
 
 // Copied implements dump.Transfer.
-func (h dumpHost) Copied() *gate.Gate { return &h.executor.gates.Copied }
+func (h dumpHost) Copied() *gate.Gate { return &h.executor.Gates.Copied }
 
 // Due implements dump.Transfer.
 func (h dumpHost) Due(c *commands.Ctx) int64 {
-	if !h.executor.acks.Needed {
+	if !h.executor.Acks.Needed {
 		return 0
 	}
 	return h.executor.copiesDue(sessionOf(c))
@@ -66,14 +66,14 @@ func (h dumpHost) Background(f func()) { h.executor.host.background(f) }
 func (h dumpHost) Ending() <-chan struct{} { return h.executor.host.ending() }
 
 // Do implements dump.Transfer.
-func (h dumpHost) Do(f func()) { h.executor.do(f) }
+func (h dumpHost) Do(f func()) { h.executor.Do(f) }
 
 // AfterPause implements dump.Transfer.
-func (h dumpHost) AfterPause(f func()) bool { return h.executor.pausing.Afterwards(f) }
+func (h dumpHost) AfterPause(f func()) bool { return h.executor.Pausing.Afterwards(f) }
 
 // MayRemove implements dump.Transfer.
 func (h dumpHost) MayRemove() bool {
-	return !h.executor.follows && h.executor.failed == nil && h.executor.durable.Broken() == nil
+	return !h.executor.Follows && h.executor.Failed == nil && h.executor.Durable.Broken() == nil
 }
 
 // Removed implements dump.Transfer.
@@ -106,9 +106,9 @@ func (m movingClient) Answer(err error) {
 	case <-ex.host.ending(): // which may have cut the move off: that is no failure of the other server
 		ex.terminate(s)
 	default:
-		ex.waits.Answer(m.waiter, func(c *commands.Ctx) error { return dump.Reply(c, err) })
+		ex.Waits.Answer(m.waiter, func(c *commands.Ctx) error { return dump.Reply(c, err) })
 	}
 }
 
 // TrustsChecksums implements dump.Transfer.
-func (h dumpHost) TrustsChecksums() bool { return h.executor.durable.Trusts() }
+func (h dumpHost) TrustsChecksums() bool { return h.executor.Durable.Trusts() }

@@ -201,7 +201,7 @@ func TestReady(t *testing.T) {
 	require.Equal(t, errStopping, srv.Ready())
 	srv.executor.shutdown.enter(PhaseStaying)
 	require.NoError(t, srv.Ready())
-	srv.executor.do(func() { srv.executor.failed = errNotRunning })
+	srv.executor.Do(func() { srv.executor.Failed = errNotRunning })
 	require.Equal(t, errDamaged, srv.Ready())
 	require.NoError(t, srv.Close())
 	require.Equal(t, errStopping, srv.Ready())

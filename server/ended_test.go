@@ -18,9 +18,9 @@ import (
 func TestConnectWhileEnding(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *instance, dial func() (net.Conn, error)) {
 		fail := func(err error) {
-			srv.executor.mu.Lock()
-			srv.executor.failed = err
-			srv.executor.mu.Unlock()
+			srv.executor.Mu.Lock()
+			srv.executor.Failed = err
+			srv.executor.Mu.Unlock()
 		}
 		defer fail(nil)
 		for _, tt := range []struct {

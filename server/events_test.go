@@ -21,8 +21,8 @@ func TestEventsOfTheDiskAndTheCollector(t *testing.T) {
 	cfg.AppendOnly, cfg.AppendFsync, cfg.LatencyMonitorThresholdMS = true, "always", 2
 	srv := startOn(t, d, Options{Clock: clock, Directives: cfg.Directives()})
 	var stats debug.GCStats
-	srv.executor.do(func() {
-		srv.executor.stats.Pauses.Read = func(s *debug.GCStats) { *s = stats }
+	srv.executor.Do(func() {
+		srv.executor.Stats.Pauses.Read = func(s *debug.GCStats) { *s = stats }
 	})
 	c := client(t, srv)
 	latest := func() string { return c.Do("LATENCY", "LATEST").String() }
@@ -62,12 +62,12 @@ func TestLineAboutALongBatch(t *testing.T) {
 	}
 	s := &session{executor: ex, Party: wait.Party{Number: 7}}
 	s.Info.Name, s.Info.LibName = "shop-1", "jedis"
-	keys := ex.table.Lookup([]byte("keys"))
+	keys := ex.Table.Lookup([]byte("keys"))
 	run := func(tookUS, keysUS int64) string {
 		log.Reset()
-		ex.begin()
-		ex.gauge.BeginBatch()
-		ex.gauge.Took(keys, keysUS)
+		ex.Begin()
+		ex.Gauge.BeginBatch()
+		ex.Gauge.Took(keys, keysUS)
 		clock.leaps = []int64{tookUS}
 		(meter{ex}).endBatch(s, batch)
 		return log.String()

@@ -119,25 +119,25 @@ const unauthSlices = 4
 func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, hangUp bool) {
 	w := s.nextWork(b)
 	ex := s.executor
-	ex.mu.Lock()
-	if s.Dead || ex.ending {
-		ex.mu.Unlock()
+	ex.Mu.Lock()
+	if s.Dead || ex.Ending {
+		ex.Mu.Unlock()
 		return false, 0, true
 	}
 	s.stage = within
 	s.beginSlice(b)
-	ran, outcomes := 0, ex.waits.Outcomes
+	ran, outcomes := 0, ex.Waits.Outcomes
 	if len(w.todo) > 0 && s.inbox.Bytes() <= batchOutput { // otherwise that leaves first
 		ran = s.runBatch(ex, b, w.todo)
 	}
-	outcomes = ex.waits.Outcomes - outcomes
+	outcomes = ex.Waits.Outcomes - outcomes
 	s.turn.endedWaits = outcomes >= sliceOutcomes
 	again = s.endWork(&w, ran)
 	r := s.endSlice(from)
 	again = again || r.more
 	cost = batchCommands + feedOutcomeCost*outcomes + len(r.out)/bytesPerCost
 	s.stage = aside
-	ex.mu.Unlock()
+	ex.Mu.Unlock()
 
 	hangUp = s.sendResult(b, &r)
 	// plant:keep-commands
@@ -192,7 +192,7 @@ func (s *session) beginSlice(b *batch) {
 	}
 	s.pendingBytes = s.output.Unsent()
 	s.memory.Unsent, s.memory.Fresh = s.pendingBytes, 0
-	book := &s.executor.stats
+	book := &s.executor.Stats
 	if s.in.fed > 0 {
 		book.Traffic.Read(s.in.fed)
 		s.in.fed = 0
@@ -200,7 +200,7 @@ func (s *session) beginSlice(b *batch) {
 	book.Buffers.Sample(s.in.bytes, s.pendingBytes+s.inbox.Bytes())
 	s.in.bytes = 0
 	s.Touched = false
-	if s.soft.sinceMS != 0 && !s.executor.busy.on {
+	if s.soft.sinceMS != 0 && !s.executor.Busy.On {
 		s.judgeSoftLimit()
 	}
 	if !s.loggedIn {
@@ -244,7 +244,7 @@ type result struct {
 // endSlice takes the session's output, and the executor's word for others. Under the executor's lock.
 func (s *session) endSlice(from *transport.Loop) (r result) {
 	ex := s.executor
-	if ex.tracking.InUse() && !ex.busy.on {
+	if ex.tracking.InUse() && !ex.Busy.On {
 		ex.endTracking()
 	}
 	if s.inbox.Len() > 0 && !s.output.Stalled {
@@ -256,29 +256,29 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 		r.more = s.inbox.Len() > 0
 	}
 	s.recount()
-	if ex.memory.Clients.Over() {
+	if ex.Memory.Clients.Over() {
 		ex.evictClients()
 	}
-	if log := ex.durable.Log(); log != nil {
+	if log := ex.Durable.Log(); log != nil {
 		r.needs.Log = log.Due(&s.Mark)
 	}
-	if s.Tells && ex.acks.Needed {
+	if s.Tells && ex.Acks.Needed {
 		r.needs.Copied = ex.copiesDue(s)
 	}
 	s.Tells = false
 	r.out, r.granted, r.before, r.terminated = s.Out.Buf, s.Granted, s.pendingBytes, s.Terminated
 	s.pendingBytes += len(r.out) // until the connection is asked again
 	if len(r.out) > 0 && !r.terminated {
-		ex.stats.Traffic.Write(len(r.out))
+		ex.Stats.Traffic.Write(len(r.out))
 	}
 	s.Out.Buf = nil
 	if !s.Terminated {
 		s.Granted = nil
 	}
 	r.hangUp = s.Closing
-	if !ex.busy.on {
-		ex.round = from
-		if r.touched = ex.end(); r.touched != nil {
+	if !ex.Busy.On {
+		ex.Round = from
+		if r.touched = ex.End(); r.touched != nil {
 			s.toWake = r.touched
 		}
 	}
@@ -315,24 +315,24 @@ func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 // runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's,
 // and goes on behind what is refused here.
 func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
-	if ex.busy.on {
+	if ex.Busy.On {
 		return s.runBetween(ex, b, todo)
 	}
-	ex.begin()
-	if book := &ex.stats; book.Rates.Due(ex.store.NowUS()) {
+	ex.Begin()
+	if book := &ex.Stats; book.Rates.Due(ex.Store.NowUS()) {
 		meter{ex}.sampleRates()
 	}
-	if ex.memory.Pressure.IsFull() && !ex.store.Full() {
-		ex.notFull()
+	if ex.Memory.Pressure.IsFull() && !ex.Store.Full() {
+		ex.NotFull()
 	}
-	if ex.waits.Queues.Len() > 0 {
-		ex.endLeases()
+	if ex.Waits.Queues.Len() > 0 {
+		ex.EndLeases()
 	}
-	if ex.store.AlarmDue(store.HoldAlarm) || ex.store.AlarmDue(store.DelayAlarm) {
-		ex.fireAlarms()
+	if ex.Store.AlarmDue(store.HoldAlarm) || ex.Store.AlarmDue(store.DelayAlarm) {
+		ex.FireAlarms()
 	}
-	s.Info.LastUS = ex.store.NowUS()
-	ex.gauge.BeginBatch()
+	s.Info.LastUS = ex.Store.NowUS()
+	ex.Gauge.BeginBatch()
 	ran = s.runBetween(ex, b, todo)
 	meter{ex}.endBatch(s, todo[:ran])
 	return ran
@@ -352,18 +352,18 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	todo = todo[:min(len(todo), batchCommands)]
 	rows := b.rows[:len(todo)]
 	b.ahead = false
-	ex.waits.MostOutcomes = ex.waits.Outcomes + sliceOutcomes
+	ex.Waits.MostOutcomes = ex.Waits.Outcomes + sliceOutcomes
 	next := 0 // in b.slots
-	if len(todo) >= prefetchLeast && !s.in.noLookAhead && !ex.busy.on {
+	if len(todo) >= prefetchLeast && !s.in.noLookAhead && !ex.Busy.On {
 		b.lookAhead(ex, s, todo)
 	} else {
 		clear(rows)
 	}
 	ex.fastPath = s.takesFastPath()
-	ex.plainSlice = ex.fastPath && !ex.tracking.InUse()
+	ex.PlainSlice = ex.fastPath && !ex.tracking.InUse()
 	for i, argv := range todo {
-		if s.Waiter != nil || s.Closing || len(s.Out.Buf) >= batchOutput || ex.waits.Outcomes >= ex.waits.MostOutcomes || ex.failed != nil {
-			s.Closing = s.Closing || ex.failed != nil
+		if s.Waiter != nil || s.Closing || len(s.Out.Buf) >= batchOutput || ex.Waits.Outcomes >= ex.Waits.MostOutcomes || ex.Failed != nil {
+			s.Closing = s.Closing || ex.Failed != nil
 			return i
 		}
 		if b.ahead && rows[i] != nil {
@@ -395,7 +395,7 @@ func (in *intake) keep(rest [][][]byte, fresh bool) {
 func (s *session) contain(b *batch, from *transport.Loop, hangUp *bool) {
 	if p := recover(); p != nil {
 		if s.stage == within {
-			s.executor.damaged(p)
+			s.executor.Damaged(p)
 		}
 		s.Panicked(p)
 		s.abandon(b, from)
@@ -407,25 +407,25 @@ func (s *session) contain(b *batch, from *transport.Loop, hangUp *bool) {
 // and the lock released. What the session has got is dropped, except what is to be taken back.
 func (s *session) abandon(b *batch, from *transport.Loop) {
 	ex := s.executor
-	defer ex.damaging()
+	defer ex.Damaging()
 	if s.stage == aside {
-		ex.mu.Lock()
-		if !ex.busy.on {
-			ex.begin()
+		ex.Mu.Lock()
+		if !ex.Busy.On {
+			ex.Begin()
 		}
 	}
 	s.stage = within
 	s.Closing = true
 	s.Out.Buf = nil
 	s.in.decoder, s.in.backlog = resp.Decoder{}, nil
-	ex.store.SetNoTouch(false)
+	ex.Store.SetNoTouch(false)
 	var touched []*wait.Party
-	if !ex.busy.on {
-		ex.endUnit()
-		touched = ex.end()
+	if !ex.Busy.On {
+		ex.EndUnit()
+		touched = ex.End()
 	}
 	s.stage = aside
-	ex.mu.Unlock()
+	ex.Mu.Unlock()
 	b.forget()
 	wakeAll(s.toWake, from)
 	s.toWake = nil

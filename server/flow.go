@@ -77,11 +77,11 @@ func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
 		return false
 	}
 	ex := s.executor
-	nowMS := ex.store.NowMS()
+	nowMS := ex.Store.NowMS()
 	if s.soft.sinceMS == 0 {
 		s.soft.sinceMS = nowMS
 		s.soft.timer.Of = s
-		ex.timers.Set(&s.soft.timer, nowMS+limit.SoftMS)
+		ex.Timers.Set(&s.soft.timer, nowMS+limit.SoftMS)
 		return false
 	}
 	return nowMS-s.soft.sinceMS >= limit.SoftMS
@@ -99,7 +99,7 @@ func (s *session) terminateForOutput() {
 		return
 	}
 	s.executor.counts.largeOutputs++
-	s.executor.log.Warn("closing a client: its output buffer passed the limit", "client", s.Number, "class", s.class.String(),
+	s.executor.Logger.Warn("closing a client: its output buffer passed the limit", "client", s.Number, "class", s.class.String(),
 		"bytes", s.outputBytes())
 	s.executor.terminate(s)
 }
@@ -112,52 +112,52 @@ func (s *session) measureOutput(given int) {
 	s.control(mostUnsent)
 	bytes := s.output.Unsent()
 	ex := s.executor
-	ex.mu.Lock()
-	defer ex.damaging()
+	ex.Mu.Lock()
+	defer ex.Damaging()
 	s.pendingBytes, s.memory.Unsent, s.memory.Fresh = bytes, bytes, min(given, bytes)
 	s.recount()
-	if !s.Dead && !ex.busy.on {
-		ex.begin()
+	if !s.Dead && !ex.Busy.On {
+		ex.Begin()
 		s.checkOutput()
-		if ex.memory.Clients.Over() {
+		if ex.Memory.Clients.Over() {
 			ex.evictClients()
 		}
-		ex.endUnit()
+		ex.EndUnit()
 	}
 	var touched []*wait.Party
-	if !ex.busy.on {
-		touched = ex.end()
+	if !ex.Busy.On {
+		touched = ex.End()
 	}
-	ex.mu.Unlock()
+	ex.Mu.Unlock()
 	wakeAll(touched, nil)
 }
 
 // Fire implements due.Firer: the output has been above the soft limit for its time. Only the owner of the
 // session can tell what the connection still holds, so it is woken.
-func (s *session) Fire() { s.executor.touch(&s.Party) }
+func (s *session) Fire() { s.executor.Touch(&s.Party) }
 
 // judgeSoftLimit closes a client with output that has been above its soft limit for too long. It starts the
 // time anew for a client that has read. The owner calls it after it has asked its connection for the size of
 // the output.
 func (s *session) judgeSoftLimit() {
 	ex := s.executor
-	ex.begin()
+	ex.Begin()
 	limit := &s.executor.limits.outputs[s.class]
 	bytes := int64(s.outputBytes()) // with what this batch is going to send
 	if limit.SoftBytes == 0 || bytes <= limit.SoftBytes {
 		s.soft.sinceMS = 0
-		ex.timers.Remove(&s.soft.timer)
+		ex.Timers.Remove(&s.soft.timer)
 		return
 	}
 	if s.passesLimit(limit, bytes) {
 		s.terminateForOutput()
-		ex.endUnit()
+		ex.EndUnit()
 	}
 }
 
 // deliver puts a message into a session's inbox. Others share its bytes, unless the caller uses them again:
 // then they are copied. If the session's output becomes too large, it is marked for closing.
-func (r *roster) deliver(s *session, b []byte, again bool) {
+func (ex *executor) deliver(s *session, b []byte, again bool) {
 	if s.Terminated {
 		return
 	}
@@ -167,7 +167,7 @@ func (r *roster) deliver(s *session, b []byte, again bool) {
 		s.inbox.Add(b)
 	}
 	s.Tells = true
-	r.touch(&s.Party)
+	ex.Touch(&s.Party)
 	s.checkOutput()
 }
 

@@ -19,8 +19,8 @@ import (
 // unreadBy returns the number of bytes that a client has not taken. For a connection of an event loop it is
 // the number at the last look. A goroutine sends meanwhile, and knows the present number.
 func (srv *instance) unreadBy(id int64) int {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	s := srv.executor.clients[id]
 	if srv.executor.opts.EventLoops {
 		return s.pendingBytes
@@ -30,8 +30,8 @@ func (srv *instance) unreadBy(id int64) int {
 
 // mostUnread is the largest output that a client had not taken when that was last looked at.
 func (srv *instance) mostUnread() (most int) {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	for _, s := range srv.executor.clients {
 		most = max(most, s.pendingBytes)
 	}

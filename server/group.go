@@ -50,7 +50,7 @@ func (h *groupHost) Switched(c topology.Change) {
 	h.mu.Lock()
 	h.changes = append(h.changes, c)
 	h.mu.Unlock()
-	go h.executor.do(h.tell)
+	go h.executor.Do(h.tell)
 }
 
 // tell tells clients of the changes: who waits at a member that leads no more is sent on, and who listens to
@@ -69,8 +69,8 @@ func (h *groupHost) tell() {
 	for _, s := range ex.clients {
 		if w := s.Waiter; w != nil && !ex.group.Leads(&s.place) {
 			if call := s.callOf(w.Row, w.Words.Argv(), w.Row.Flags); call.Keyed {
-				ex.waits.RefuseFor(lockhistory.Failover)
-				ex.waits.Answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(&s.place, call.Key) })
+				ex.Waits.RefuseFor(lockhistory.Failover)
+				ex.Waits.Answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(&s.place, call.Key) })
 			}
 		}
 	}
@@ -87,9 +87,9 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 				return err
 			}
 		}
-		if err := g.Redirect(&s.place, &call); err != nil && !(s.mayRead(row, flags) && s.executor.member.ServesReads()) {
+		if err := g.Redirect(&s.place, &call); err != nil && !(s.mayRead(row, flags) && s.executor.Member.ServesReads()) {
 			if g.View().Leader == "" {
-				err = cmp.Or(s.executor.waitsForGroup(), err)
+				err = cmp.Or(groupView{s.executor}.waitsForGroup(), err)
 			}
 			return err
 		}
@@ -117,18 +117,18 @@ func misplaced(s *session, row *commands.Row, argv [][]byte) error {
 func (s *session) mayRead(row *commands.Row, flags commands.Flags) bool {
 	const changes = commands.Write | commands.MayReplicate
 	ex := s.executor
-	return ex.member != nil && s.place.ReadOnly && ex.group.IsCluster() && flags.Has(commands.ReadOnly) && (flags|row.Flags)&changes == 0 && row.Group != commands.Lock
+	return ex.Member != nil && s.place.ReadOnly && ex.group.IsCluster() && flags.Has(commands.ReadOnly) && (flags|row.Flags)&changes == 0 && row.Group != commands.Lock
 }
 
 // callOf is a command as the group looks at it.
 func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags) (call topology.Call) {
 	call.Write, call.Reads = flags.Has(commands.Write), flags.Has(commands.ReadOnly)
 	call.Stale = row.Flags.Has(commands.Stale) || row.Name == "ping"      // which Sentinels are asked, to see whether they live
-	if s.executor.member != nil && row.Flags.Has(commands.MayReplicate) { // a script without keys may touch any
+	if s.executor.Member != nil && row.Flags.Has(commands.MayReplicate) { // a script without keys may touch any
 		call.Reads, call.Write, call.Stale = true, false, false
 	}
 	if !row.Flags.Has(commands.RunsQueue) {
-		if s.executor.member != nil && row.Flags.Has(commands.UsesPubSub|commands.MayReplicate) && len(argv) > 1 {
+		if s.executor.Member != nil && row.Flags.Has(commands.UsesPubSub|commands.MayReplicate) && len(argv) > 1 {
 			call.Key, call.Message = argv[1], true
 		}
 		s.findKeys(&call, row, argv)
@@ -163,7 +163,7 @@ func (s *session) findKeys(call *topology.Call, row *commands.Row, argv [][]byte
 			name = argv[pos]
 		}
 	})
-	refs, err := s.executor.table.KeyRefs(row, argv, nil)
+	refs, err := s.executor.Table.KeyRefs(row, argv, nil)
 	if err == nil {
 		for _, ref := range refs {
 			add(argv[ref.Pos], false)
@@ -243,8 +243,8 @@ func roleInGroup(rows []commands.Row) []commands.Row {
 }
 
 // waitsForGroup is the answer of a server that waits to be added to a group; nil: it does not.
-func (m *membership) waitsForGroup() error {
-	if m.member == nil || !m.member.AwaitsAdd() {
+func (m groupView) waitsForGroup() error {
+	if m.Member == nil || !m.Member.AwaitsAdd() {
 		return nil
 	}
 	return topology.Redirection(m.downWord() + " This server is in no raft group yet: " + raft.AwaitsAdd)
@@ -262,8 +262,8 @@ func (h groupsHost) Dial(ctx context.Context, host string, port int) (net.Conn, 
 
 // Login implements groups.ShardServer.
 func (h groupsHost) Login() (user, password string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
 	return h.config.Replication.MasterUser, h.config.Replication.MasterAuth
 }
 
@@ -271,4 +271,4 @@ func (h groupsHost) Login() (user, password string) {
 func (h groupsHost) Background(f func()) { h.host.background(f) }
 
 // NowMS implements groups.ShardServer.
-func (h groupsHost) NowMS() int64 { return h.clock.NowUS() / 1000 }
+func (h groupsHost) NowMS() int64 { return h.Clock.NowUS() / 1000 }

@@ -164,15 +164,15 @@ func overTLS(srv *instance, c *tls.Config) func() (net.Conn, error) {
 
 // parked returns how many commands wait.
 func (srv *instance) parked() int {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	return srv.executor.waits.Queues.Len()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	return srv.executor.Waits.Queues.Len()
 }
 
 // connected returns how many sessions there are.
 func (srv *instance) connected() int {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	return len(srv.executor.clients)
 }
 
@@ -234,12 +234,12 @@ func requireStopped(t testing.TB, addr, id string) {
 // checkParking fails unless nothing is left behind by waiters.
 func checkParking(t testing.TB, srv *instance) {
 	t.Helper()
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	require.Zero(t, srv.executor.waits.Queues.Len())
-	require.Zero(t, srv.executor.waits.Queues.LenAllLocks())
-	require.Zero(t, srv.executor.waits.Queues.LenQueues())
-	require.Zero(t, srv.executor.waits.Queues.Ready())
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	require.Zero(t, srv.executor.Waits.Queues.Len())
+	require.Zero(t, srv.executor.Waits.Queues.LenAllLocks())
+	require.Zero(t, srv.executor.Waits.Queues.LenQueues())
+	require.Zero(t, srv.executor.Waits.Queues.Ready())
 	for id, s := range srv.executor.clients {
 		require.Nil(t, s.Waiter, "client %d", id)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/server/acl"
+	"lockserver/server/shard"
 	"lockserver/server/wait"
 	"lockserver/store"
 )
@@ -16,19 +17,19 @@ import (
 var _ commands.Services = services{}
 
 // Park implements commands.Services.
-func (h services) Park(c *commands.Ctx, w commands.Wait) error { return h.waits.Park(c, w) }
+func (h services) Park(c *commands.Ctx, w commands.Wait) error { return h.Waits.Park(c, w) }
 
 // TryAgainAt implements commands.Services.
 func (h services) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
-	h.waits.TryAgainAt(c, key, atMS)
+	h.Waits.TryAgainAt(c, key, atMS)
 }
 
 // NextToken implements commands.Services.
-func (h services) NextToken(floor int64) int64 { return h.durable.NextToken(floor) }
+func (h services) NextToken(floor int64) int64 { return h.Durable.NextToken(floor) }
 
 // Held implements commands.Services.
 func (h services) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	h.waits.Watchdog.Held(c, key, owner, token, renewed)
+	h.Waits.Watchdog.Held(c, key, owner, token, renewed)
 	return lockRecord(c, was)
 }
 
@@ -44,32 +45,32 @@ func lockRecord(c *commands.Ctx, was uint64) uint64 {
 
 // Released implements commands.Services.
 func (h services) Released(c *commands.Ctx, key []byte, forced bool) (listened bool) {
-	h.waits.Watchdog.Released(c, key, forced)
+	h.Waits.Watchdog.Released(c, key, forced)
 	return h.anyoneListens()
 }
 
 // StopRenewing implements commands.Services.
-func (h services) StopRenewing(c *commands.Ctx, key []byte) { h.waits.Watchdog.StopRenewing(c, key) }
+func (h services) StopRenewing(c *commands.Ctx, key []byte) { h.Waits.Watchdog.StopRenewing(c, key) }
 
 // HeldShare implements commands.Services.
 func (h services) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	h.waits.Watchdog.HeldShare(c, key, owner, token, renewed)
+	h.Waits.Watchdog.HeldShare(c, key, owner, token, renewed)
 	return lockRecord(c, was)
 }
 
 // ReleasedShare implements commands.Services.
 func (h services) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
-	h.waits.Watchdog.ReleasedShare(c, key, owner, released)
+	h.Waits.Watchdog.ReleasedShare(c, key, owner, released)
 }
 
 // ForcedShare implements commands.Services.
 func (h services) ForcedShare(c *commands.Ctx, key, owner []byte) {
-	h.waits.Watchdog.ForcedShare(c, key, owner)
+	h.Waits.Watchdog.ForcedShare(c, key, owner)
 }
 
 // Publish implements commands.Services.
 func (h services) Publish(channel, message []byte) int64 {
-	h.durable.Message("PUBLISH", channel, message)
+	h.Durable.Message("PUBLISH", channel, message)
 	if p := h.opts.peers; p != nil {
 		p.publish(channel, message)
 	}
@@ -80,7 +81,7 @@ func (h services) Publish(channel, message []byte) int64 {
 func (h services) AnyoneListens() bool { return h.anyoneListens() }
 
 func (ex *executor) anyoneListens() bool {
-	return ex.pubsub.Subscribers() > 0 || ex.replication.HasReplicas() || ex.opts.peers != nil && ex.opts.peers.anyoneListens()
+	return ex.pubsub.Subscribers() > 0 || ex.Replication.HasReplicas() || ex.opts.peers != nil && ex.opts.peers.anyoneListens()
 }
 
 // TellFirst implements commands.Services.
@@ -92,7 +93,7 @@ func (h services) TellFirst(c *commands.Ctx) { // nothing has been answered yet
 }
 
 // Emptied implements commands.Services.
-func (h services) Emptied() { h.durable.Emptied() }
+func (h services) Emptied() { h.Durable.Emptied() }
 
 // KeyEvent implements commands.Services.
 func (h services) KeyEvent(db *store.DB, event string, key []byte) {
@@ -117,18 +118,18 @@ func (h services) MayRead(c *commands.Ctx, key []byte) bool {
 
 // Unconfirmed implements commands.Services.
 func (h services) Unconfirmed(c *commands.Ctx, keys [][]byte, owner []byte) bool {
-	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(h.waits.Grants.Of(c.DB.ID(), key, owner)) == 0 })
+	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(h.Waits.Grants.Of(c.DB.ID(), key, owner)) == 0 })
 }
 
 // Confirmed implements commands.Services.
 func (h services) Confirmed(c *commands.Ctx, key, owner []byte, token int64) {
-	if h.waits.Grants.Len() > 0 {
-		h.waits.Confirmed(c.DB, key, owner, token)
+	if h.Waits.Grants.Len() > 0 {
+		h.Waits.Confirmed(c.DB, key, owner, token)
 	}
 }
 
 // StaleToken implements commands.Services.
-func (h services) StaleToken(c *commands.Ctx) { h.stats.LocksOf(c.DB.ID()).StaleTokens++ }
+func (h services) StaleToken(c *commands.Ctx) { h.Stats.LocksOf(c.DB.ID()).StaleTokens++ }
 
 // RisingSecond implements commands.Services.
 func (h services) RisingSecond(nowS int64) int64 {
@@ -137,29 +138,12 @@ func (h services) RisingSecond(nowS int64) int64 {
 }
 
 // LockEvent implements commands.Services.
-func (h services) LockEvent(c *commands.Ctx) { h.waits.LockEvent(c) }
+func (h services) LockEvent(c *commands.Ctx) { h.Waits.LockEvent(c) }
 
 // waitHost is the executor as waits see it.
 type waitHost struct{ *executor }
 
-var _ wait.Shard = waitHost{}
-
-// Prepare implements shard.
-func (h waitHost) Prepare(c *commands.Ctx, p *wait.Party, row *commands.Row, argv [][]byte) {
-	// plant:waiter-prepared
-	h.prepare(c, p, row, argv)
-}
-
-// Panicked implements shard.
-func (h waitHost) Panicked(row *commands.Row, p any) error { return h.panicked(row, p) }
-
-// Running implements shard.
-func (h waitHost) Running() *wait.Party {
-	if p, ok := h.ctx.Session.(*wait.Party); ok && p != nil && p.Client != nil {
-		return p
-	}
-	return nil
-}
+var _ wait.Server = waitHost{}
 
 // ActNoMore implements shard.
 func (h waitHost) ActNoMore() {
@@ -173,12 +157,6 @@ func (h waitHost) RefusesWaiter(row *commands.Row) error { return standing(h).re
 // Terminate implements shard.
 func (h waitHost) Terminate(p *wait.Party) { h.terminate(clientOf(p)) }
 
-// Terminates implements shard.
-func (h waitHost) Terminates() bool { return len(h.terminated) > 0 }
-
-// EndUnit implements shard.
-func (h waitHost) EndUnit() { h.endUnit() }
-
 // Renewed implements shard.
 func (h waitHost) Renewed(db *store.DB, key []byte) { keyEvents(h).send(db, "renew", key) }
 
@@ -188,12 +166,6 @@ func (h waitHost) Observe() { h.observe() }
 // FollowEvents implements shard.
 func (h waitHost) FollowEvents() { h.followEvents() }
 
-// Paused implements shard.
-func (h waitHost) Paused() bool { return h.pausing.UntilMS != 0 }
-
-// AfterPause implements shard.
-func (h waitHost) AfterPause(f func()) { h.pausing.Afterwards(f) }
-
 // Publish implements shard.
 func (h waitHost) Publish(channel, message []byte) { h.publish(channel, message) }
 
@@ -202,9 +174,6 @@ func (h waitHost) AnyoneListens() bool { return h.anyoneListens() }
 
 // RunsFor implements shard.
 func (h waitHost) RunsFor(owner string) bool { return h.scripts.RunsFor(owner) }
-
-// Loading implements shard.
-func (h waitHost) Loading() bool { return h.durable.Loading() }
 
 // LeaseEnded implements shard.
 func (h waitHost) LeaseEnded(db int, key []byte) { h.audit.LeaseEnded(db, key) }
@@ -230,14 +199,14 @@ func (s waitClient) Resume(row *commands.Row) {
 	if tr := s.tracker; tr != nil && tr.Caching && s.tx.multi == nil {
 		tr.EndCaching(row)
 	}
-	s.Info.LastUS = s.executor.store.NowUS() // it was not idle, and now begins to be
-	s.executor.touch(&s.Party)
+	s.Info.LastUS = s.executor.Store.NowUS() // it was not idle, and now begins to be
+	s.executor.Touch(&s.Party)
 }
 
 // Answered implements connection.
 func (s waitClient) Answered(w *wait.Parked, mark int) {
 	ex := s.executor
-	if len(s.Out.Buf)-mark >= ex.gauge.ReplyBytes && !w.Muted {
+	if len(s.Out.Buf)-mark >= ex.Gauge.ReplyBytes && !w.Muted {
 		meter{ex}.logReply(s.session, w.Row, w.Words.Argv(), mark)
 	}
 	s.Tells = true
@@ -285,3 +254,42 @@ func (s waitClient) GuardPeer(silenceMS int64) { s.output.Conn.GuardPeer(silence
 
 // Heard implements connection.
 func (s waitClient) Heard() wait.Silence { return wait.Silence(s.output.Conn.Heard()) }
+
+// shardHost is the server as its shard sees it.
+type shardHost struct{ executor *executor }
+
+var _ shard.Server = shardHost{}
+
+// Leave implements shard.Server.
+func (h shardHost) Leave(p *wait.Party) { clientOf(p).leave() }
+
+// HangUp implements shard.Server.
+func (h shardHost) HangUp(p *wait.Party) { clientOf(p).output.Conn.HangUp() }
+
+// Wake implements shard.Server.
+func (h shardHost) Wake(all []*wait.Party) { wakeAll(all, nil) }
+
+// EndSlice implements shard.Server.
+func (h shardHost) EndSlice() {
+	if h.executor.tracking.InUse() {
+		h.executor.endTracking()
+	}
+}
+
+// Beside implements shard.Server.
+func (h shardHost) Beside() int {
+	parts := h.executor.memoryParts()
+	return parts.Sum() - h.executor.Memory.Clients.Sum
+}
+
+// KeepHouse implements shard.Server.
+func (h shardHost) KeepHouse() { h.executor.keepHouse() }
+
+// CommandPanicked implements shard.Server.
+func (h shardHost) CommandPanicked() { h.executor.tracking.Act(nil) }
+
+// Background implements shard.Server.
+func (h shardHost) Background(f func()) { h.executor.host.background(f) }
+
+// Stop implements shard.Server.
+func (h shardHost) Stop(code int) { h.executor.host.requestStop(code) }

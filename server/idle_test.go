@@ -52,9 +52,9 @@ func TestWhoIsNotIdle(t *testing.T) {
 		paused.Do("CLIENT", "PAUSE", "70000")
 		paused.Send("SET", "x", "1")
 		eventually(t, func() bool {
-			srv.executor.mu.Lock()
-			defer srv.executor.mu.Unlock()
-			return srv.executor.pausing.Waiting() == 1
+			srv.executor.Mu.Lock()
+			defer srv.executor.Mu.Unlock()
+			return srv.executor.Pausing.Waiting() == 1
 		}, "it is paused")
 		for range 12 {
 			clock.Advance(5 * time.Second)
@@ -76,8 +76,8 @@ func TestWhoIsNotIdle(t *testing.T) {
 
 // seesReading reports whether a client has taken some of what waits for it since the last look for idle ones.
 func (srv *instance) seesReading() bool {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	for _, s := range srv.executor.clients {
 		if s.reads.Load() {
 			return true

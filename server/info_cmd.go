@@ -62,7 +62,7 @@ func timeCmd(c *commands.Ctx) error {
 
 // infoSections are INFO's parts in the order in which they are shown, to one who is at that place.
 func (ex informant) infoSections(at *topology.Place) []info.Section {
-	replication := ex.replication.WriteInfo
+	replication := ex.Replication.WriteInfo
 	if ex.group.IsMember() {
 		replication = func(t *info.Text) { ex.group.WriteReplication(at, t) }
 	}
@@ -70,27 +70,27 @@ func (ex informant) infoSections(at *topology.Place) []info.Section {
 		{Name: "Server", Write: ex.infoServer},
 		{Name: "Clients", Write: ex.infoClients},
 		{Name: "Memory", Write: func(t *info.Text) { ex.memoryUsage().WriteInfo(t) }},
-		{Name: "Persistence", Write: ex.durable.WriteInfo},
+		{Name: "Persistence", Write: ex.Durable.WriteInfo},
 		{Name: "Stats", Write: ex.infoStats},
 		{Name: "Replication", Write: replication},
 		{Name: "CPU", Write: infoCPU},
 		{Name: "Locks", Write: ex.infoLocks},
 		{Name: "Delays", Write: ex.infoDelays},
 		{Name: "Modules", Also: "module_list", Write: func(*info.Text) {}},
-		{Name: "Commandstats", Extra: true, Write: func(t *info.Text) { ex.stats.InfoCommands(t, ex.table) }},
-		{Name: "Errorstats", Write: ex.stats.InfoErrors},
-		{Name: "Latencystats", Extra: true, Write: func(t *info.Text) { ex.stats.InfoLatencies(t, ex.table) }},
+		{Name: "Commandstats", Extra: true, Write: func(t *info.Text) { ex.Stats.InfoCommands(t, ex.Table) }},
+		{Name: "Errorstats", Write: ex.Stats.InfoErrors},
+		{Name: "Latencystats", Extra: true, Write: func(t *info.Text) { ex.Stats.InfoLatencies(t, ex.Table) }},
 		{Name: "Cluster", Write: ex.group.WriteInfo},
 		{Name: "Keyspace", Write: ex.infoKeyspace},
 	}
-	if ex.member != nil {
-		sections = append(sections, info.Section{Name: "Raft", Write: ex.member.WriteInfo})
+	if ex.Member != nil {
+		sections = append(sections, info.Section{Name: "Raft", Write: ex.Member.WriteInfo})
 	}
 	return sections
 }
 
 func (ex informant) infoServer(t *info.Text) {
-	c, nowUS := ex.config, ex.store.NowUS()
+	c, nowUS := ex.config, ex.Store.NowUS()
 	up := ex.uptime.PassedUS() / 1_000_000
 	build := info.ReadBuild()
 	executable, _ := os.Executable()
@@ -125,7 +125,7 @@ func (ex informant) infoServer(t *info.Text) {
 		}
 	}
 	if ex.shutdown.waits {
-		t.Line("shutdown_in_milliseconds", ex.shutdown.endMS-ex.store.NowMS())
+		t.Line("shutdown_in_milliseconds", ex.shutdown.endMS-ex.Store.NowMS())
 	}
 }
 
@@ -143,47 +143,47 @@ func infoListener(t *info.Text, number int, p transport.Place) {
 }
 
 func (ex informant) infoClients(t *info.Text) {
-	in, out := ex.stats.Buffers.Most()
-	t.Line("connected_clients", len(ex.clients)-ex.replication.Replicas())
+	in, out := ex.Stats.Buffers.Most()
+	t.Line("connected_clients", len(ex.clients)-ex.Replication.Replicas())
 	t.Line("cluster_connections", 0)
 	t.Line("maxclients", ex.config.MaxClients)
 	t.Line("client_recent_max_input_buffer", in)
 	t.Line("client_recent_max_output_buffer", out)
-	t.Line("blocked_clients", ex.waits.Queues.Len()-ex.waits.QueuedWaits+ex.pausing.Waiting())
+	t.Line("blocked_clients", ex.Waits.Queues.Len()-ex.Waits.QueuedWaits+ex.Pausing.Waiting())
 	t.Line("tracking_clients", len(ex.tracking.Trackers()))
 	t.Line("pubsub_clients", ex.pubsub.Subscribers())
 	t.Line("watching_clients", ex.watching.Clients())
-	t.Line("clients_in_timeout_table", ex.waits.Timed)
+	t.Line("clients_in_timeout_table", ex.Waits.Timed)
 	t.Line("total_watched_keys", ex.watching.Keys())
-	t.Line("total_blocking_keys", ex.waits.Queues.LenQueues())
-	t.Line("total_blocking_keys_on_nokey", ex.waits.KeysThatEnd())
+	t.Line("total_blocking_keys", ex.Waits.Queues.LenQueues())
+	t.Line("total_blocking_keys_on_nokey", ex.Waits.KeysThatEnd())
 }
 
 func (ex informant) infoStats(t *info.Text) {
 	meter(ex).sampleRates()
 	ex.infoTraffic(t)
 	t.Line("rejected_connections", ex.counts.refused)
-	ex.replication.WriteStats(t)
+	ex.Replication.WriteStats(t)
 	ex.infoEnds(t)
 	t.Zeros("latest_fork_usec", "total_forks")
 	t.Line("migrate_cached_sockets", ex.dump.Targets.Len())
-	t.Line("slave_expires_tracked_keys", ex.store.OwnKeys())
+	t.Line("slave_expires_tracked_keys", ex.Store.OwnKeys())
 	t.Zeros("active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
 		"current_active_defrag_time")
 	t.Line("tracking_total_keys", ex.tracking.Keys())
 	t.Line("tracking_total_items", ex.tracking.Readings())
 	t.Line("tracking_total_prefixes", len(ex.tracking.Prefixes()))
 	t.Line("unexpected_error_replies", 0)
-	t.Line("total_error_replies", ex.stats.Errors.Total)
+	t.Line("total_error_replies", ex.Stats.Errors.Total)
 	t.Line("dump_payload_sanitizations", 0)
-	traffic := &ex.stats.Traffic
+	traffic := &ex.Stats.Traffic
 	t.Line("total_reads_processed", traffic.Reads)
 	t.Line("total_writes_processed", traffic.Writes)
 	t.Zeros("io_threaded_reads_processed", "io_threaded_writes_processed") // no thread reads for another
 	t.Line("client_query_buffer_limit_disconnections", ex.counts.longQueries)
 	t.Line("client_output_buffer_limit_disconnections", ex.counts.largeOutputs)
 	t.Zeros("reply_buffer_shrinks", "reply_buffer_expands")
-	rise := ex.stats.Rates.Rise()
+	rise := ex.Stats.Rates.Rise()
 	t.Line("eventloop_cycles", traffic.Batches)
 	t.Line("eventloop_duration_sum", traffic.BatchUS)
 	t.Line("eventloop_duration_cmd_sum", traffic.BatchUS)
@@ -195,9 +195,9 @@ func (ex informant) infoStats(t *info.Text) {
 
 // infoTraffic writes what clients asked for, and what went to and fro.
 func (ex informant) infoTraffic(t *info.Text) {
-	traffic, rise := &ex.stats.Traffic, ex.stats.Rates.Rise()
+	traffic, rise := &ex.Stats.Traffic, ex.Stats.Rates.Rise()
 	t.Line("total_connections_received", ex.counts.connections)
-	t.Line("total_commands_processed", ex.stats.Total)
+	t.Line("total_commands_processed", ex.Stats.Total)
 	t.Line("instantaneous_ops_per_sec", int64(stats.PerSecond(rise.Commands)))
 	t.Line("total_net_input_bytes", traffic.InBytes)
 	t.Line("total_net_output_bytes", traffic.OutBytes)
@@ -210,17 +210,17 @@ func (ex informant) infoTraffic(t *info.Text) {
 
 // infoEnds writes what became of keys, and who looks for them.
 func (ex informant) infoEnds(t *info.Text) {
-	st := ex.store.Stats()
-	full := ex.memory.Pressure.FullForUS(ex.store.NowUS())
+	st := ex.Store.Stats()
+	full := ex.Memory.Pressure.FullForUS(ex.Store.NowUS())
 	t.Line("expired_subkeys", st.ExpiredFields)
 	t.Line("expired_keys", st.Expired)
 	t.Line("expired_stale_perc", 0.0) // D16
-	t.Line("expired_time_cap_reached_count", ex.counts.expiryCapped)
-	t.Line("expire_cycle_cpu_milliseconds", ex.counts.expiry.Milliseconds())
+	t.Line("expired_time_cap_reached_count", ex.Counts.ExpiryCapped)
+	t.Line("expire_cycle_cpu_milliseconds", ex.Counts.Expiry.Milliseconds())
 	t.Line("evicted_keys", st.Evicted)
 	t.Line("evicted_clients", ex.counts.evicted)
 	t.Line("evicted_scripts", ex.scripts.Counts().Evicted)
-	t.Line("total_eviction_exceeded_time", (ex.counts.fullUS+full)/1000)
+	t.Line("total_eviction_exceeded_time", (ex.Counts.FullUS+full)/1000)
 	t.Line("current_eviction_exceeded_time", full/1000)
 	t.Line("keyspace_hits", st.Hits)
 	t.Line("keyspace_misses", st.Misses)
@@ -242,25 +242,25 @@ func infoCPU(t *info.Text) {
 
 // infoLocks is ours.
 func (ex informant) infoLocks(t *info.Text) {
-	t.Line("lock_watchdogs", ex.waits.Watchdog.Renewing())
-	t.Line("lock_waiters", ex.waits.Queues.LenAllLocks())
-	t.Line("lock_waiters_notify", ex.waits.QueuedWaits)
-	t.Line("lock_grants_to_confirm", ex.waits.Grants.Len())
-	t.Line("lock_unconfirmed_grants", ex.waits.Unconfirmed)
-	t.Line("lock_asks", ex.waits.Asks)
-	t.Line("lock_asks_heard", ex.waits.AsksHeard)
+	t.Line("lock_watchdogs", ex.Waits.Watchdog.Renewing())
+	t.Line("lock_waiters", ex.Waits.Queues.LenAllLocks())
+	t.Line("lock_waiters_notify", ex.Waits.QueuedWaits)
+	t.Line("lock_grants_to_confirm", ex.Waits.Grants.Len())
+	t.Line("lock_unconfirmed_grants", ex.Waits.Unconfirmed)
+	t.Line("lock_asks", ex.Waits.Asks)
+	t.Line("lock_asks_heard", ex.Waits.AsksHeard)
 	t.Line("lock_max_waiters", ex.config.LockMaxWaiters)
 	t.Line("lock_max_waits_per_client", ex.config.LockMaxWaitsPerClient)
-	t.Line("lock_limit_refusals", ex.waits.Limited)
-	t.Line("lock_oldest_wait_ms", ex.waits.OldestWaitUS()/1000)
+	t.Line("lock_limit_refusals", ex.Waits.Limited)
+	t.Line("lock_oldest_wait_ms", ex.Waits.OldestWaitUS()/1000)
 	t.Line("lock_longest_hold_ms", ex.longestHoldMS())
-	sinceUS, _ := ex.waits.Story.Ring.Since()
-	t.Line("lock_history_bytes", ex.waits.Story.Ring.Bytes())
+	sinceUS, _ := ex.Waits.Story.Ring.Since()
+	t.Line("lock_history_bytes", ex.Waits.Story.Ring.Bytes())
 	t.Line("lock_history_known_since_ms", sinceUS/1000)
-	for _, f := range ex.waits.Story.Classes.All() {
+	for _, f := range ex.Waits.Story.Classes.All() {
 		t.Line("lock_class_"+f.Name, classLine(f))
 	}
-	tokens := ex.durable.TokenInfo()
+	tokens := ex.Durable.TokenInfo()
 	t.Line("lock_last_token", tokens.Last)
 	status := "ok"
 	switch {
@@ -290,16 +290,16 @@ const heldGroups = 64
 
 // longestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
 func (ex informant) longestHoldMS() int64 {
-	sinceMS := ex.store.HeldSince(heldGroups)
+	sinceMS := ex.Store.HeldSince(heldGroups)
 	if sinceMS == 0 {
 		return 0
 	}
-	return max(0, ex.store.NowMS()-sinceMS)
+	return max(0, ex.Store.NowMS()-sinceMS)
 }
 
 func (ex informant) infoKeyspace(t *info.Text) {
-	for id := range ex.store.Len() {
-		if db := ex.store.DB(id); db.Len() > 0 {
+	for id := range ex.Store.Len() {
+		if db := ex.Store.DB(id); db.Len() > 0 {
 			t.Line(fmt.Sprintf("db%d", id), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d",
 				db.Len(), db.Timed(), db.MeanTTL(), db.TimedHashes()))
 		}
@@ -372,32 +372,32 @@ func (srv *instance) Figures() (f Figures) {
 	ex.look(func() {
 		c := ex.config
 		at := ex.group.PlaceOf(nil)
-		f = Figures{Info: info.All(informant{ex}.infoSections(&at)), Locks: ex.waits.LockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
+		f = Figures{Info: info.All(informant{ex}.infoSections(&at)), Locks: ex.Waits.LockFigures(), Syncs: ex.Durable.SyncTimes(), SlowLen: ex.Stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.waits.Watchdog.Renewing(), OldestWaitUS: ex.waits.OldestWaitUS(), LongestHoldMS: informant{ex}.longestHoldMS(), LimitRefusals: ex.waits.Limited,
-			NotifyWaits: ex.waits.QueuedWaits, GrantsToConfirm: ex.waits.Grants.Len(), UnconfirmedGrants: ex.waits.Unconfirmed,
-			LockAsks: ex.waits.Asks, LockAsksHeard: ex.waits.AsksHeard,
+			Watchdogs: ex.Waits.Watchdog.Renewing(), OldestWaitUS: ex.Waits.OldestWaitUS(), LongestHoldMS: informant{ex}.longestHoldMS(), LimitRefusals: ex.Waits.Limited,
+			NotifyWaits: ex.Waits.QueuedWaits, GrantsToConfirm: ex.Waits.Grants.Len(), UnconfirmedGrants: ex.Waits.Unconfirmed,
+			LockAsks: ex.Waits.Asks, LockAsksHeard: ex.Waits.AsksHeard,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: informant{ex}.delayFigures()}
-		f.LockHistoryBytes = ex.waits.Story.Ring.Bytes()
-		f.SpansDelivered, f.SpansDropped = ex.waits.SpanCounts()
-		for _, class := range ex.waits.Story.Classes.All() {
+		f.LockHistoryBytes = ex.Waits.Story.Ring.Bytes()
+		f.SpansDelivered, f.SpansDropped = ex.Waits.SpanCounts()
+		for _, class := range ex.Waits.Story.Classes.All() {
 			f.LockClasses = append(f.LockClasses, *class)
 		}
-		if f.CertificateEnds = ex.certificateEnds(); ex.member != nil {
-			f.InGroup, f.Alarms, f.RaftTimes, f.RaftLags = true, ex.member.Alarms(), ex.member.Times(), ex.member.MemberLags()
+		if f.CertificateEnds = ex.certificateEnds(); ex.Member != nil {
+			f.InGroup, f.Alarms, f.RaftTimes, f.RaftLags = true, ex.Member.Alarms(), ex.Member.Times(), ex.Member.MemberLags()
 		}
-		for id := range ex.store.Len() {
-			f.Sales += ex.store.DB(id).Stocks()
+		for id := range ex.Store.Len() {
+			f.Sales += ex.Store.DB(id).Stocks()
 		}
 		if f.Locks[0] == nil {
 			f.Locks[0] = new(stats.LockFigures)
 		}
 		if f.SlowLen > 0 {
-			latest := ex.stats.Slow.Latest(0)
+			latest := ex.Stats.Slow.Latest(0)
 			f.SlowLastID, f.SlowLastUS = latest.ID, latest.Figure
 		}
-		for _, name := range ex.stats.Events.Names() {
-			e := ex.stats.Events.Of(name)
+		for _, name := range ex.Stats.Events.Names() {
+			e := ex.Stats.Events.Of(name)
 			latest := e.Samples[len(e.Samples)-1]
 			f.Events = append(f.Events, Event{Name: name, AtS: latest.AtS, MS: latest.MS, HighestMS: e.WorstMS})
 		}
@@ -411,15 +411,15 @@ const salesAtATime = 64
 // EachSale is Server.EachSale.
 func (srv *instance) EachSale(visit func(db int, s *commands.SaleFigures) bool) {
 	ex := &srv.executor
-	for id := range ex.store.Len() {
+	for id := range ex.Store.Len() {
 		for cursor := uint64(0); ; {
 			var piece []commands.SaleFigures
 			ex.look(func() {
-				if ex.busy.on {
+				if ex.Busy.On {
 					cursor = 0
 					return
 				}
-				db := ex.store.DB(id)
+				db := ex.Store.DB(id)
 				cursor = db.StocksBelow(cursor, salesAtATime, func(key string) {
 					if s, ok := commands.FindSale(db, key[len(store.StockPrefix):]); ok {
 						piece = append(piece, s)
@@ -441,16 +441,16 @@ func (srv *instance) EachSale(visit func(db int, s *commands.SaleFigures) bool) 
 // Permits is Server.Permits.
 func (srv *instance) Permits(user string, command ...string) bool {
 	ex := &srv.executor
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
 	return verdict(ex, user, 0, command...) == acl.Allowed
 }
 
 // Runs is Server.Runs.
 func (srv *instance) Runs(user string, command ...string) bool {
 	ex := &srv.executor
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
 	why := verdict(ex, user, 0, command...)
 	return why == acl.Allowed || why == acl.DeniedKey
 }
@@ -464,11 +464,11 @@ func verdict(ex *executor, user string, db int, command ...string) acl.Reason {
 	for i, word := range command {
 		argv[i] = []byte(word)
 	}
-	u, row := ex.users.Find([]byte(user)), ex.table.Called(argv)
+	u, row := ex.users.Find([]byte(user)), ex.Table.Called(argv)
 	if u == nil || row == nil || !row.Accepts(len(argv)) {
 		return acl.DeniedCommand
 	}
-	return ex.rights.Check(u, ex.store.DB(db), row, argv).Reason
+	return ex.rights.Check(u, ex.Store.DB(db), row, argv).Reason
 }
 
 // DelayedStream is a stream with delayed entries, and its database.
@@ -484,11 +484,11 @@ const delayedLooked = 1000
 func (srv *instance) DelayedStreams(user string) (list []DelayedStream, more bool) {
 	ex := &srv.executor
 	ex.look(func() {
-		if ex.busy.on {
+		if ex.Busy.On {
 			return
 		}
 		looked := 0
-		store.EarliestSets(ex.store, store.DelayAlarm, delayedLooked, func(db *store.DB, key string) {
+		store.EarliestSets(ex.Store, store.DelayAlarm, delayedLooked, func(db *store.DB, key string) {
 			looked++
 			if s, ok := commands.FindDelayed(db, key); ok && verdict(ex, user, db.ID(), "DELAY.LIST", s.Key) == acl.Allowed {
 				list = append(list, DelayedStream{db.ID(), s})
@@ -503,7 +503,7 @@ func (srv *instance) DelayedStreams(user string) (list []DelayedStream, more boo
 func (srv *instance) DelayedTimes(user string, db int, stream, id string, n int) (times []int64) {
 	ex := &srv.executor
 	ex.look(func() {
-		if on := ex.store.DB(db); on != nil && !ex.busy.on && verdict(ex, user, db, "DELAY.GET", stream, id) == acl.Allowed {
+		if on := ex.Store.DB(db); on != nil && !ex.Busy.On && verdict(ex, user, db, "DELAY.GET", stream, id) == acl.Allowed {
 			times = commands.DelayedTimes(on, []byte(stream), []byte(id), n)
 		}
 	})
@@ -522,7 +522,7 @@ func (srv *instance) Footprint() (f Footprint) {
 	ex := &srv.executor
 	ex.look(func() {
 		u := informant{ex}.memoryUsage()
-		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.waits.QueuedWaits + ex.waits.Grants.Len()}
+		f = Footprint{Used: u.Used(), MaxMemory: int(u.MaxBytes), Waits: ex.Waits.QueuedWaits + ex.Waits.Grants.Len()}
 	})
 	return f
 }
@@ -530,14 +530,14 @@ func (srv *instance) Footprint() (f Footprint) {
 // look runs f, which changes nothing, under the executor's lock, also in the middle of a script that keeps
 // the server busy: then f may not look at the data.
 func (ex *executor) look(f func()) {
-	ex.mu.Lock()
-	if ex.busy.on {
-		defer ex.mu.Unlock()
+	ex.Mu.Lock()
+	if ex.Busy.On {
+		defer ex.Mu.Unlock()
 		f()
 		return
 	}
-	defer ex.damaging()
-	ex.unlockUnit(f)
+	defer ex.Damaging()
+	ex.UnlockUnit(f)
 }
 
 // usageOf is what memory is used for in the server that runs the command.
@@ -545,19 +545,19 @@ func usageOf(c *commands.Ctx) *memory.Usage { return informant{sessionOf(c).exec
 
 func (ex informant) memoryUsage() *memory.Usage {
 	counts := ex.scripts.Counts()
-	u := &memory.Usage{Parts: ex.memoryParts(), Data: ex.store.Used() + ex.durable.Aside(), Peak: ex.memory.Peak, Scripts: counts.Scripts,
+	u := &memory.Usage{Parts: ex.memoryParts(), Data: ex.Store.Used() + ex.Durable.Aside(), Peak: ex.Memory.Peak, Scripts: counts.Scripts,
 		Functions: counts.Functions, FunctionLibraries: counts.Libraries, MaxBytes: ex.config.MaxMemory,
-		Policy: ex.config.MaxMemoryPolicy, LazyFreed: ex.store.Stats().Freed, Full: ex.store.Full(), Purger: &ex.memory.Purger}
-	if i := ex.durable.Info(); i.LogOn {
+		Policy: ex.config.MaxMemoryPolicy, LazyFreed: ex.Store.Stats().Freed, Full: ex.Store.Full(), Purger: &ex.Memory.Purger}
+	if i := ex.Durable.Info(); i.LogOn {
 		u.Log = int(i.Log.Pending)
 	}
-	u.History = ex.replication.Memory()
-	for id := range ex.store.Len() {
-		if db := ex.store.DB(id); db.Len() > 0 {
+	u.History = ex.Replication.Memory()
+	for id := range ex.Store.Len() {
+		if db := ex.Store.DB(id); db.Len() > 0 {
 			keys, deadlines := db.Overhead()
 			u.Keyspaces = append(u.Keyspaces, memory.Keyspace{DB: id, Keys: db.Len(), Main: keys, Deadlines: deadlines})
 		}
 	}
-	ex.memory.Peak = max(ex.memory.Peak, u.Used()-u.Log-u.History)
+	ex.Memory.Peak = max(ex.Memory.Peak, u.Used()-u.Log-u.History)
 	return u
 }

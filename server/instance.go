@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"net"
 	"path/filepath"
@@ -22,17 +21,15 @@ import (
 	"lockserver/server/memory"
 	"lockserver/server/raft"
 	"lockserver/server/script"
+	"lockserver/server/shard"
 	"lockserver/server/topology"
 	"lockserver/server/transport"
-	"lockserver/server/wait"
 	"lockserver/server/watching"
-	"lockserver/store"
 )
 
 // instance is the whole of one server: the executor, its time, its connections, and what their life is.
 type instance struct {
 	executor executor
-	ticker   ticker
 	endpoint *transport.Endpoint // all connections
 
 	life     sync.Mutex
@@ -75,7 +72,6 @@ func newOn(files disk.FS, o Options) (*instance, error) {
 	srv := &instance{
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
-	srv.ticker.open(&srv.executor)
 	switch {
 	case c.TestMode:
 		if o.Clock == nil { // of a server that is no shard
@@ -109,14 +105,14 @@ func (srv *instance) Start() error {
 	if err := srv.executor.loadUsers(); err != nil {
 		return err
 	}
-	if m := srv.executor.member; m != nil {
+	if m := srv.executor.Member; m != nil {
 		m.ShowKeptUsers()
 	}
 	if err := srv.bind(); err != nil {
 		srv.executor.logUnbound(err)
 		return err
 	}
-	srv.executor.log.Info("Server initialized")
+	srv.executor.Logger.Info("Server initialized")
 	srv.executor.shutdown.enter(PhaseListening)
 	err := srv.executor.load()
 	if err == nil {
@@ -140,7 +136,7 @@ func (srv *instance) Start() error {
 }
 
 // logUnbound logs that clients cannot connect, as Redis does.
-func (l *life) logUnbound(err error) {
+func (ex *executor) logUnbound(err error) {
 	var at *transport.ListenError
 	if !errors.As(err, &at) {
 		return
@@ -149,7 +145,7 @@ func (l *life) logUnbound(err error) {
 	if err != nil {
 		port = "0" // a unix socket
 	}
-	l.log.Error("Failed listening on port " + port + " (" + at.Network + "), aborting.")
+	ex.Logger.Error("Failed listening on port " + port + " (" + at.Network + "), aborting.")
 }
 
 // bind makes clients able to connect. The server is loading from then on. The executor stays locked, for
@@ -161,18 +157,18 @@ func (srv *instance) bind() (err error) {
 	if srv.state != stateNew {
 		return errClosed
 	}
-	nowUS := srv.executor.clock.NowUS()
+	nowUS := srv.executor.Clock.NowUS()
 	srv.executor.uptime = clock.Start(srv.executor.opts.Clock)
 	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
-	srv.executor.mu.Lock()
+	srv.executor.Mu.Lock()
 	defer func() {
 		if err != nil {
-			srv.executor.mu.Unlock()
+			srv.executor.Mu.Unlock()
 		}
 	}()
-	srv.executor.waits.Story.Ring.Restart(nowUS, "start")
+	srv.executor.Waits.Story.Ring.Restart(nowUS, "start")
 	tellRole(&srv.executor)
-	srv.executor.durable.BeginLoad(nowUS)
+	srv.executor.Durable.BeginLoad(nowUS)
 	if err := srv.listen(); err != nil {
 		return err
 	}
@@ -208,14 +204,14 @@ func (srv *instance) addresses() (transport.Addresses, error) {
 
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
 func (srv *instance) startTime() {
-	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
-		clock.Attach(manual, &srv.ticker)
+	if manual, ok := srv.executor.Clock.(*clock.Manual); ok {
+		clock.Attach(manual, &srv.executor.Ticker)
 		return
 	}
-	if adjustable, ok := srv.executor.clock.(*clock.Adjustable); ok {
-		adjustable.Attach(&srv.ticker)
+	if adjustable, ok := srv.executor.Clock.(*clock.Adjustable); ok {
+		adjustable.Attach(&srv.executor.Ticker)
 	}
-	srv.group.Go(func() { srv.ticker.tick(srv.stopTick) })
+	srv.group.Go(func() { srv.executor.Ticker.Run(srv.stopTick) })
 }
 
 // Addr is Server.Addr.
@@ -234,7 +230,7 @@ func (srv *instance) Dial() (net.Conn, error) {
 }
 
 // NowMS is Server.NowMS.
-func (srv *instance) NowMS() int64 { return srv.executor.clock.NowUS() / 1000 }
+func (srv *instance) NowMS() int64 { return srv.executor.Clock.NowUS() / 1000 }
 
 // DialAudited is Server.DialAudited.
 func (srv *instance) DialAudited() (net.Conn, error) {
@@ -267,7 +263,7 @@ func (srv *instance) Ready() error {
 	case state == stateClosed, ex.shutdown.stopping.Load():
 		return errStopping
 	}
-	for begun := time.Now(); !ex.mu.TryLock(); time.Sleep(time.Millisecond) {
+	for begun := time.Now(); !ex.Mu.TryLock(); time.Sleep(time.Millisecond) {
 		if ex.shutdown.stopping.Load() {
 			return errStopping
 		}
@@ -275,22 +271,22 @@ func (srv *instance) Ready() error {
 			return errBusy
 		}
 	}
-	defer ex.mu.Unlock()
+	defer ex.Mu.Unlock()
 	switch {
 	case ex.shutdown.ended():
 		return errStopping
-	case ex.failed != nil:
+	case ex.Failed != nil:
 		return errDamaged
 	}
-	if err := ex.notInTouch(); err != nil {
+	if err := (groupView{ex}).notInTouch(); err != nil {
 		return err
 	}
-	return ex.durable.RefusesWrites()
+	return ex.Durable.RefusesWrites()
 }
 
 // notInTouch is why a member of a group is not ready to serve, or to send clients on.
-func (of *membership) notInTouch() error {
-	m := of.member
+func (of groupView) notInTouch() error {
+	m := of.Member
 	switch {
 	case m == nil || m.Serves():
 		return nil
@@ -331,11 +327,11 @@ func (srv *instance) Close() error {
 		t.servers.EndAll()
 	}
 	srv.executor.scripts.Stop()
-	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
-		clock.Detach(manual, &srv.ticker)
+	if manual, ok := srv.executor.Clock.(*clock.Manual); ok {
+		clock.Detach(manual, &srv.executor.Ticker)
 	}
 	if adjustable := srv.TestClock(); adjustable != nil {
-		adjustable.Detach(&srv.ticker)
+		adjustable.Detach(&srv.executor.Ticker)
 	}
 	close(srv.stopTick)
 	srv.tearDown()
@@ -346,11 +342,11 @@ func (srv *instance) Close() error {
 // hurry makes everyone who is at work stop soon: sessions with commands left, and what is written in the
 // background.
 func (ex *executor) hurry() {
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	ex.ending = true
-	ex.replication.Close()
-	ex.durable.CallOff()
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
+	ex.Ending = true
+	ex.Replication.Close()
+	ex.Durable.CallOff()
 }
 
 // tearDown ends everything that runs, and closes the log, which is then on disk to its end.
@@ -365,15 +361,15 @@ func (srv *instance) tearDown() {
 	if in := srv.executor.opts.inCluster; in != nil {
 		in.Close()
 	}
-	if srv.executor.member != nil {
-		srv.executor.member.Close()
+	if srv.executor.Member != nil {
+		srv.executor.Member.Close()
 	}
 	srv.group.Wait()
 	srv.executor.dump.Targets.Close()
-	srv.executor.mu.Lock()
+	srv.executor.Mu.Lock()
 	srv.executor.audit.Close()
-	end := srv.executor.durable.Close()
-	srv.executor.mu.Unlock()
+	end := srv.executor.Durable.Close()
+	srv.executor.Mu.Unlock()
 	end()
 }
 
@@ -413,7 +409,7 @@ func (srv *instance) tellPlace() {
 		p.placed(at)
 		return
 	}
-	ex.group.Listens(at, ex.clock.NowUS()/1000)
+	ex.group.Listens(at, ex.Clock.NowUS()/1000)
 }
 
 // move implements host.
@@ -455,13 +451,13 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 			return fmt.Errorf("server: %w", err)
 		}
 	}
-	ex.clock, ex.log, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
+	ex.Clock, ex.Logger, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
 	ex.uptime = clock.Start(o.Clock)
 	ex.audit.Server, ex.audit.Operators = o.Log, o.Audit
 	ex.clients = make(map[int64]*session)
 	tell := ex.joinGroup(o.Group)
 	chance := rand.NewPCG(o.Seed, o.Seed>>1|1)
-	ex.rand = rand.New(chance)
+	ex.Rand = rand.New(chance)
 	if t := testOf(ex); t != nil {
 		t.chance, t.tellSwitches = chance, tell
 	}
@@ -473,57 +469,48 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 			return fmt.Errorf("server: %w", err)
 		}
 		ex.steered = clock.NewSteered(o.Clock)
-		ex.clock, ex.member = ex.steered, raft.New(o.Raft, ex.raftOptions())
-		ex.member.SetHost(raftHost{ex})
+		ex.Clock, ex.Member = ex.steered, raft.New(o.Raft, ex.raftOptions())
+		ex.Member.SetHost(raftHost{ex})
 		if c.Groups.Cluster != "" {
-			ex.opts.inCluster = groups.New(groupsHost{ex}, &c.Groups, ex.member, ex.group, o.ShardMapPath, o.Log)
+			ex.opts.inCluster = groups.New(groupsHost{ex}, &c.Groups, ex.Member, ex.group, o.ShardMapPath, o.Log)
 		}
 	}
 	if err := ex.useTable(catalogueOf(&o, c)); err != nil {
 		return err
 	}
-	ex.store = store.New(c.Databases, store.Limits{})
-	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gates.Log, Config: c, Files: files, Log: o.Log,
-		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, History: ex.history(), Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode,
-		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
-	mostServed := wait.ServedPerUnit
-	if _, manual := ex.clock.(*clock.Manual); manual {
-		mostServed = math.MaxInt // nothing happens by itself, so there is no later
-	}
-	ex.waits.Open(wait.Door{Shard: waitHost{ex}, Store: ex.store, Settings: &ex.settings, Timers: &ex.timers, Stats: &ex.stats, Gauge: &ex.gauge,
-		Logger: ex.log, Exporter: o.Spans}, c.Databases, mostServed)
+	ex.Open(shard.Options{Clock: ex.Clock, Logger: ex.Logger, Rand: ex.Rand, Databases: c.Databases, Server: shardHost{ex}, Services: services{ex}, Waits: waitHost{ex}, Spans: o.Spans,
+		Durability: durability.Options{Program: durabilityHost{ex}, Config: c, Files: files, Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, History: ex.history(),
+			Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode, Place: func() persistence.History { return persistence.History(ex.Replication.Place()) }}})
 	ex.tracking.open(ex)
 	ex.shutdown.executor = ex
-	ex.openPausing()
 	ex.openAcks()
 	ex.watching = watching.New(c.Databases)
-	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion,
+	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.Logger, Version: compatibleVersion,
 		Collect: memory.NewCollector().Begin})
-	ex.busy.over = sync.NewCond(&ex.mu)
-	ex.runID = ex.newID()
-	ex.replication.Init(replicationHost{ex}, ex.acknowledged)
+	ex.runID = ex.NewID()
+	ex.Replication.Init(replicationHost{ex}, ex.acknowledged)
 	ex.applyConfig()
-	ex.store.SetNow(ex.clock.NowUS())
+	ex.Store.SetNow(ex.Clock.NowUS())
 	return nil
 }
 
 // history is what other servers follow: that of the raft group, or of replication.
 func (ex *executor) history() durability.History {
-	if ex.member != nil {
-		return ex.member
+	if ex.Member != nil {
+		return ex.Member
 	}
-	return &ex.replication
+	return &ex.Replication
 }
 
 // useTable makes these the commands, with all that goes by their rows.
 func (ex *executor) useTable(of *catalogue) (err error) {
-	ex.original, ex.plain, ex.gauge.Timing = of.table, of.plain, of.timing
-	if ex.table, err = of.table.Renamed(ex.config.Renames); err != nil {
+	ex.original, ex.plain, ex.Gauge.Timing = of.table, of.plain, of.timing
+	if ex.Table, err = of.table.Renamed(ex.config.Renames); err != nil {
 		return fmt.Errorf("server: rename-command: %w", err)
 	}
-	ex.users, ex.rights = acl.NewUsers(of.table), acl.NewChecker(ex.table)
+	ex.users, ex.rights = acl.NewUsers(of.table), acl.NewChecker(ex.Table)
 	ex.users.SetDefaultPassword(ex.config.RequirePass)
-	ex.stats.Size = of.table.Size()
+	ex.Stats.Size = of.table.Size()
 	return nil
 }
 
@@ -547,13 +534,13 @@ func (srv *instance) Shutdown(o ShutdownOptions) error {
 // prepareShutdown saves as the options say, when the replicas have everything or have had their time.
 func (srv *instance) prepareShutdown(o ShutdownOptions) (err error) {
 	ex := &srv.executor
-	ex.mu.Lock()
-	for ex.busy.on { // one that has written goes on to its end, so that what is saved is whole
+	ex.Mu.Lock()
+	for ex.Busy.On { // one that has written goes on to its end, so that what is saved is whole
 		ex.scripts.StopUnlessWrote()
-		ex.busy.over.Wait()
+		ex.Busy.Over.Wait()
 	}
 	waits, ended := false, make(chan error, 1)
-	ex.unlockUnit(func() { waits, err = ex.shutdown.begin(o, func(err error) { ended <- err }) })
+	ex.UnlockUnit(func() { waits, err = ex.shutdown.begin(o, func(err error) { ended <- err }) })
 	if !waits {
 		return err
 	}
@@ -567,18 +554,18 @@ func (srv *instance) prepareShutdown(o ShutdownOptions) (err error) {
 
 // Directives is Server.Directives.
 func (srv *instance) Directives() map[string]string {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	return srv.executor.config.Directives()
 }
 
 // Alarms is Server.Alarms.
 func (srv *instance) Alarms() []raft.Alarm {
 	ex := &srv.executor
-	if ex.member == nil {
+	if ex.Member == nil {
 		return nil
 	}
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	return ex.member.Alarms()
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
+	return ex.Member.Alarms()
 }

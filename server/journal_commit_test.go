@@ -45,14 +45,14 @@ func TestTickerKnowsThatRepliesWait(t *testing.T) {
 	onEveryLog(t, func(t *testing.T, w *logWorld) {
 		c := w.client(t)
 		c.Do("SET", "k", "1")
-		require.False(t, w.srv.ticker.repliesWait())
+		require.False(t, w.srv.executor.Ticker.RepliesWait())
 		w.disk.hold()
 		c.Send("SET", "k", "2")
 		w.awaitPending(t, 1)
-		require.True(t, w.srv.ticker.repliesWait())
+		require.True(t, w.srv.executor.Ticker.RepliesWait())
 		w.disk.release()
 		require.Equal(t, "+OK", c.Receive().String())
-		require.False(t, w.srv.ticker.repliesWait())
+		require.False(t, w.srv.executor.Ticker.RepliesWait())
 	})
 }
 
@@ -71,17 +71,17 @@ func TestPipelineGoesOnWhileTheDiskIsSlow(t *testing.T) {
 			}
 		}
 		eventually(t, func() bool {
-			w.srv.executor.mu.Lock()
-			defer w.srv.executor.mu.Unlock()
-			return string(w.srv.executor.store.DB(0).Peek([]byte("n")).Bytes()) == strconv.Itoa(n)
+			w.srv.executor.Mu.Lock()
+			defer w.srv.executor.Mu.Unlock()
+			return string(w.srv.executor.Store.DB(0).Peek([]byte("n")).Bytes()) == strconv.Itoa(n)
 		}, "all of it should run before the first sync")
 		large := strings.Repeat("y", mostUnsent+1)
 		c.Send("ECHO", large)
 		c.Send("SET", "behind", "1")
 		nothingComes(t, c)
-		w.srv.executor.mu.Lock()
-		require.False(t, w.srv.executor.store.DB(0).Peek([]byte("behind")).OK(), "a session with so much unsent output runs no further")
-		w.srv.executor.mu.Unlock()
+		w.srv.executor.Mu.Lock()
+		require.False(t, w.srv.executor.Store.DB(0).Peek([]byte("behind")).OK(), "a session with so much unsent output runs no further")
+		w.srv.executor.Mu.Unlock()
 		w.disk.release()
 		for i := range n {
 			require.Equal(t, int64(i+1), c.Receive().Int)
@@ -174,7 +174,7 @@ func TestTheDiskFails(t *testing.T) {
 		require.Equal(t, refused, reader.Do("PING").String())
 		require.Equal(t, "1", reader.Do("GET", "kept").Str)
 		require.Equal(t, "err", infoField(t, reader, "aof_last_write_status"))
-		w.srv.executor.do(func() { w.srv.executor.store.DB(0).Delete([]byte("l")) }) // as if its lease were over
+		w.srv.executor.Do(func() { w.srv.executor.Store.DB(0).Delete([]byte("l")) }) // as if its lease were over
 		require.Equal(t, 1, w.srv.parked())
 		nothingComes(t, waiter)
 		require.Equal(t, "+Background append only file rewriting started", reader.Do("BGREWRITEAOF").String())

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"lockserver/tests/testkit"
-
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
 	"lockserver/persistence/disk"
+	"lockserver/tests/testkit"
 )
 
 // errDisk is the error of a test's disk that has to fail.
@@ -199,7 +198,7 @@ func (w *logWorld) awaitHeld(t testing.TB) {
 func (w *logWorld) awaitPending(t testing.TB, n int) {
 	t.Helper()
 	eventually(t, func() bool {
-		return w.srv.executor.gates.Log.Waiting() == n
+		return w.srv.executor.Gates.Log.Waiting() == n
 	}, "%d sessions should wait for the log", n)
 }
 

@@ -104,9 +104,9 @@ func rewrite(t testing.TB, srv *instance, c *testkit.Client) {
 func awaitRewritten(t testing.TB, srv *instance) {
 	t.Helper()
 	eventually(t, func() bool {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
-		return !srv.executor.durable.Rewriting()
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
+		return !srv.executor.Durable.Rewriting()
 	}, "the rewrite ends")
 }
 
@@ -308,9 +308,9 @@ func TestLoading(t *testing.T) {
 	t.Parallel()
 	srv := start(t, Options{})
 	c := client(t, srv)
-	srv.executor.mu.Lock()
-	srv.executor.durable.BeginLoad(srv.executor.store.NowUS())
-	srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	srv.executor.Durable.BeginLoad(srv.executor.Store.NowUS())
+	srv.executor.Mu.Unlock()
 	for _, line := range []string{"GET k", "SET k v", "PING", "LOCK l o", "DBSIZE", "SAVE", "KEYS *"} {
 		require.Equal(t, "-LOADING Redis is loading the dataset in memory", c.Do(strings.Fields(line)...).String(), line)
 	}
@@ -321,9 +321,9 @@ func TestLoading(t *testing.T) {
 	c.Do("MULTI")
 	require.Equal(t, "-LOADING Redis is loading the dataset in memory", c.Do("SET", "k", "v").String())
 	require.Equal(t, "-EXECABORT", strings.Fields(c.Do("EXEC").String())[0])
-	srv.executor.mu.Lock()
-	require.NoError(t, srv.executor.durable.EndLoad())
-	srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	require.NoError(t, srv.executor.Durable.EndLoad())
+	srv.executor.Mu.Unlock()
 	require.Equal(t, "+PONG", c.Do("PING").String())
 }
 

@@ -17,21 +17,21 @@ func TestNotifyManyDemoted(t *testing.T) {
 	for i := range howManyWaits / 10 { // grants
 		m.s.Feed(appendCommand(nil, "DEL", fmt.Sprintf("lock:%012d", howManyWaits-1-i)), &m.scratch, nil)
 	}
-	grants := m.waits.Grants.Len()
+	grants := m.Waits.Grants.Len()
 	require.Equal(t, howManyWaits/10, grants)
 	began := time.Now()
-	m.lockIdle()
-	m.begin()
+	m.LockIdle()
+	m.Begin()
 	m.demoted()
-	m.end()
-	m.mu.Unlock()
+	m.End()
+	m.Mu.Unlock()
 	t.Logf("the demotion took %v", time.Since(began))
-	count := func() int { return m.waits.QueuedWaits + m.waits.Grants.Len() }
+	count := func() int { return m.Waits.QueuedWaits + m.Waits.Grants.Len() }
 	require.Equal(t, howManyWaits+1-wait.DueBudget, count(), "no more is done at once")
 	ended, longest := m.dueInSlices(count)
 	t.Logf("the longest slice took %v for the end of %d waits and grants", longest, ended)
 	require.LessOrEqual(t, ended, wait.DueBudget)
 	require.Zero(t, count())
-	require.Zero(t, m.waits.Queues.Len())
+	require.Zero(t, m.Waits.Queues.Len())
 	require.Zero(t, m.s.Queued.Bytes)
 }

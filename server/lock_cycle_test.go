@@ -35,7 +35,7 @@ const cycleDatabases, cycleKeys, cycleOwners = 2, 5, 5
 
 // holder returns the owner of a key's lock; "": none.
 func (r *cycleRun) holder(db int, key string) string {
-	l, err := commands.FindLock(r.srv.executor.store.DB(db), []byte(key))
+	l, err := commands.FindLock(r.srv.executor.Store.DB(db), []byte(key))
 	if err != nil || l.Holds == 0 {
 		return ""
 	}
@@ -102,7 +102,7 @@ func (r *cycleRun) check(what string) {
 		}
 		return ok
 	})
-	require.Len(r.t, r.waiting, r.srv.executor.waits.Queues.Len(), what)
+	require.Len(r.t, r.waiting, r.srv.executor.Waits.Queues.Len(), what)
 	for i, w := range r.waiting {
 		require.False(r.t, r.inCycle(r.waiting, i), "%v waits in a cycle since %s; all: %v", w, what, r.waiting)
 	}
@@ -231,7 +231,7 @@ func TestNoWaiterStaysInACycle(t *testing.T) {
 			s.Close()
 		}
 		checkParking(t, srv)
-		require.Zero(t, srv.executor.waits.Queues.LenOwners())
+		require.Zero(t, srv.executor.Waits.Queues.LenOwners())
 	}
 	require.Positive(t, refused, "no cycle arose without a new wait")
 	t.Logf("%d were refused while they waited", refused)
@@ -283,9 +283,9 @@ func TestManySuspects(t *testing.T) {
 	do("SELECT", "1")
 	do("LOCK", "ky", "y")
 	do("SWAPDB", "0", "1")
-	require.NotZero(t, srv.executor.waits.Queues.Suspects(), "one unit does not look at all of them")
+	require.NotZero(t, srv.executor.Waits.Queues.Suspects(), "one unit does not look at all of them")
 	clock.Advance(time.Millisecond)
-	require.Zero(t, srv.executor.waits.Queues.Suspects())
+	require.Zero(t, srv.executor.Waits.Queues.Suspects())
 	reply, answered := r.hear(youngest)
 	require.True(t, answered)
 	require.Equal(t, "DEADLOCK x -> ky -> y -> kx -> x", reply.Str)
@@ -303,9 +303,9 @@ func TestTheSearchForCyclesEndsALease(t *testing.T) {
 	}
 	waiting := func(n int) func() bool {
 		return func() bool {
-			srv.executor.mu.Lock()
-			defer srv.executor.mu.Unlock()
-			return srv.executor.waits.Queues.Len() == n
+			srv.executor.Mu.Lock()
+			defer srv.executor.Mu.Unlock()
+			return srv.executor.Waits.Queues.Len() == n
 		}
 	}
 	first, second, third := client(t, srv), client(t, srv), client(t, srv)

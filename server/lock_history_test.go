@@ -216,9 +216,9 @@ func TestLockHistoryOfSharedLocks(t *testing.T) {
 
 // idOf is the number of the client that waits for an owner.
 func idOf(srv *instance, owner string) int64 {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	return wait.ParkedOf(srv.executor.waits.Queues.Owner([]byte(owner)).First()).Party.Number
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	return wait.ParkedOf(srv.executor.Waits.Queues.Owner([]byte(owner)).First()).Party.Number
 }
 
 // TestLockHistoryOfNotify: grants that are confirmed, and grants that are not.

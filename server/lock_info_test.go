@@ -101,9 +101,9 @@ func TestLockInfo(t *testing.T) {
 
 // waits reports whether an owner waits for something.
 func (srv *instance) waits(owner string) bool {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	return srv.executor.waits.Queues.Owner([]byte(owner)) != nil
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	return srv.executor.Waits.Queues.Owner([]byte(owner)) != nil
 }
 
 // TestLockWaiters: clients that wait for other things are no waiters of locks.
@@ -209,9 +209,9 @@ func TestGuardRunsAsIfSentAlone(t *testing.T) {
 	a := client(t, srv)
 	token := fmt.Sprint(a.Do("LOCK", "k", "a").Int)
 	calls := func(name string) int64 {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
-		return srv.executor.stats.Of(srv.executor.table.LookupFull([]byte(name))).Calls
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
+		return srv.executor.Stats.Of(srv.executor.Table.LookupFull([]byte(name))).Calls
 	}
 	require.Equal(t, "+OK", a.Do("GUARD", "k", token, "SET", "x", "1").String())
 	require.True(t, a.Do("GUARD", "k", "1", "SET", "x", "1").IsError())

@@ -46,7 +46,7 @@ func TestManyKeysInTurmoil(t *testing.T) {
 		c.Close()
 		eventually(t, func() bool { return srv.connected() == 0 }, "all connections end")
 		checkParking(t, srv)
-		require.Zero(t, srv.executor.waits.Queues.LenOwners())
+		require.Zero(t, srv.executor.Waits.Queues.LenOwners())
 	})
 }
 
@@ -173,8 +173,8 @@ func TestReleaseWakesOne(t *testing.T) {
 		waiters = append(waiters, c)
 	}
 	sent := func() (n int) {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
 		for _, s := range srv.executor.clients {
 			if s.Waiter == nil {
 				n++

@@ -86,7 +86,7 @@ func (r *orderRun) hearAll() {
 
 // holders returns the owners that hold k.
 func (r *orderRun) holders() (owners []string) {
-	commands.EachHolder(r.srv.executor.store.DB(0).PeekLive([]byte(orderKey)), func(h commands.Holder) bool {
+	commands.EachHolder(r.srv.executor.Store.DB(0).PeekLive([]byte(orderKey)), func(h commands.Holder) bool {
 		owners = append(owners, string(h.Owner))
 		return true
 	})
@@ -95,7 +95,7 @@ func (r *orderRun) holders() (owners []string) {
 
 // releaseOne makes a holder of k that waits for nothing release all its locks; false: k has no such holder.
 func (r *orderRun) releaseOne() bool {
-	free := slices.DeleteFunc(r.holders(), func(owner string) bool { return r.srv.executor.waits.Queues.Owner([]byte(owner)) != nil })
+	free := slices.DeleteFunc(r.holders(), func(owner string) bool { return r.srv.executor.Waits.Queues.Owner([]byte(owner)) != nil })
 	if len(free) == 0 {
 		return false
 	}
@@ -113,7 +113,7 @@ func (r *orderRun) releaseOne() bool {
 
 // list returns the waiters for k in the order of LOCK.INFO.
 func (r *orderRun) list() (list []*waiting.Waiter) {
-	q := r.srv.executor.waits.Queues.Of(0, []byte(orderKey))
+	q := r.srv.executor.Waits.Queues.Of(0, []byte(orderKey))
 	if q == nil {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (r *orderRun) drain() {
 			}
 			require.Equal(r.t, granted, i, "number %d of the list was granted before number %d: %s", i+1, granted+1, text)
 			granted++
-			if token, _ := commands.HoldOf(r.srv.executor.store.DB(0), []byte(orderKey), []byte(w.Owner())); !before[w.Owner()] {
+			if token, _ := commands.HoldOf(r.srv.executor.Store.DB(0), []byte(orderKey), []byte(w.Owner())); !before[w.Owner()] {
 				require.Greater(r.t, token, last, "the tokens of one release rise along the list: %s", text)
 				before[w.Owner()], last = true, token
 			}

@@ -114,7 +114,7 @@ func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 			c.Send("LOCK", key, "c", "WAIT", "0")
 			awaitParked(t, srv, 2)
 			// Nothing runs while both things happen, so the server meets them in any order.
-			srv.executor.mu.Lock()
+			srv.executor.Mu.Lock()
 			if round%2 == 0 {
 				b.Close()
 				a.Send("UNLOCK", key, "a")
@@ -124,7 +124,7 @@ func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 				b.Close()
 			}
 			time.Sleep(time.Duration(round%4) * 300 * time.Microsecond)
-			srv.executor.mu.Unlock()
+			srv.executor.Mu.Unlock()
 			require.EqualValues(t, 1, a.Receive().Int)
 			token, ok := c.ReceiveWithin(soon)
 			require.True(t, ok, "round %d: the lock went to a client that had gone", round)

@@ -79,9 +79,9 @@ func TestTraceOfHoldersAndWaiters(t *testing.T) {
 	require.Equal(t, []string{"0 granted k a" + one, "0 queued k b" + two, "0 renewed-by-hand k a" + one, "0 released k a" + one,
 		"0 granted k b" + two, "0 renewed-by-hand k b once" + three, "0 renewed-by-hand k b once" + three, "0 refused k a held" + four,
 		"60000 expired k b" + three + " held=60000", "60000 granted k a"}, historyOf(t, asks))
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.waits.Story.Traces, "what is released is forgotten")
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	require.Empty(t, srv.executor.Waits.Story.Traces, "what is released is forgotten")
 }
 
 // TestTraceOfEveryKind: shared locks, MLOCK and semaphores keep a trace for each holder; RENAME moves it.
@@ -108,9 +108,9 @@ func TestTraceOfEveryKind(t *testing.T) {
 	for _, words := range []string{"UNLOCK s a", "UNLOCK s b", "SEM.RELEASE pool a", "UNLOCK y a", "DEL z"} {
 		require.EqualValues(t, 1, max(a.Do(strings.Fields(words)...).Int, 1), words)
 	}
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.waits.Story.Traces)
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	require.Empty(t, srv.executor.Waits.Story.Traces)
 }
 
 // TestBadTraces: a traceparent that is not valid is an error, and changes nothing.
@@ -185,9 +185,9 @@ func TestSpansOfWaits(t *testing.T) {
 	require.Nil(t, spans[0].Tokens)
 	f := srv.Figures()
 	require.Equal(t, []int64{0, 7}, []int64{f.SpansDelivered, f.SpansDropped})
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.waits.Story.Spans)
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	require.Empty(t, srv.executor.Waits.Story.Spans)
 }
 
 // TestSpanHasABound: a wait that outlasts many holders links to the first of them, and counts the others.
@@ -216,9 +216,9 @@ func TestSpanHasABound(t *testing.T) {
 func TestTracesAreBounded(t *testing.T) {
 	t.Parallel()
 	srv := startWith(t, Options{}, nil)
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	st := &srv.executor.waits.Story
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	st := &srv.executor.Waits.Story
 	for token := range int64(wait.MostTraces + 100) {
 		st.KeepTrace(token+1, tracecontext.Context{Flags: 1})
 	}

@@ -90,22 +90,22 @@ func TestSlowlogOfABatch(t *testing.T) {
 	}
 	s := &session{executor: &srv.executor}
 	run := func(tookUS, measuredUS int64) {
-		srv.executor.begin()
-		srv.executor.gauge.BeginBatch()
-		srv.executor.gauge.MeasuredUS = measuredUS
+		srv.executor.Begin()
+		srv.executor.Gauge.BeginBatch()
+		srv.executor.Gauge.MeasuredUS = measuredUS
 		clock.leaps = []int64{tookUS}
 		meter{&srv.executor}.endBatch(s, batch)
 	}
 	run(9_999, 0)
 	run(20_000, 10_001)
-	require.Zero(t, srv.executor.stats.Slow.Len())
+	require.Zero(t, srv.executor.Stats.Slow.Len())
 	run(10_000, 0)
 	run(30_000, 10_000)
-	require.Equal(t, 2, srv.executor.stats.Slow.Len())
-	require.Equal(t, "SET", string(srv.executor.stats.Slow.Latest(1).Args[0]))
-	require.EqualValues(t, 20_000, srv.executor.stats.Slow.Latest(0).Figure)
-	require.Zero(t, srv.executor.stats.Slow.Latest(1).ID)
-	require.EqualValues(t, 1, srv.executor.stats.Slow.Latest(0).ID)
+	require.Equal(t, 2, srv.executor.Stats.Slow.Len())
+	require.Equal(t, "SET", string(srv.executor.Stats.Slow.Latest(1).Args[0]))
+	require.EqualValues(t, 20_000, srv.executor.Stats.Slow.Latest(0).Figure)
+	require.Zero(t, srv.executor.Stats.Slow.Latest(1).ID)
+	require.EqualValues(t, 1, srv.executor.Stats.Slow.Latest(0).ID)
 
 	srv.executor.config.SlowlogSlowerThanUS = 5 // now every command is measured for itself
 	srv.executor.applyConfig()
@@ -113,7 +113,7 @@ func TestSlowlogOfABatch(t *testing.T) {
 	srv.executor.config.SlowlogSlowerThanUS = -1
 	srv.executor.applyConfig()
 	run(30_000, 0)
-	require.Equal(t, 2, srv.executor.stats.Slow.Len())
+	require.Equal(t, 2, srv.executor.Stats.Slow.Len())
 }
 
 // With the defaults, the commands of the hot path are not measured one by one, and
@@ -126,9 +126,9 @@ func TestWhatIsMeasured(t *testing.T) {
 		for _, w := range words {
 			argv = append(argv, []byte(w))
 		}
-		row, err := srv.executor.table.Resolve(argv)
+		row, err := srv.executor.Table.Resolve(argv)
 		require.NoError(t, err)
-		return srv.executor.gauge.Timed[row.Index()]
+		return srv.executor.Gauge.Timed[row.Index()]
 	}
 	for _, short := range []string{"GET k", "SET k v", "INCR k", "HGET k f", "PING", "HSET k f v", "LOCK k o", "UNLOCK k o"} {
 		require.False(t, timed(strings.Fields(short)...), short)
@@ -144,14 +144,14 @@ func TestWhatIsMeasured(t *testing.T) {
 		change(srv.executor.config)
 		srv.executor.applyConfig()
 		require.True(t, timed("GET", "k"))
-		require.False(t, srv.executor.gauge.Together)
+		require.False(t, srv.executor.Gauge.Together)
 		*srv.executor.config = before
 	}
 	srv.executor.config.SlowlogSlowerThanUS = -1
 	srv.executor.applyConfig()
 	require.True(t, timed("KEYS", "*"), "a pipeline sees a new time behind a long command")
 	require.False(t, timed("GET", "k"))
-	require.False(t, srv.executor.gauge.Together)
+	require.False(t, srv.executor.Gauge.Together)
 }
 
 func TestLatencyEvents(t *testing.T) {
@@ -259,9 +259,9 @@ func TestMonitorIsBounded(t *testing.T) {
 		c.Do("SET", "k", strings.Repeat("x", 3000)+strconv.Itoa(i))
 	}
 	eventually(t, func() bool { return srv.connected() == 1 }, "it is closed")
-	srv.executor.mu.Lock()
+	srv.executor.Mu.Lock()
 	require.Empty(t, srv.executor.monitors)
-	srv.executor.mu.Unlock()
+	srv.executor.Mu.Unlock()
 
 	// The calls of a script are shown while it runs. The bound holds meanwhile, because the lines are not
 	// taken before its end.
@@ -276,7 +276,7 @@ func TestMonitorIsBounded(t *testing.T) {
 	m.Close()
 	eventually(t, func() bool { return srv.connected() == 1 }, "it is gone")
 	c.Do("PING")
-	srv.executor.mu.Lock()
+	srv.executor.Mu.Lock()
 	require.Empty(t, srv.executor.monitors)
-	srv.executor.mu.Unlock()
+	srv.executor.Mu.Unlock()
 }

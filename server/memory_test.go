@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
 	"lockserver/internal/config"
 	"lockserver/internal/rusage"
 	"lockserver/server/memory"
@@ -136,8 +137,8 @@ func TestEvictionIsSeen(t *testing.T) {
 	b.Do("PING")
 	require.True(t, b.Do("EXEC").IsNull())
 	require.Equal(t, int64(1), infoNumber(t, a, "evicted_keys"))
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	require.Equal(t, []string{"SET", "DEL"}, journal.list)
 }
 

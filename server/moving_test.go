@@ -159,9 +159,9 @@ func TestMigrateUnderAPause(t *testing.T) {
 			other.Do("CLIENT", "PAUSE", "1000000", "WRITE")
 			to.go_ <- "+OK\r\n"
 			eventually(t, func() bool {
-				srv.executor.mu.Lock()
-				defer srv.executor.mu.Unlock()
-				return srv.executor.pausing.WaitingUnits() == 1
+				srv.executor.Mu.Lock()
+				defer srv.executor.Mu.Unlock()
+				return srv.executor.Pausing.WaitingUnits() == 1
 			}, "it waits")
 			require.Equal(t, int64(1), other.Do("EXISTS", "k").Int)
 			require.Equal(t, "+OK", other.Do(strings.Fields(becomes)...).String())
@@ -180,8 +180,8 @@ func TestMigrateUnderAPause(t *testing.T) {
 
 // movingNow reports whether keys are on their way.
 func (ex *executor) movingNow() bool {
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
 	return ex.dump.Watches()
 }
 

@@ -35,7 +35,7 @@ func ownerOf(i int) string { return fmt.Sprintf("c0ffee1e-7a94-4c0b-9a3e-2f6f4f5
 func newManyWaits(t *testing.T) *manyWaits {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	m := &manyWaits{executor: &start(t, Options{Clock: clock}).executor, clock: clock}
-	m.waits.Story.Muted = true // it keeps a bounded number of keys
+	m.Waits.Story.Muted = true // it keeps a bounded number of keys
 	addr := &net.UnixAddr{Net: "unix"}
 	open := func() *session {
 		s, refused := m.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
@@ -52,15 +52,15 @@ func newManyWaits(t *testing.T) *manyWaits {
 	}
 	m.s = open()
 	m.s.Feed(appendCommand(nil, "LOCK", "lock:000000000000", "first", "WAIT", "600000", "NOTIFY"), &m.scratch, nil)
-	before, listed := heapBytes(), m.memory.Clients.Sum
+	before, listed := heapBytes(), m.Memory.Clients.Sum
 	for _, r := range requests {
 		m.s.Feed(r, &m.scratch, nil)
 	}
 	m.each = float64(heapBytes()-before) / float64(howManyWaits)
-	m.listed = float64(m.memory.Clients.Sum-listed) / float64(howManyWaits)
+	m.listed = float64(m.Memory.Clients.Sum-listed) / float64(howManyWaits)
 	m.words = float64(len(m.s.Queued.First.Words))
 	require.Equal(t, howManyWaits+1, m.s.Queued.Count)
-	require.Equal(t, howManyWaits+1, m.waits.Queues.Len())
+	require.Equal(t, howManyWaits+1, m.Waits.Queues.Len())
 	runtime.KeepAlive(requests)
 	return m
 }
@@ -69,14 +69,14 @@ func newManyWaits(t *testing.T) *manyWaits {
 // the longest took.
 func (m *manyWaits) dueInSlices(count func() int) (most int, longest time.Duration) {
 	for more := true; more; {
-		m.lockIdle()
-		m.begin()
+		m.LockIdle()
+		m.Begin()
 		before, began := count(), time.Now()
-		more = m.alarm.(*ticker).dueSlice()
+		more = m.Ticker.DueSlice()
 		longest = max(longest, time.Since(began))
 		most = max(most, before-count())
-		m.end()
-		m.mu.Unlock()
+		m.End()
+		m.Mu.Unlock()
 	}
 	return most, longest
 }
@@ -97,7 +97,7 @@ func TestNotifyManyWaits(t *testing.T) {
 	m.s.Close()
 	took := time.Since(began)
 	require.Equal(t, howManyWaits+1, m.s.Queued.Count)
-	count := func() int { return m.waits.QueuedWaits }
+	count := func() int { return m.Waits.QueuedWaits }
 	ended, longest := m.dueInSlices(count)
 	require.Zero(t, ended, "there is some time for the owners to come back")
 	t.Logf("the end of the session took %v, and the longest slice that looked for others %v", took, longest)
@@ -105,7 +105,7 @@ func TestNotifyManyWaits(t *testing.T) {
 	ended, longest = m.dueInSlices(count)
 	t.Logf("the longest slice took %v for the end of %d waits", longest, ended)
 	require.LessOrEqual(t, ended, wait.DueBudget)
-	require.Zero(t, m.waits.Queues.Len())
+	require.Zero(t, m.Waits.Queues.Len())
 	require.Zero(t, m.s.Queued.Count)
 	require.Zero(t, m.s.Queued.Bytes)
 }
@@ -116,11 +116,11 @@ func TestNotifyManyTimeouts(t *testing.T) {
 	for i := range howManyWaits / 2 {
 		m.s.Feed(appendCommand(nil, "LOCK.CANCEL", fmt.Sprintf("lock:%012d", i), ownerOf(i)), &m.scratch, nil)
 	}
-	require.Equal(t, howManyWaits/2+1, m.waits.QueuedWaits)
+	require.Equal(t, howManyWaits/2+1, m.Waits.QueuedWaits)
 	m.clock.Set(time.UnixMicro(m.clock.NowUS()).Add(10 * time.Minute))
-	ended, longest := m.dueInSlices(func() int { return m.waits.QueuedWaits })
+	ended, longest := m.dueInSlices(func() int { return m.Waits.QueuedWaits })
 	t.Logf("the longest slice took %v for the end of %d waits", longest, ended)
 	require.LessOrEqual(t, ended, wait.DueBudget)
-	require.Zero(t, m.waits.Queues.Len())
+	require.Zero(t, m.Waits.Queues.Len())
 	require.Zero(t, m.s.Queued.Bytes)
 }

@@ -49,7 +49,7 @@ type split struct {
 
 func newSplit(t *testing.T, most int) *split {
 	p := &split{T: t, executor: &start(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}).executor, conns: map[*session]*listeningConn{}}
-	p.waits.Most = most
+	p.Waits.Most = most
 	return p
 }
 
@@ -65,7 +65,7 @@ func (p *split) client() *session {
 
 // do runs one command and returns the reply, with all pushes that stand around it. It counts the outcomes.
 func (p *split) do(s *session, words ...string) string {
-	p.before = p.waits.Outcomes
+	p.before = p.Waits.Outcomes
 	s.Feed(appendCommand(nil, words...), &p.scratch, &p.loop)
 	for s.turn.behind {
 		s.Feed(nil, &p.scratch, &p.loop)
@@ -74,22 +74,22 @@ func (p *split) do(s *session, words ...string) string {
 }
 
 // outcomes are those of the last command.
-func (p *split) outcomes() int { return p.waits.Outcomes - p.before }
+func (p *split) outcomes() int { return p.Waits.Outcomes - p.before }
 
 // slice is one slice of the ticker; the outcomes of it are returned.
 func (p *split) slice() (outcomes int) {
-	p.lockIdle()
-	defer p.mu.Unlock()
-	before := p.waits.Outcomes
-	p.begin()
-	p.alarm.(*ticker).dueSlice()
-	p.end()
-	return p.waits.Outcomes - before
+	p.LockIdle()
+	defer p.Mu.Unlock()
+	before := p.Waits.Outcomes
+	p.Begin()
+	p.Ticker.DueSlice()
+	p.End()
+	return p.Waits.Outcomes - before
 }
 
 // drain gives all their turn, and returns the most outcomes of one slice.
 func (p *split) drain() (most int) {
-	for slices := 0; p.waits.Queues.PutOff() > 0; slices++ {
+	for slices := 0; p.Waits.Queues.PutOff() > 0; slices++ {
 		require.Less(p, slices, 2*splitWaits, "nothing goes on")
 		most = max(most, p.slice())
 	}
@@ -157,11 +157,11 @@ func TestNotifyGrantsInPieces(t *testing.T) {
 				}
 				p.do(asker, words...)
 			}
-			require.Equal(t, splitWaits, p.waits.QueuedWaits)
+			require.Equal(t, splitWaits, p.Waits.QueuedWaits)
 			tt.free(p, giver)
 			require.LessOrEqual(t, p.outcomes(), splitMost)
 			require.Positive(t, p.outcomes())
-			require.Equal(t, splitWaits-p.outcomes(), p.waits.QueuedWaits)
+			require.Equal(t, splitWaits-p.outcomes(), p.Waits.QueuedWaits)
 
 			last := p.keyOf(tt.shared, splitWaits-1)
 			require.Equal(t, "+PONG\r\n", p.do(other, "PING"))
@@ -184,7 +184,7 @@ func TestNotifyGrantsInPieces(t *testing.T) {
 				}
 			}
 			if tt.name != "SWAPDB" {
-				require.Equal(t, 1, p.waits.QueuedWaits, "late waits on")
+				require.Equal(t, 1, p.Waits.QueuedWaits, "late waits on")
 			}
 		})
 	}
@@ -229,7 +229,7 @@ func TestNotifyFlushIsOneMoment(t *testing.T) {
 			require.Equal(t, ":0\r\n", p.do(other, "EXISTS", fmt.Sprint("plain", i)))
 			require.NotEqual(t, ":1\r\n", p.do(giver, "UNLOCK", fmt.Sprint("k", i), "giver"), "it has lost all of them")
 		}
-		if p.waits.Queues.PutOff() == 0 {
+		if p.Waits.Queues.PutOff() == 0 {
 			require.Equal(t, 100, granted)
 			return
 		}
@@ -257,7 +257,7 @@ func TestNotifyFlushAgain(t *testing.T) {
 			again = 1
 		}
 		p.drain()
-		require.Zero(t, p.waits.Queues.Len(), "left %d", left)
+		require.Zero(t, p.Waits.Queues.Len(), "left %d", left)
 		require.GreaterOrEqual(t, len(p.grantsIn(p.do(asker, "PING"))), 29)
 		require.Len(t, p.grantsIn(p.do(giver, "PING")), again)
 	}
@@ -277,24 +277,24 @@ func TestNotifyPlacesAreNotWalked(t *testing.T) {
 		p.do(s, "LOCK", key, owner, "PX", "3600000", "WAIT", "0", "NOTIFY")
 		s.Close()
 	}
-	p.clock.(*ManualClock).Advance(0)
-	before := p.waits.LeftPlaces.Looked
+	p.Clock.(*ManualClock).Advance(0)
+	before := p.Waits.LeftPlaces.Looked
 	for i := range n {
 		p.do(back, "LOCK.ATTACH", fmt.Sprint("owner ", i))
-		p.clock.(*ManualClock).Advance(0)
+		p.Clock.(*ManualClock).Advance(0)
 	}
 	require.Equal(t, n, back.Queued.Count)
 	require.Equal(t, n, back.Queued.Adopted)
-	require.LessOrEqual(t, p.waits.LeftPlaces.Looked-before, 2*n)
-	before = p.waits.LeftPlaces.Looked
+	require.LessOrEqual(t, p.Waits.LeftPlaces.Looked-before, 2*n)
+	before = p.Waits.LeftPlaces.Looked
 	for i := range n {
 		p.do(back, "LOCK.DETACH", fmt.Sprint("owner ", i))
 	}
 	require.Zero(t, back.Queued.Count)
-	require.LessOrEqual(t, p.waits.LeftPlaces.Looked-before, 2*n)
-	p.clock.(*ManualClock).Advance(11 * time.Second)
-	require.Zero(t, p.waits.QueuedWaits, "no connection keeps them")
-	for ws := p.waits.LeftPlaces.First; ws != nil; ws = ws.Newer {
+	require.LessOrEqual(t, p.Waits.LeftPlaces.Looked-before, 2*n)
+	p.Clock.(*ManualClock).Advance(11 * time.Second)
+	require.Zero(t, p.Waits.QueuedWaits, "no connection keeps them")
+	for ws := p.Waits.LeftPlaces.First; ws != nil; ws = ws.Newer {
 		left++
 	}
 	require.Zero(t, left)
@@ -313,22 +313,22 @@ func TestNotifyDetachInPieces(t *testing.T) {
 		p.do(asker, "LOCK", fmt.Sprint("k", i), fmt.Sprint("program one ", i), "PX", "3600000", "WAIT", "0", "NOTIFY")
 	}
 	asker.Close()
-	p.clock.(*ManualClock).Advance(0)
+	p.Clock.(*ManualClock).Advance(0)
 	require.Equal(t, n, a.Queued.Adopted)
 	p.do(b, "LOCK.ATTACH", "PREFIX", "program one")
-	before := p.waits.LeftPlaces.Looked
+	before := p.Waits.LeftPlaces.Looked
 	p.do(a, "LOCK.DETACH", "PREFIX", "program one")
-	require.LessOrEqual(t, p.waits.LeftPlaces.Looked-before, wait.DueBudget)
+	require.LessOrEqual(t, p.Waits.LeftPlaces.Looked-before, wait.DueBudget)
 	require.Positive(t, a.Queued.Count)
 	for slices := 0; a.Queued.Count > 0 || b.Queued == nil || b.Queued.Count < n; slices++ {
 		require.Less(t, slices, 100)
-		before := p.waits.LeftPlaces.Looked
+		before := p.Waits.LeftPlaces.Looked
 		p.slice()
-		require.LessOrEqual(t, p.waits.LeftPlaces.Looked-before, wait.DueBudget)
+		require.LessOrEqual(t, p.Waits.LeftPlaces.Looked-before, wait.DueBudget)
 	}
 	require.Equal(t, n, b.Queued.Adopted)
-	p.clock.(*ManualClock).Advance(time.Minute)
-	require.Equal(t, n, p.waits.QueuedWaits)
+	p.Clock.(*ManualClock).Advance(time.Minute)
+	require.Equal(t, n, p.Waits.QueuedWaits)
 }
 
 // A wait that is cancelled, or loses its connection, between two pieces gets no lock, and the others do.
@@ -356,9 +356,9 @@ func TestNotifyEndsBetweenPieces(t *testing.T) {
 	for i, g := range granted {
 		require.Equal(t, fmt.Sprint("o", 3*i), g.owner)
 	}
-	p.clock.(*ManualClock).Advance(11 * time.Second) // the places of the connection that went, and what it had got
-	require.Zero(t, p.waits.QueuedWaits)
-	require.Zero(t, p.waits.Queues.Len())
+	p.Clock.(*ManualClock).Advance(11 * time.Second) // the places of the connection that went, and what it had got
+	require.Zero(t, p.Waits.QueuedWaits)
+	require.Zero(t, p.Waits.Queues.Len())
 }
 
 // While writes are paused nothing is granted, and after that everything.
@@ -371,17 +371,17 @@ func TestNotifyPausedBetweenPieces(t *testing.T) {
 		p.do(asker, "LOCK", fmt.Sprint("k", i), "asker", "PX", "3600000", "WAIT", "5000", "NOTIFY")
 	}
 	p.do(giver, "FLUSHALL")
-	due, ok := p.alarm.(*ticker).NextDueUS()
+	due, ok := p.Ticker.NextDueUS()
 	require.True(t, ok)
-	require.Equal(t, p.clock.NowUS(), due, "the ticker goes on at once")
+	require.Equal(t, p.Clock.NowUS(), due, "the ticker goes on at once")
 	p.do(giver, "CLIENT", "PAUSE", "1000", "WRITE")
-	due, _ = p.alarm.(*ticker).NextDueUS()
-	require.Greater(t, due, p.clock.NowUS())
+	due, _ = p.Ticker.NextDueUS()
+	require.Greater(t, due, p.Clock.NowUS())
 	for range 3 {
 		require.Zero(t, p.slice())
 	}
-	require.Equal(t, 100-splitMost, p.waits.QueuedWaits)
-	p.clock.(*ManualClock).Advance(time.Hour)
+	require.Equal(t, 100-splitMost, p.Waits.QueuedWaits)
+	p.Clock.(*ManualClock).Advance(time.Hour)
 	require.Len(t, p.grantsIn(p.do(asker, "PING")), 100, "their time was not over when the locks were free")
 }
 
@@ -399,7 +399,7 @@ func TestNotifyListsAreNotPutOff(t *testing.T) {
 		p.do(s, "BLPOP", "list", "0")
 	}
 	p.do(giver, "EVAL", "for i = 0, 4 do redis.call('DEL', 'k' .. i) end redis.call('RPUSH', 'list', 'a', 'b', 'c')", "0")
-	require.Positive(t, p.waits.Queues.PutOff())
+	require.Positive(t, p.Waits.Queues.PutOff())
 	require.Equal(t, ":0\r\n", p.do(giver, "LLEN", "list"))
 	for i, s := range pops {
 		require.Contains(t, p.do(s), string(rune('a'+i)))
@@ -432,20 +432,20 @@ func TestNotifyPiecesRandom(t *testing.T) {
 				p.do(clients[i][who], words...)
 			}
 			pieces.drain()
-			if whole.waits.Refused.Total != pieces.waits.Refused.Total {
+			if whole.Waits.Refused.Total != pieces.Waits.Refused.Total {
 				compared--
 				break
 			}
 			require.Equal(t, whole.holdersOf(t, clients[0][3]), pieces.holdersOf(t, clients[1][3]), "seed %d: %s", seed, strings.Join(log, "\n"))
-			require.Equal(t, whole.waits.Queues.Len(), pieces.waits.Queues.Len(), "seed %d: %s", seed, strings.Join(log, "\n"))
+			require.Equal(t, whole.Waits.Queues.Len(), pieces.Waits.Queues.Len(), "seed %d: %s", seed, strings.Join(log, "\n"))
 		}
 		compared++
 		for i, p := range servers {
 			for _, s := range clients[i] {
 				s.Close()
 			}
-			p.clock.(*ManualClock).Advance(2 * time.Hour)
-			require.Zero(t, p.waits.Queues.Len())
+			p.Clock.(*ManualClock).Advance(2 * time.Hour)
+			require.Zero(t, p.Waits.Queues.Len())
 		}
 	}
 	t.Logf("%d of %d histories were compared to their end", compared, seeds)
@@ -505,7 +505,7 @@ func TestNotifyPiecesGoOnByThemselves(t *testing.T) {
 			require.EqualValues(t, 1, holder.Do("DEL", "k").Int)
 			if name == "frozen" { // all of it belongs to the moment
 				left := 0
-				srv.executor.look(func() { left = srv.executor.waits.QueuedWaits })
+				srv.executor.look(func() { left = srv.executor.Waits.QueuedWaits })
 				require.Zero(t, left)
 			}
 			for i := range 5 * wait.ServedPerUnit {

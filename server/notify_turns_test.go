@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/server/output"
+	"lockserver/server/shard"
 	"lockserver/server/transport"
 	"lockserver/tests/testkit"
 )
@@ -69,7 +70,7 @@ func newPieces(t *testing.T, deaf bool) *pieces {
 		p.run(p.giver, appendCommand(nil, "LOCK", p.key(i), "giver", "PX", "7200000"))
 		p.run(p.asker, appendCommand(nil, "LOCK", p.key(i), p.owner(i), "PX", "3600000", "WAIT", "3600000", "NOTIFY"))
 	}
-	require.Equal(t, piecesWaits, p.waits.QueuedWaits)
+	require.Equal(t, piecesWaits, p.Waits.QueuedWaits)
 	p.hears.deaf = deaf
 	p.most = pieceOfWork{}
 	return p
@@ -98,7 +99,7 @@ func (p *pieces) all(words func(i int) []string) (pipeline []byte) {
 }
 
 func (p *pieces) done() (w pieceOfWork) {
-	w = pieceOfWork{outcomes: p.waits.Outcomes, commands: int(p.stats.Total)}
+	w = pieceOfWork{outcomes: p.Waits.Outcomes, commands: int(p.Stats.Total)}
 	for _, c := range p.conns {
 		w.bytes += c.sent
 	}
@@ -131,11 +132,11 @@ func (p *pieces) pass(d time.Duration) {
 	p.clock.Set(time.UnixMicro(p.clock.NowUS()).Add(d))
 	for more := true; more; {
 		p.piece(func() {
-			p.lockIdle()
-			p.begin()
-			more = p.alarm.(*ticker).dueSlice()
-			p.end()
-			p.mu.Unlock()
+			p.LockIdle()
+			p.Begin()
+			more = p.Ticker.DueSlice()
+			p.End()
+			p.Mu.Unlock()
 		})
 		p.run(p.asker, nil)
 	}
@@ -154,9 +155,9 @@ var endsAtOnce = []struct {
 	}},
 	{"not confirmed", 2, func(p *pieces) {
 		p.release()
-		require.Equal(p.t, piecesWaits, p.waits.Grants.Len())
+		require.Equal(p.t, piecesWaits, p.Waits.Grants.Len())
 		p.pass(10 * time.Second)
-		require.Zero(p.t, p.waits.Grants.Len())
+		require.Zero(p.t, p.Waits.Grants.Len())
 	}},
 	{"timed out", 1, func(p *pieces) { p.pass(time.Hour) }},
 	{"cancelled", 1, func(p *pieces) {
@@ -180,10 +181,10 @@ func TestNotifyGivesWay(t *testing.T) {
 		for _, deaf := range []bool{false, true} {
 			t.Run(strings.ReplaceAll(fmt.Sprint(tt.name, " deaf ", deaf), " ", "-"), func(t *testing.T) {
 				p := newPieces(t, deaf)
-				before := p.waits.Outcomes
+				before := p.Waits.Outcomes
 				tt.end(p)
-				require.Equal(t, tt.outcomes*piecesWaits, p.waits.Outcomes-before)
-				require.Zero(t, p.waits.QueuedWaits)
+				require.Equal(t, tt.outcomes*piecesWaits, p.Waits.Outcomes-before)
+				require.Zero(t, p.Waits.QueuedWaits)
 				if p.hears.deaf {
 					require.True(t, p.asker.Ended() || p.asker.inbox.Bytes() > batchOutput, "%d bytes", p.asker.inbox.Bytes())
 					p.hears.deaf = false
@@ -233,7 +234,7 @@ func TestNotifyEndsAllocateLittle(t *testing.T) {
 	const waits = 2000
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	p := &split{T: t, executor: &start(t, Options{Clock: clock}).executor, conns: map[*session]*listeningConn{}}
-	p.waits.Most = waits
+	p.Waits.Most = waits
 	giver, asker := p.client(), p.client()
 	mallocs := func(what string, most float64, end func(i int)) {
 		var before, after runtime.MemStats
@@ -257,14 +258,14 @@ func TestNotifyEndsAllocateLittle(t *testing.T) {
 	unlock, cancelled = unlock[:waits], cancel[waits:]
 	mallocs("cancelled", 0.5, func(i int) { giver.Feed(cancelled[i], &p.scratch, &p.loop) })
 	mallocs("granted", 8, func(i int) { giver.Feed(unlock[i], &p.scratch, &p.loop) })
-	require.Equal(t, waits, p.waits.Grants.Len())
+	require.Equal(t, waits, p.Waits.Grants.Len())
 	mallocs("passed on", 2, func(i int) {
 		if i == 0 {
 			clock.Advance(time.Minute)
 		}
 	})
-	require.Zero(t, p.waits.Grants.Len())
-	require.Equal(t, 3*waits, p.waits.Outcomes)
+	require.Zero(t, p.Waits.Grants.Len())
+	require.Equal(t, 3*waits, p.Waits.Outcomes)
 }
 
 // Pushes share the memory of an element of the inbox, and leave that of messages alone which others have.
@@ -273,7 +274,7 @@ func TestPushesShareElementsOfAnInbox(t *testing.T) {
 	s := p.client()
 	shared := append(make([]byte, 0, 64), "+shared\r\n"...)
 	want := ""
-	p.lockIdle()
+	p.LockIdle()
 	for i := range 1000 {
 		push := fmt.Appendf(nil, "+push %d\r\n", i)
 		p.deliver(s, push, true)
@@ -285,7 +286,7 @@ func TestPushesShareElementsOfAnInbox(t *testing.T) {
 		}
 	}
 	elements := s.inbox.Len()
-	p.mu.Unlock()
+	p.Mu.Unlock()
 	require.Less(t, elements, 50)
 	require.Equal(t, make([]byte, 64-len(shared)), shared[len(shared):cap(shared)], "a message that others have was written to")
 	require.Equal(t, want+"+PONG\r\n", p.do(s, "PING"))
@@ -293,18 +294,18 @@ func TestPushesShareElementsOfAnInbox(t *testing.T) {
 
 // The executor's lock knows whether others wait for it.
 func TestLockKnowsWhoWaits(t *testing.T) {
-	var mu awaitedMutex
+	var mu shard.AwaitedMutex
 	mu.Lock()
 	require.False(t, mu.TryLock())
-	require.False(t, mu.awaited())
+	require.False(t, mu.Awaited())
 	got := make(chan struct{})
 	go func() {
 		mu.Lock()
 		close(got)
 	}()
-	require.Eventually(t, mu.awaited, 30*time.Second, time.Millisecond)
+	require.Eventually(t, mu.Awaited, 30*time.Second, time.Millisecond)
 	mu.Unlock()
 	<-got
-	require.False(t, mu.awaited())
+	require.False(t, mu.Awaited())
 	mu.Unlock()
 }

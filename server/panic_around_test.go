@@ -37,7 +37,7 @@ func spoilRow() commands.Row {
 			case "sending":
 				s.output.Conn = deafConn{s.output.Conn}
 			case "shared":
-				s.executor.terminated = append(s.executor.terminated, nil)
+				s.executor.Terminated = append(s.executor.Terminated, nil)
 			}
 			return nil
 		}}
@@ -140,13 +140,13 @@ func TestPanicWhileSendingAGrant(t *testing.T) {
 		holder.Do("LOCK", "k", "holder")
 		spoilt.Send("LOCK", "k", "spoilt", "WAIT", "0")
 		awaitParked(t, srv, 1)
-		srv.executor.mu.Lock()
+		srv.executor.Mu.Lock()
 		for _, s := range srv.executor.clients {
 			if s.Waiter != nil {
 				s.output.Conn = deafConn{s.output.Conn}
 			}
 		}
-		srv.executor.mu.Unlock()
+		srv.executor.Mu.Unlock()
 		next.Send("LOCK", "k", "next", "WAIT", "0")
 		awaitParked(t, srv, 2)
 		require.EqualValues(t, 1, holder.Do("UNLOCK", "k", "holder").Int)

@@ -105,7 +105,7 @@ func (of subscriber) SendAnyway(b []byte) {
 // PublishSharded implements pubsub.Caller.
 func (of subscriber) PublishSharded(channel, message []byte) int64 {
 	ex := of.session.executor
-	ex.durable.Message("SPUBLISH", channel, message)
+	ex.Durable.Message("SPUBLISH", channel, message)
 	return ex.publishSharded(channel, message)
 }
 
@@ -158,7 +158,7 @@ func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][
 	if s != nil {
 		origin = monitor.Origin(s.Info.Addr)
 	}
-	line := monitor.Line(ex.store.NowUS(), db, origin, row, argv)
+	line := monitor.Line(ex.Store.NowUS(), db, origin, row, argv)
 	for _, m := range ex.monitors {
 		if !m.mute.mode.isMuted() {
 			ex.deliver(m, line, false)
@@ -178,7 +178,7 @@ func (e keyEvents) send(db *store.DB, event string, key []byte) {
 	if ex.pubsub.Len(pubsub.Channel) == 0 && ex.pubsub.Len(pubsub.Pattern) == 0 {
 		return
 	}
-	forms := ex.settings.Events
+	forms := ex.Settings.Events
 	if forms&keyevent.Keyspace != 0 {
 		ex.eventName = append(strconv.AppendInt(append(ex.eventName[:0], "__keyspace@"...), int64(db.ID()), 10), "__:"...)
 		ex.eventName = append(ex.eventName, key...)
@@ -199,15 +199,15 @@ const mostSpareChannel = 64 << 10
 
 // notify publishes an event if its class is asked for.
 func (e keyEvents) notify(db *store.DB, class keyevent.Class, event string, key []byte) {
-	if e.settings.Events&class != 0 {
+	if e.Settings.Events&class != 0 {
 		e.send(db, event, key)
 	}
 }
 
 // KeyExpired implements store.Witness.
 func (e keyEvents) KeyExpired(db *store.DB, key []byte) {
-	if e.waits.Watchdog.Attached.InUse() {
-		e.waits.Watchdog.Attached.Because(db.ID(), key, attach.Expired)
+	if e.Waits.Watchdog.Attached.InUse() {
+		e.Waits.Watchdog.Attached.Because(db.ID(), key, attach.Expired)
 	}
 	e.notify(db, keyevent.Expired, "expired", key)
 }
@@ -219,8 +219,8 @@ func (e keyEvents) KeyEvicted(db *store.DB, key []byte) {
 
 // FieldsExpired implements store.Witness.
 func (e keyEvents) FieldsExpired(db *store.DB, key []byte, gone bool) {
-	if e.waits.Watchdog.Attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
-		e.waits.Watchdog.Attached.BecauseDoubted(db.ID(), key, attach.Expired)
+	if e.Waits.Watchdog.Attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
+		e.Waits.Watchdog.Attached.BecauseDoubted(db.ID(), key, attach.Expired)
 	}
 	e.notify(db, keyevent.Hash, "hexpired", key)
 	if gone {
@@ -239,9 +239,9 @@ const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent
 
 // followEvents makes the store tell what notify-keyspace-events asks for, and of leases that end.
 func (ex *executor) followEvents() {
-	if ex.settings.Events&witnessed != 0 || ex.waits.Watchdog.Attached.InUse() {
-		ex.store.SetWitness(keyEvents{ex})
+	if ex.Settings.Events&witnessed != 0 || ex.Waits.Watchdog.Attached.InUse() {
+		ex.Store.SetWitness(keyEvents{ex})
 	} else {
-		ex.store.SetWitness(nil)
+		ex.Store.SetWitness(nil)
 	}
 }

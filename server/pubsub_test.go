@@ -21,17 +21,17 @@ import (
 func checkPubSub(t testing.TB, srv *instance) {
 	t.Helper()
 	eventually(t, func() bool {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
 		return srv.executor.pubsub.Subscribers() == 0
 	}, "there is a subscriber")
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	for kind := range pubsub.Kinds {
 		require.Zero(t, srv.executor.pubsub.Len(kind))
 	}
 	require.Empty(t, srv.executor.pubsub.Patterns())
-	require.Empty(t, srv.executor.terminated)
+	require.Empty(t, srv.executor.Terminated)
 }
 
 func TestPubSubOnEveryTransport(t *testing.T) {
@@ -148,8 +148,8 @@ func TestPubSubManyLoops(t *testing.T) {
 func TestPublishAllocations(t *testing.T) {
 	srv := start(t, Options{})
 	channel, text := []byte("nobody"), []byte("x")
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	require.Zero(t, testing.AllocsPerRun(100, func() { srv.executor.publish(channel, text) }))
 }
 
@@ -198,8 +198,8 @@ func TestOutputHardLimit(t *testing.T) {
 func checkSoftLimit(t *testing.T, srv *instance, clock *ManualClock, victim *testkit.Client, flood func()) {
 	t.Helper()
 	over := func() bool {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
 		for _, s := range srv.executor.clients {
 			if s.soft.sinceMS != 0 {
 				return true
@@ -256,9 +256,9 @@ func TestOutputSoftLimit(t *testing.T) {
 }
 
 func (srv *instance) commandsRun() int64 {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	return srv.executor.stats.Total
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	return srv.executor.Stats.Total
 }
 
 // A listener that has gone is noticed when something is written to it, in the middle of serving the others.
@@ -273,14 +273,14 @@ func TestListenersThatVanishWhileTheyAreServed(t *testing.T) {
 			gone = append(gone, c)
 		}
 		well.Do("SUBSCRIBE", "news")
-		srv.executor.mu.Lock()
+		srv.executor.Mu.Lock()
 		_, err := publisher.Conn().Write([]byte("PUBLISH news 1\r\nPUBLISH news 2\r\n"))
 		require.NoError(t, err)
-		eventually(t, srv.executor.mu.awaited, "the server has read the commands")
+		eventually(t, srv.executor.Mu.Awaited, "the server has read the commands")
 		for _, c := range gone {
 			sever(c.Conn())
 		}
-		srv.executor.mu.Unlock()
+		srv.executor.Mu.Unlock()
 		require.Positive(t, publisher.Receive().Int)
 		require.Positive(t, publisher.Receive().Int)
 		require.Equal(t, "1", well.Receive().Elems[2].Str)

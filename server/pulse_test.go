@@ -82,7 +82,7 @@ func TestALockEndsOneLeaseAfterTheLastSignOfLife(t *testing.T) {
 		srv, clock, open := farServer(t, lease)
 		holder := open()
 		require.Equal(t, ":", holder.says("LOCK", "k", "a")[:1])
-		held := func() bool { return srv.executor.store.DB(0).Peek([]byte("k")).OK() }
+		held := func() bool { return srv.executor.Store.DB(0).Peek([]byte("k")).OK() }
 		promised := max(lease, wait.LeastSilenceMS*time.Millisecond)
 		seen := 2 * wait.LeastPulseMS * time.Millisecond // a sign so long before the end is seen in time
 		for range random.IntN(20) {                      // as the answers to probes come, or fail to

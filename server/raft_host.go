@@ -31,8 +31,8 @@ var _ raft.MemberServer = raftHost{}
 
 // Locked implements raft.MemberServer.
 func (h raftHost) Locked(f func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
 	f()
 }
 
@@ -43,22 +43,13 @@ func (h raftHost) Slice(f func()) { replicationHost(h).Slice(f) }
 func (h raftHost) Background(f func()) { h.host.background(f) }
 
 // Log implements raft.MemberServer.
-func (h raftHost) Log() *slog.Logger { return h.log }
-
-// NewID implements raft.MemberServer.
-func (h raftHost) NewID() string { return h.newID() }
+func (h raftHost) Log() *slog.Logger { return h.Logger }
 
 // NowMS implements raft.MemberServer.
-func (h raftHost) NowMS() int64 { return h.store.NowMS() }
+func (h raftHost) NowMS() int64 { return h.Store.NowMS() }
 
 // MachineMS implements raft.MemberServer.
 func (h raftHost) MachineMS() int64 { return h.opts.Clock.NowUS() / 1000 }
-
-// HandOn implements raft.MemberServer.
-func (h raftHost) HandOn() { h.handOn() }
-
-// EndUnit implements raft.MemberServer.
-func (h raftHost) EndUnit() { h.endUnit() }
 
 // Apply implements raft.MemberServer.
 func (h raftHost) Apply(db int, argv [][]byte) error {
@@ -70,54 +61,54 @@ func (h raftHost) Apply(db int, argv [][]byte) error {
 }
 
 // Gate implements raft.MemberServer.
-func (h raftHost) Gate() *gate.Gate { return &h.gates.Copied }
+func (h raftHost) Gate() *gate.Gate { return &h.Gates.Copied }
 
 // SetTime implements raft.MemberServer.
 func (h raftHost) SetTime(leastMS int64) {
 	h.steered.Set(leastMS * 1000)
-	h.begin()
+	h.Begin()
 }
 
 // Records implements raft.MemberServer.
-func (h raftHost) Records(on bool) { h.durable.RecordHistory(on) }
+func (h raftHost) Records(on bool) { h.Durable.RecordHistory(on) }
 
 // BeginUndo implements raft.MemberServer.
-func (h raftHost) BeginUndo() { h.store.BeginUndo() }
+func (h raftHost) BeginUndo() { h.Store.BeginUndo() }
 
 // AdvanceUndo implements raft.MemberServer.
-func (h raftHost) AdvanceUndo() { h.store.AdvanceUndo() }
+func (h raftHost) AdvanceUndo() { h.Store.AdvanceUndo() }
 
 // Undo implements raft.MemberServer.
-func (h raftHost) Undo(both bool) bool { return h.store.Undo(both) }
+func (h raftHost) Undo(both bool) bool { return h.Store.Undo(both) }
 
 // UndoSize implements raft.MemberServer.
-func (h raftHost) UndoSize() (changes, bytes int) { return h.store.UndoSize() }
+func (h raftHost) UndoSize() (changes, bytes int) { return h.Store.UndoSize() }
 
 // UndoHolds implements raft.MemberServer.
-func (h raftHost) UndoHolds() bool { return h.store.UndoHolds() }
+func (h raftHost) UndoHolds() bool { return h.Store.UndoHolds() }
 
 // EndUndo implements raft.MemberServer.
-func (h raftHost) EndUndo() { h.store.EndUndo() }
+func (h raftHost) EndUndo() { h.Store.EndUndo() }
 
 // Replace implements raft.MemberServer.
 func (h raftHost) Replace(from io.Reader) (at persistence.History, agreed persistence.Agreed, err error) {
 	h.Slice(func() {
 		if from == nil {
-			h.durable.Forget()
+			h.Durable.Forget()
 		} else {
 			var got persistence.Loaded
-			got, err = h.durable.Receive(durability.Incoming{From: from})
+			got, err = h.Durable.Receive(durability.Incoming{From: from})
 			at, agreed = got.History, got.Agreed
-			h.begin() // time has passed
+			h.Begin() // time has passed
 		}
-		h.endUnit()
+		h.EndUnit()
 	})
 	return at, agreed, err
 }
 
 // Cut implements raft.MemberServer.
 func (h raftHost) Cut(at persistence.History, agreed persistence.Agreed) raft.DataCut {
-	c := h.durable.Copy(at, true, true)
+	c := h.Durable.Copy(at, true, true)
 	c.Tell(agreed)
 	return c
 }
@@ -154,26 +145,26 @@ func (h raftHost) HoldWrites(on bool) { h.holdWrites(on) }
 // HoldAll implements raft.Host.
 func (h raftHost) HoldAll() {
 	h.holdWrites(true)
-	h.pausing.All = true
+	h.Pausing.All = true
 }
 
 // TryAgain implements raft.MemberServer.
-func (h raftHost) TryAgain() { h.pausing.TryAgain() }
+func (h raftHost) TryAgain() { h.Pausing.TryAgain() }
 
 // LastToken implements raft.MemberServer.
-func (h raftHost) LastToken() int64 { return h.durable.LastToken() }
+func (h raftHost) LastToken() int64 { return h.Durable.LastToken() }
 
 // SeeToken implements raft.MemberServer.
-func (h raftHost) SeeToken(token int64) { h.durable.SeeToken(token) }
+func (h raftHost) SeeToken(token int64) { h.Durable.SeeToken(token) }
 
 // HasLeases implements raft.MemberServer.
 func (h raftHost) HasLeases() bool {
-	for db := range h.store.Len() {
-		if h.store.DB(db).Holders() > 0 || h.store.DB(db).Timed()+h.store.DB(db).TimedHashes() > 0 {
+	for db := range h.Store.Len() {
+		if h.Store.DB(db).Holders() > 0 || h.Store.DB(db).Timed()+h.Store.DB(db).TimedHashes() > 0 {
 			return true
 		}
 	}
-	_, held := h.store.NextAlarmMS(store.HoldAlarm)
+	_, held := h.Store.NextAlarmMS(store.HoldAlarm)
 	return held
 }
 
@@ -188,8 +179,8 @@ const movedPerUnit = 1000
 
 // Deadlines implements raft.MemberServer.
 func (h raftHost) Deadlines(all bool) (n int) {
-	for id := range h.store.Len() {
-		if db := h.store.DB(id); all {
+	for id := range h.Store.Len() {
+		if db := h.Store.DB(id); all {
 			n += db.Timed() + db.TimedHashes()
 		} else {
 			n += db.Holders()
@@ -219,8 +210,8 @@ func (h raftHost) MovedOn(from raft.Cursor, byMS int64, all bool) (units []raft.
 
 // MoveDeadlines implements raft.MemberServer.
 func (h raftHost) MoveDeadlines(from raft.Cursor, byMS int64, all bool) raft.Cursor {
-	h.store.SetFrozenTime(true) // what has ended by this machine's clock is moved, too
-	defer h.store.SetFrozenTime(false)
+	h.Store.SetFrozenTime(true) // what has ended by this machine's clock is moved, too
+	defer h.Store.SetFrozenTime(false)
 	return h.eachMoved(from, movedPerSlice, all, moveBy(byMS))
 }
 
@@ -245,12 +236,12 @@ func (h raftHost) ExtendLeases(g raft.Gap) {
 	if g.MS <= 0 {
 		return
 	}
-	h.store.SetFrozenTime(true) // a lease that has ended since the last leader died is among them
-	defer h.store.SetFrozenTime(false)
+	h.Store.SetFrozenTime(true) // a lease that has ended since the last leader died is among them
+	defer h.Store.SetFrozenTime(false)
 	moved := 0
 	count := func() {
 		if moved++; moved%movedPerUnit == 0 {
-			h.handOn()
+			h.HandOn()
 		}
 	}
 	if byMS := g.MS - g.MovedMS; byMS > 0 {
@@ -263,13 +254,13 @@ func (h raftHost) ExtendLeases(g raft.Gap) {
 			})
 		}
 	}
-	for id := range h.store.Len() {
-		extendShares(h.store.DB(id), g.MS, count)
+	for id := range h.Store.Len() {
+		extendShares(h.Store.DB(id), g.MS, count)
 		// plant:raft-extend-holds
-		commands.ExtendHolds(h.store.DB(id), g.MS)
+		commands.ExtendHolds(h.Store.DB(id), g.MS)
 	}
 	if moved > 0 {
-		h.log.Info("raft: deadlines were moved on by the time without a leader", "deadlines", moved, "by-ms", g.MS)
+		h.Logger.Info("raft: deadlines were moved on by the time without a leader", "deadlines", moved, "by-ms", g.MS)
 	}
 }
 
@@ -296,10 +287,10 @@ func extendShares(db *store.DB, byMS int64, moved func()) {
 // whether it is more than the leases of exclusive locks with a token. visit gets a key or, with a field, a
 // field of a hash, and its deadline. It may change that one.
 func (h raftHost) eachMoved(from raft.Cursor, most int, all bool, visit func(db *store.DB, key, field []byte, atMS int64)) raft.Cursor {
-	if from.DB >= h.store.Len() {
+	if from.DB >= h.Store.Len() {
 		return raft.Cursor{DB: -1}
 	}
-	db := h.store.DB(from.DB)
+	db := h.Store.DB(from.DB)
 	if db.Timed()+db.TimedHashes() == 0 {
 		return raft.Cursor{DB: from.DB + 1}
 	}
@@ -354,7 +345,7 @@ func (h raftHost) Seen(s raft.Status) {
 		in.Seen(&s)
 		return
 	}
-	v := topology.View{Term: int64(s.Term), AtMS: h.clock.NowUS() / 1000}
+	v := topology.View{Term: int64(s.Term), AtMS: h.Clock.NowUS() / 1000}
 	for _, p := range s.Peers {
 		host, port, _ := net.SplitHostPort(p.Client)
 		number, _ := strconv.Atoi(port)
@@ -364,12 +355,12 @@ func (h raftHost) Seen(s raft.Status) {
 		}
 	}
 	if err := h.group.Update(v); err != nil {
-		h.log.Error("raft: clients cannot learn of the group", "cause", err)
+		h.Logger.Error("raft: clients cannot learn of the group", "cause", err)
 	}
 }
 
 // MayOwn implements raft.MemberServer.
-func (h raftHost) MayOwn(slots string) error { return groups.MayOwn(h.store.DB(0), slots) }
+func (h raftHost) MayOwn(slots string) error { return groups.MayOwn(h.Store.DB(0), slots) }
 
 // SlotFaults implements raft.MemberServer.
 func (h raftHost) SlotFaults() []string {
@@ -393,7 +384,7 @@ func raftOf(c *commands.Ctx) raft.Asked { return raftAsked{sessionOf(c)} }
 type raftAsked struct{ session *session }
 
 // Member implements raft.Asked.
-func (a raftAsked) Member() *raft.Member { return a.session.executor.member }
+func (a raftAsked) Member() *raft.Member { return a.session.executor.Member }
 
 // Later implements raft.Asked.
 func (a raftAsked) Later(c *commands.Ctx, work func() (raft.Reply, error)) error {
@@ -416,10 +407,10 @@ func (a raftAsked) Later(c *commands.Ctx, work func() (raft.Reply, error)) error
 	if w := s.Waiter; w != nil {
 		ex.host.background(func() {
 			is, failed := work()
-			ex.do(func() {
+			ex.Do(func() {
 				w.Over(failed)
 				if over, answer, err = true, is, failed; s.Waiter == w {
-					ex.waits.Try(w)
+					ex.Waits.Try(w)
 				}
 			})
 		})
@@ -431,7 +422,7 @@ func (a raftAsked) Later(c *commands.Ctx, work func() (raft.Reply, error)) error
 
 // Shared implements acl.Directory.
 func (h usersHost) Shared() bool {
-	m := h.executor.member
+	m := h.executor.Member
 	return m != nil && m.SharesUsers()
 }
 
@@ -442,7 +433,7 @@ func (h usersHost) Agree(c *commands.Ctx, change func(draft *acl.Users) error, r
 	if err := change(ex.users.Draft()); err != nil {
 		return err
 	}
-	if !ex.member.Serves() {
+	if !ex.Member.Serves() {
 		if ex.group != nil {
 			if err := ex.group.Redirect(&s.place, &topology.Call{Reads: true}); err != nil {
 				return err
@@ -455,7 +446,7 @@ func (h usersHost) Agree(c *commands.Ctx, change func(draft *acl.Users) error, r
 	}
 	row, argv := c.Row, commands.CloneAll(c.Argv)
 	return raftAsked{s}.Later(c, func() (raft.Reply, error) {
-		err := ex.member.ChangeUsers(func() ([]string, error) {
+		err := ex.Member.ChangeUsers(func() ([]string, error) {
 			if err := s.permit(row, argv, acl.TopLevel); err != nil {
 				return nil, err
 			}
@@ -476,7 +467,7 @@ func (h raftHost) SetUsers(lines []string, late bool) {
 	before := ex.users.Lines()
 	changes, faults := ex.users.Adopt(lines)
 	for _, fault := range faults {
-		ex.log.Error("a user of the raft group is off on this member, which does not know all rules of the user", "cause", fault)
+		ex.Logger.Error("a user of the raft group is off on this member, which does not know all rules of the user", "cause", fault)
 	}
 	c := ex.config
 	switch {
@@ -513,7 +504,7 @@ func warnOfOtherUsers(ex *executor, configured []string) {
 		}
 	}
 	if len(names) > 0 {
-		ex.log.Warn("users of the configuration do not count: they are others than those of the raft group", "users", strings.Join(names, " "))
+		ex.Logger.Warn("users of the configuration do not count: they are others than those of the raft group", "users", strings.Join(names, " "))
 	}
 }
 
@@ -530,7 +521,7 @@ const (
 // refusedByGroup says what speaks against a command because of the group that this server is a member of. The
 // age of its data was looked at before (redirect).
 func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error {
-	ex, m := s.executor, s.executor.member
+	ex, m := s.executor, s.executor.Member
 	switch {
 	case row.Group == commands.Server && slices.Contains(decidedByGroup, row.Name):
 		return errGroupDecides
@@ -539,15 +530,15 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 	case m.Serves(), flags&keyspace == 0 && (row.Group != commands.Scripting || len(row.Keys()) == 0): // SCRIPT LOAD
 		return nil
 	case m.Failed() != nil:
-		return commands.Error(ex.downWord() + " This member of the raft group has stopped, see its log: " + m.Failed().Error())
+		return commands.Error(groupView{ex}.downWord() + " This member of the raft group has stopped, see its log: " + m.Failed().Error())
 	case m.Rebuilding():
 		return commands.ErrLoading
 	case m.Undecided() != nil:
-		return commands.Error(ex.downWord() + " No member of the raft group serves: " + m.Undecided().Error())
+		return commands.Error(groupView{ex}.downWord() + " No member of the raft group serves: " + m.Undecided().Error())
 	case s.mayRead(row, flags):
 		return nil
 	}
-	if err := ex.waitsForGroup(); err != nil {
+	if err := (groupView{ex}).waitsForGroup(); err != nil {
 		return err
 	}
 	return notLeading(ex)
@@ -555,7 +546,7 @@ func (s *session) refusedByGroup(row *commands.Row, flags commands.Flags) error 
 
 // notLeading is the error of a member that does not lead, for a client that is not sent on.
 func notLeading(ex *executor) error {
-	leader, ok := ex.member.Leader()
+	leader, ok := ex.Member.Leader()
 	switch { // or this one was elected and does not serve yet
 	case !ok && ex.group.IsSentinel():
 		return commands.ErrMasterDown
@@ -568,11 +559,11 @@ func notLeading(ex *executor) error {
 // awaitsLeader reports whether a command that is refused can wait, because in a moment it is known which
 // member serves.
 func (ex *executor) awaitsLeader(err error) bool {
-	return ex.member != nil && err != nil && !ex.busy.on && errors.As(err, new(topology.Redirection)) && ex.member.AwaitsLeader()
+	return ex.Member != nil && err != nil && !ex.Busy.On && errors.As(err, new(topology.Redirection)) && ex.Member.AwaitsLeader()
 }
 
 // downWord begins an error of a group that does not serve.
-func (m *membership) downWord() string {
+func (m groupView) downWord() string {
 	if m.group.IsSentinel() {
 		return "MASTERDOWN"
 	}
@@ -613,7 +604,7 @@ var kept = []string{"appendonly", "appendfsync", "save", "dir", "dbfilename", "m
 
 // keptByGroup refuses directives that have no say in a group. The error is a *config.SetError.
 func (ex *executor) keptByGroup(names []string) error {
-	if name := named(names, kept...); ex.member != nil && name != "" {
+	if name := named(names, kept...); ex.Member != nil && name != "" {
 		return &config.SetError{Name: name, Reason: "it has no effect in a raft group: its log has every write on a majority's disks before it is answered"}
 	}
 	return nil
@@ -636,13 +627,13 @@ func joinable(c *config.Config) error {
 
 // startMember makes the server a member of its group, with the data that the group has.
 func (ex *executor) startMember() error {
-	if ex.member == nil {
+	if ex.Member == nil {
 		return nil
 	}
 	if in := ex.opts.inCluster; in != nil {
 		in.Start()
 	}
-	return ex.member.Start()
+	return ex.Member.Start()
 }
 
 var _ interface{ Append([]store.Effect) } = (*raft.Member)(nil)

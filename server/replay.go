@@ -17,18 +17,18 @@ import (
 // load fills the empty databases with what is on disk. When it returns nil the server is ready. The caller
 // has locked the executor; load unlocks it.
 func (ex *executor) load() error {
-	defer ex.mu.Unlock()
-	ex.begin()
-	if err := ex.durable.Load(); err != nil {
+	defer ex.Mu.Unlock()
+	ex.Begin()
+	if err := ex.Durable.Load(); err != nil {
 		return err
 	}
-	ex.begin()
-	if err := ex.durable.EndLoad(); err != nil {
+	ex.Begin()
+	if err := ex.Durable.EndLoad(); err != nil {
 		return err
 	}
 	ex.replicate()
-	ex.store.ResetStats()
-	ex.alarm.begin()
+	ex.Store.ResetStats()
+	ex.Ticker.Begin()
 	return nil
 }
 
@@ -50,11 +50,11 @@ func (ex *executor) newReplayer() *replayer {
 	s := ex.newSession(noConn{})
 	s.obeyed, s.authenticated, s.loggedIn, s.User = true, true, true, acl.Everyone()
 	return &replayer{executor: ex, session: s,
-		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.settings.LockWatchdogMS}}
+		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.Settings.LockWatchdogMS}}
 }
 
 // Begin implements durability.Replayer.
-func (r *replayer) Begin() { r.session.DB = r.executor.store.DB(0) }
+func (r *replayer) Begin() { r.session.DB = r.executor.Store.DB(0) }
 
 // Command implements durability.Replayer. Redis ignores the replies to the commands of a log. Here a command
 // that fails, as it did when the log was written, is skipped as well, with a line in the server's log.
@@ -102,7 +102,7 @@ const mostPassed = 100
 // passOver says that a command was passed over.
 func (r *replayer) passOver(argv [][]byte, why string) {
 	if r.passed++; r.passed <= mostPassed {
-		r.executor.log.Warn("a command was passed over", "command", fmt.Sprintf("%.40q", argv[0]), "cause", why, "passed-over", r.passed)
+		r.executor.Logger.Warn("a command was passed over", "command", fmt.Sprintf("%.40q", argv[0]), "cause", why, "passed-over", r.passed)
 	}
 }
 
@@ -124,9 +124,9 @@ func (r *replayer) resolve(argv [][]byte) (*commands.Row, error) {
 // run runs a command.
 func (r *replayer) run(row *commands.Row, argv [][]byte) error {
 	ex, c, s := r.executor, &r.ctx, r.session
-	ex.prepare(c, &s.Party, row, argv)
+	ex.Prepare(c, &s.Party, row, argv)
 	c.Settings, c.MayBlock = &r.settings, false
-	err := ex.contain(row, func() error { return row.Run(c) })
+	err := ex.Contain(row, func() error { return row.Run(c) })
 	if err == nil && row.Group == commands.Scripting {
 		r.lookAtReply(row)
 	}
@@ -145,7 +145,7 @@ func (r *replayer) run(row *commands.Row, argv [][]byte) error {
 func (r *replayer) lookAtReply(row *commands.Row) {
 	if reply := r.session.Out.Buf; len(reply) > 0 && reply[0] == '-' {
 		if r.passed++; r.passed <= mostPassed {
-			r.executor.log.Warn("a script has replied an error", "command", row.FullName(), "reply", fmt.Sprintf("%.200q", reply[1:]))
+			r.executor.Logger.Warn("a script has replied an error", "command", row.FullName(), "reply", fmt.Sprintf("%.200q", reply[1:]))
 		}
 	}
 }

@@ -19,9 +19,6 @@ type replicationHost struct{ *executor }
 
 var _ replication.NodeServer = replicationHost{}
 
-// Do implements replication.NodeServer.
-func (h replicationHost) Do(f func()) { h.do(f) }
-
 // Background implements replication.NodeServer.
 func (h replicationHost) Background(f func()) { h.host.background(f) }
 
@@ -29,26 +26,20 @@ func (h replicationHost) Background(f func()) { h.host.background(f) }
 func (h replicationHost) Ending() <-chan struct{} { return h.host.ending() }
 
 // NowMS implements replication.NodeServer.
-func (h replicationHost) NowMS() int64 { return h.store.NowMS() }
+func (h replicationHost) NowMS() int64 { return h.Store.NowMS() }
 
 // Config implements replication.NodeServer.
 func (h replicationHost) Config() *config.Config { return h.config }
 
 // Log implements replication.NodeServer.
-func (h replicationHost) Log() *slog.Logger { return h.log }
-
-// NewID implements replication.NodeServer.
-func (h replicationHost) NewID() string { return h.newID() }
-
-// HandOn implements replication.NodeServer.
-func (h replicationHost) HandOn() { h.handOn() }
+func (h replicationHost) Log() *slog.Logger { return h.Logger }
 
 // Records implements replication.NodeServer.
-func (h replicationHost) Records(on bool) { h.durable.RecordHistory(on) }
+func (h replicationHost) Records(on bool) { h.Durable.RecordHistory(on) }
 
 // Snapshot implements replication.NodeServer.
 func (h replicationHost) Snapshot(at replication.Place, keys, functions bool) replication.Snapshot {
-	return h.durable.Copy(persistence.History(at), keys, functions)
+	return h.Durable.Copy(persistence.History(at), keys, functions)
 }
 
 // Port implements replication.NodeServer.
@@ -61,9 +52,9 @@ func (h replicationHost) Port(encrypted bool) int {
 
 // Dial implements replication.NodeServer.
 func (h replicationHost) Dial(ctx context.Context, host string, port int) (net.Conn, error) {
-	h.mu.Lock()
+	h.Mu.Lock()
 	c := h.config
-	h.mu.Unlock()
+	h.Mu.Unlock()
 	at := net.JoinHostPort(host, strconv.Itoa(port))
 	if !c.Replication.TLS {
 		return new(net.Dialer).DialContext(ctx, "tcp", at)
@@ -73,33 +64,30 @@ func (h replicationHost) Dial(ctx context.Context, host string, port int) (net.C
 
 // Slice implements replication.NodeServer.
 func (h replicationHost) Slice(f func()) {
-	h.lockIdle()
-	defer h.damaging()
-	h.begin()
+	h.LockIdle()
+	defer h.Damaging()
+	h.Begin()
 	f()
-	if !h.memory.Pressure.Evicting && h.mustEvict() { // what the master has sent needs memory, too (replica-ignore-maxmemory no)
-		h.memory.Pressure.Evicting = true
+	if !h.Memory.Pressure.Evicting && h.mustEvict() { // what the master has sent needs memory, too (replica-ignore-maxmemory no)
+		h.Memory.Pressure.Evicting = true
 	}
-	touched := h.end()
-	h.mu.Unlock()
+	touched := h.End()
+	h.Mu.Unlock()
 	wakeAll(touched, nil)
 }
 
 // Apply implements replication.NodeServer.
 func (h replicationHost) Apply(db int, argv [][]byte) error {
-	if h.failed != nil {
-		return h.failed
+	if h.Failed != nil {
+		return h.Failed
 	}
 	return h.ofMaster().apply(db, argv)
 }
 
-// EndUnit implements replication.NodeServer.
-func (h replicationHost) EndUnit() { h.endUnit() }
-
 // Empty implements replication.NodeServer.
 func (h replicationHost) Empty() bool {
-	for db := range h.store.Len() {
-		if h.store.DB(db).Len() > 0 {
+	for db := range h.Store.Len() {
+		if h.Store.DB(db).Len() > 0 {
 			return false
 		}
 	}
@@ -107,29 +95,29 @@ func (h replicationHost) Empty() bool {
 }
 
 // HasLog implements replication.NodeServer.
-func (h replicationHost) HasLog() bool { return h.durable.Log() != nil }
+func (h replicationHost) HasLog() bool { return h.Durable.Log() != nil }
 
 // LogEnd implements replication.NodeServer.
 func (h replicationHost) LogEnd() int64 {
-	log := h.durable.Log()
+	log := h.Durable.Log()
 	if log == nil {
 		return 0
 	}
-	h.durable.RecordPlace(persistence.History(h.replication.Place()))
+	h.Durable.RecordPlace(persistence.History(h.Replication.Place()))
 	return log.End()
 }
 
 // LogSynced implements replication.NodeServer.
-func (h replicationHost) LogSynced(position int64) bool { return h.durable.Log().Synced(position) }
+func (h replicationHost) LogSynced(position int64) bool { return h.Durable.Log().Synced(position) }
 
 // Replace implements replication.NodeServer.
 func (h replicationHost) Replace(in replication.Replacement) (db int, err error) {
 	h.Slice(func() {
 		var got persistence.Loaded
-		got, err = h.durable.Receive(durability.Incoming(in))
+		got, err = h.Durable.Receive(durability.Incoming(in))
 		db = got.History.DB
-		h.begin()   // time has passed
-		h.endUnit() // who waits may find what he waits for
+		h.Begin()   // time has passed
+		h.EndUnit() // who waits may find what he waits for
 	})
 	return db, err
 }
@@ -140,7 +128,7 @@ func (h replicationHost) HoldWrites(on bool) { h.holdWrites(on) }
 // Followed implements replication.NodeServer.
 func (h replicationHost) Followed(follows bool) {
 	if follows {
-		again := h.follows
+		again := h.Follows
 		if h.demoted(); again { // another master: as in Redis that ends reading clients' waits, too
 			h.unblockAll()
 		}
@@ -152,7 +140,7 @@ func (h replicationHost) Followed(follows bool) {
 // replicationOf is what a server has of replication, and the client that asks.
 func replicationOf(c *commands.Ctx) (*replication.Node, replication.Client) {
 	s := sessionOf(c)
-	return &s.executor.replication, replicaClient{s}
+	return &s.executor.Replication, replicaClient{s}
 }
 
 // replicaClient is a session as replication sees it: as one that may be a replica, and its connection.
@@ -185,7 +173,7 @@ func (c replicaClient) Follows() {
 func (c replicaClient) Wake() { c.session.output.Conn.Wake(nil) }
 
 // WakeAtEnd implements replication.Peer.
-func (c replicaClient) WakeAtEnd() { c.session.output.Conn.WakeAtEnd(c.session.executor.round) }
+func (c replicaClient) WakeAtEnd() { c.session.output.Conn.WakeAtEnd(c.session.executor.Round) }
 
 // End implements replication.Peer.
 func (c replicaClient) End() { c.session.executor.terminate(c.session) }

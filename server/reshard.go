@@ -188,9 +188,9 @@ func (r *resharding) export(i int) (err error) {
 	defer func() { err = errors.Join(err, srv.Close(), r.lock(o.Dir)) }()
 	ex := &srv.in.(*instance).executor
 	var data, same *durability.Copy
-	ex.do(func() {
-		data, same = ex.durable.Copy(persistence.History{}, true, true), ex.durable.Copy(persistence.History{}, true, false)
-		r.keys += ex.store.DB(0).Len()
+	ex.Do(func() {
+		data, same = ex.Durable.Copy(persistence.History{}, true, true), ex.Durable.Copy(persistence.History{}, true, false)
+		r.keys += ex.Store.DB(0).Len()
 	})
 	defer data.Release()
 	defer same.Release()

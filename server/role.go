@@ -20,7 +20,7 @@ func (s *session) role() string {
 	if ex.group.IsMember() {
 		return ex.group.Role(&s.place)
 	}
-	if ex.follows {
+	if ex.Follows {
 		return "replica"
 	}
 	return "master"
@@ -33,11 +33,11 @@ func tellRole(ex *executor) {
 	}
 	role := "primary"
 	switch {
-	case ex.member != nil && ex.follows:
+	case ex.Member != nil && ex.Follows:
 		role = "follower"
-	case ex.member != nil:
+	case ex.Member != nil:
 		role = "leader"
-	case ex.follows:
+	case ex.Follows:
 		role = "replica"
 	}
 	ex.opts.RoleChanged(role)
@@ -47,26 +47,26 @@ func tellRole(ex *executor) {
 func (ex *executor) replicate() {
 	at := ex.config.Replication
 	if at.MasterHost != "" {
-		ex.replication.Follow(at.MasterHost, at.MasterPort)
+		ex.Replication.Follow(at.MasterHost, at.MasterPort)
 	}
-	ex.durable.TellPlace()
+	ex.Durable.TellPlace()
 }
 
 // Scratch implements replication.NodeServer.
 func (h replicationHost) Scratch() (files disk.FS, path string, keeps bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	files, path = h.durable.Scratch(h.newID())
-	return files, path, h.durable.KeepsReceived()
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	files, path = h.Durable.Scratch(h.NewID())
+	return files, path, h.Durable.KeepsReceived()
 }
 
 // Has implements replication.NodeServer.
 func (h replicationHost) Has() (f replication.Features) {
-	for id := range h.store.Len() {
-		if db := h.store.DB(id); db.TimedHashes() > 0 {
+	for id := range h.Store.Len() {
+		if db := h.Store.DB(id); db.TimedHashes() > 0 {
 			f |= replication.FieldDeadlines
 		}
-		if h.store.DB(id).Blooms() > 0 {
+		if h.Store.DB(id).Blooms() > 0 {
 			f |= replication.BloomFilters
 		}
 	}
@@ -90,19 +90,19 @@ func (r *replayer) client() *session { return r.session }
 // apply implements applier.
 func (r *replayer) apply(db int, argv [][]byte) error {
 	ex := r.executor
-	if r.session.DB = ex.store.DB(db); r.session.DB == nil {
+	if r.session.DB = ex.Store.DB(db); r.session.DB == nil {
 		return fmt.Errorf("there is no database %d here", db)
 	}
-	r.settings.Events = ex.settings.Events
-	ex.store.SetFrozenTime(true)
-	defer ex.store.SetFrozenTime(false)
+	r.settings.Events = ex.Settings.Events
+	ex.Store.SetFrozenTime(true)
+	defer ex.Store.SetFrozenTime(false)
 	row, err := r.resolve(argv)
 	if err == nil && row == nil { // no master sends it
 		err = fmt.Errorf("%.40q changes no data and has no place in a history", argv[0])
 	}
 	if err == nil {
 		r.session.lastRow = row
-		err = ex.countNested(row, func() error { return r.run(row, argv) })
+		err = ex.CountNested(row, func() error { return r.run(row, argv) })
 	}
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (r *replayer) apply(db int, argv [][]byte) error {
 
 // masterClient is the link to the master, as one of the clients; nil: there is none.
 func (ex *executor) masterClient() *session {
-	conn, sinceMS, silentMS := ex.replication.MasterConn()
+	conn, sinceMS, silentMS := ex.Replication.MasterConn()
 	if conn == nil {
 		return nil
 	}
@@ -125,23 +125,23 @@ func (ex *executor) masterClient() *session {
 		s.Number, s.isMaster = ex.lastID, true
 		s.Info = wait.ClientInfo{Addr: addrText(conn.RemoteAddr()), LocalAddr: local, FD: -1, CreatedUS: sinceMS * 1000}
 	}
-	s.Info.LastUS = ex.store.NowUS() - silentMS*1000
+	s.Info.LastUS = ex.Store.NowUS() - silentMS*1000
 	return s
 }
 
 // openAcks connects the acknowledgements of replicas with the server.
 func (ex *executor) openAcks() {
-	ex.acks.Open(shard.AcksDoor{
-		Gate:   &ex.gates.Copied,
-		Offset: ex.replication.Offset,
+	ex.Acks.Open(shard.AcksDoor{
+		Gate:   &ex.Gates.Copied,
+		Offset: ex.Replication.Offset,
 		Acked: func() (offset int64, all bool) {
 			n := ex.config.Replication.MinAck
 			if n <= 0 {
 				return 0, true
 			}
-			return ex.replication.AckedBy(n), false
+			return ex.Replication.AckedBy(n), false
 		},
-		Apart: func() bool { return ex.follows || ex.member != nil },
+		Apart: func() bool { return ex.Follows || ex.Member != nil },
 	})
 }
 
@@ -149,32 +149,32 @@ func (ex *executor) openAcks() {
 // 0: it need not wait for them.
 func (ex *executor) copiesDue(s *session) int64 {
 	switch {
-	case ex.member != nil:
-		return ex.member.Due()
+	case ex.Member != nil:
+		return ex.Member.Due()
 	case s.link.replica != nil:
 		return 0
 	}
-	return ex.acks.Due()
+	return ex.Acks.Due()
 }
 
 // acknowledged is called when a replica has acknowledged more.
 func (ex *executor) acknowledged() {
-	ex.waits.AnswerWaits()
-	ex.acks.Release()
+	ex.Waits.AnswerWaits()
+	ex.Acks.Release()
 	ex.shutdown.goOn()
 }
 
 // demoted makes the server a replica: nothing is done by itself any more.
 func (ex *executor) demoted() {
-	if ex.follows {
+	if ex.Follows {
 		return
 	}
-	ex.acks.Lose()
-	ex.follows, ex.waits.Follows = true, true
-	ex.store.SetFollows(true)
+	ex.Acks.Lose()
+	ex.Follows, ex.Waits.Follows = true, true
+	ex.Store.SetFollows(true)
 	ex.applyConfig()
 	ex.unblockAll()
-	ex.waits.Demoted()
+	ex.Waits.Demoted()
 	tellRole(ex)
 }
 
@@ -187,9 +187,9 @@ func (ex *executor) unblockAll() {
 	}
 	for _, s := range ex.clients {
 		if s.Waiter != nil && s.Waiter.Row.Group != commands.Server { // RAFT TRANSFER waits for just that
-			s.Closing = s.Closing || ex.group == nil && ex.member == nil
-			ex.waits.RefuseFor(lockhistory.Failover)
-			ex.waits.Answer(s.Waiter, func(*commands.Ctx) error { return cause })
+			s.Closing = s.Closing || ex.group == nil && ex.Member == nil
+			ex.Waits.RefuseFor(lockhistory.Failover)
+			ex.Waits.Answer(s.Waiter, func(*commands.Ctx) error { return cause })
 		}
 	}
 }
@@ -197,15 +197,15 @@ func (ex *executor) unblockAll() {
 // promoted makes the server a master. What has fallen due meanwhile happens now, except the ends of renewed
 // leases: each of those begins again, so that its holder can come back.
 func (ex *executor) promoted() {
-	if !ex.follows {
+	if !ex.Follows {
 		return
 	}
-	ex.follows, ex.waits.Follows = false, false
-	ex.counts.delayed.sinceMS = ex.store.NowMS()
-	ex.waits.Story.Restart(ex.store.NowUS(), "failover")
+	ex.Follows, ex.Waits.Follows = false, false
+	ex.Counts.Delayed.SinceMS = ex.Store.NowMS()
+	ex.Waits.Story.Restart(ex.Store.NowUS(), "failover")
 	tellRole(ex)
-	ex.acks.Raise()
-	ex.store.SetFollows(!ex.endsThings())
+	ex.Acks.Raise()
+	ex.Store.SetFollows(!ex.EndsThings())
 	ex.applyConfig()
-	ex.waits.BeginLeasesAnew()
+	ex.Waits.BeginLeasesAnew()
 }

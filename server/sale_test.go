@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/server/shard"
 	"lockserver/store"
 	"lockserver/tests/testkit"
 )
@@ -247,17 +248,17 @@ func TestManyHoldsEndTogether(t *testing.T) {
 	want(t, c, [2]string{"SECKILL.INFO v", `["state" "soldout" "stock" 0 "total" 10000 "sold" 10000 "held" 10000 "confirmed" 0 "buyers" 10000 ` +
 		`"start" 0 "end" 0 "limit" 1 "hold" 100 "stream" "stream.orders" "stream-length" 10000 "groups" []]`})
 	clock.Set(time.UnixMilli(saleStart + 100))
-	want(t, c, [2]string{"GET seckill:stock:v", strconv.Quote(strconv.Itoa(alarmBudget))}, // one slice was due before the command
+	want(t, c, [2]string{"GET seckill:stock:v", strconv.Quote(strconv.Itoa(shard.AlarmBudget))}, // one slice was due before the command
 		[2]string{"SECKILL.CONFIRM v u9999 o9999", "0"})
 	clock.Advance(0)
 	want(t, c, [2]string{"SECKILL.INFO v", `["state" "open" "stock" 10000 "total" 10000 "sold" 0 "held" 0 "confirmed" 0 "buyers" 0 ` +
 		`"start" 0 "end" 0 "limit" 1 "hold" 100 "stream" "stream.orders" "stream-length" 10000 "groups" []]`},
 		[2]string{"XLEN stream.orders:cancelled", "10000"}, [2]string{"EXISTS seckill:order:v seckill:holds:v", "0"})
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	sum := 0
 	for _, n := range journal.taken {
-		require.LessOrEqual(t, n, alarmBudget)
+		require.LessOrEqual(t, n, shard.AlarmBudget)
 		sum += n
 	}
 	require.Equal(t, orders, sum)
@@ -344,11 +345,11 @@ func TestHoldsWaitForTheLoad(t *testing.T) {
 	srv, clock, c := startSales(t, Options{})
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 2 HOLD 100", "+OK"}, [2]string{"SECKILL v ann o1", "0"})
 	clock.Set(time.UnixMilli(saleStart + 100))
-	srv.executor.do(func() { srv.executor.durable.BeginLoad(saleStart * 1000) })
+	srv.executor.Do(func() { srv.executor.Durable.BeginLoad(saleStart * 1000) })
 	require.True(t, c.Do("GET", "seckill:stock:v").IsError())
-	srv.executor.do(func() {
-		require.Equal(t, `1`, string(srv.executor.store.DB(0).Peek([]byte("seckill:stock:v")).Bytes()))
+	srv.executor.Do(func() {
+		require.Equal(t, `1`, string(srv.executor.Store.DB(0).Peek([]byte("seckill:stock:v")).Bytes()))
 	})
-	srv.executor.do(func() { require.NoError(t, srv.executor.durable.EndLoad()) })
+	srv.executor.Do(func() { require.NoError(t, srv.executor.Durable.EndLoad()) })
 	want(t, c, [2]string{"GET seckill:stock:v", `"2"`})
 }

@@ -12,7 +12,7 @@ import (
 // figuresLook returns how many locks one scrape looks at.
 func figuresLook(srv *instance) int64 {
 	looked := func() (n int64) {
-		srv.executor.look(func() { n = srv.executor.store.HeldLooked() })
+		srv.executor.look(func() { n = srv.executor.Store.HeldLooked() })
 		return n
 	}
 	before := looked()
@@ -38,7 +38,7 @@ func TestScrapeLooksAtFewLocks(t *testing.T) {
 			}
 			s.Feed(request, &scratch, nil)
 		}
-		require.Equal(t, held, s.executor.store.DB(0).Holders())
+		require.Equal(t, held, s.executor.Store.DB(0).Holders())
 		require.LessOrEqual(t, figuresLook(srv), int64(2*64), "of %d", locks) // INFO and the metric
 	}
 	for i := range many / 10 * 9 {

@@ -32,22 +32,22 @@ func (h scriptHost) Call(c *commands.Ctx) (failed bool, err error) {
 	ex, s := h.executor, sessionOf(c)
 	c.DB = s.DB
 	run := func() error { return ex.callContained(c, s) }
-	if ex.gauge.Timed[c.Row.Index()] {
+	if ex.Gauge.Timed[c.Row.Index()] {
 		err = ex.countMeasured(nil, c.Row, c.Argv, run)
 	} else {
-		err = ex.countNested(c.Row, run)
+		err = ex.CountNested(c.Row, run)
 	}
 	if len(ex.monitors) > 0 {
 		ex.show(nil, c.Row, s.DB.ID(), c.Argv)
 	}
-	return ex.failed != nil, err
+	return ex.Failed != nil, err
 }
 
 // callContained runs a handler and contains its panic.
 func (ex *executor) callContained(c *commands.Ctx, s *session) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = ex.panicked(c.Row, p)
+			err = ex.Panicked(c.Row, p)
 		}
 	}()
 	if ex.tracking.InUse() {
@@ -84,8 +84,8 @@ func (h scriptHost) Redirect(c *commands.Ctx, row *commands.Row, argv [][]byte) 
 func (h scriptHost) End(c *commands.Ctx, stopped bool) {
 	s, ex := sessionOf(c), h.executor
 	s.DB = c.DB
-	if stopped || ex.failed != nil {
-		ex.store.TakeEffects() // a unit that was cut off leaves no trace in the journal
+	if stopped || ex.Failed != nil {
+		ex.Store.TakeEffects() // a unit that was cut off leaves no trace in the journal
 	}
 	if stopped || ex.shutdown.ended() {
 		ex.terminate(s) // as in Redis the client sees that the connection is closed, and no failed command
@@ -112,41 +112,41 @@ func (h scriptHost) Stale() bool { return standing{h.executor}.stale() }
 func (h scriptHost) Obeys(c *commands.Ctx) bool { return sessionOf(c).obeyed }
 
 // CountError implements script.Caller.
-func (h scriptHost) CountError(text string) { h.executor.stats.Errors.Count(text) }
+func (h scriptHost) CountError(text string) { h.executor.Stats.Errors.Count(text) }
 
 // CountRejected implements script.Caller.
 func (h scriptHost) CountRejected(row *commands.Row) {
-	h.executor.stats.Of(row).Rejected++
+	h.executor.Stats.Of(row).Rejected++
 }
 
 // CountFailed implements script.Caller.
 func (h scriptHost) CountFailed(row *commands.Row) {
-	h.executor.stats.Of(row).Failed++
+	h.executor.Stats.Of(row).Failed++
 }
 
 // Full implements script.Caller.
-func (h scriptHost) Full() bool { return h.executor.memory.Pressure.BeganFull }
+func (h scriptHost) Full() bool { return h.executor.Memory.Pressure.BeganFull }
 
 // Loading implements script.Caller.
 func (h scriptHost) Loading() bool {
-	return h.executor.durable.Loading() && !h.executor.durable.Serves()
+	return h.executor.Durable.Loading() && !h.executor.Durable.Serves()
 }
 
 // Yield implements script.Caller. The session's own event loop serves the other connections of that loop;
 // other goroutines may get the executor's lock.
 func (h scriptHost) Yield(c *commands.Ctx) (failed bool) {
-	h.executor.busy.on = true
-	h.executor.withoutLock(func() {
+	h.executor.Busy.On = true
+	h.executor.WithoutLock(func() {
 		sessionOf(c).output.Conn.WhileBusy()
 		runtime.Gosched()
 	})
-	return h.executor.failed != nil
+	return h.executor.Failed != nil
 }
 
 // Idle implements script.Caller.
 func (h scriptHost) Idle() {
-	h.executor.busy.on = false
-	h.executor.busy.over.Broadcast()
+	h.executor.Busy.On = false
+	h.executor.Busy.Over.Broadcast()
 }
 
 // DumpLibraries implements script.Caller.
@@ -156,7 +156,7 @@ func (h scriptHost) DumpLibraries(sources [][]byte) []byte {
 
 // ParseLibraries implements script.Caller.
 func (h scriptHost) ParseLibraries(payload []byte) ([][]byte, error) {
-	if h.executor.durable.Trusts() {
+	if h.executor.Durable.Trusts() {
 		payload = rdb.Reseal(payload)
 	}
 	sources, err := rdb.ParseFunctions(payload)

@@ -41,9 +41,9 @@ func holdMany(t *testing.T, n int) *manyHolders {
 // hash is the semaphore.
 func (m *manyHolders) hash() *hash.Hash {
 	ex := &m.srv.executor
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	return ex.store.DB(0).Peek([]byte("s")).Hash()
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
+	return ex.Store.DB(0).Peek([]byte("s")).Hash()
 }
 
 // count is how many permits are in use, counted one by one.
@@ -119,12 +119,12 @@ func TestSemaphoresWithManyHoldersDuringASnapshot(t *testing.T) {
 	was := m.hash().Tally()
 	require.NotNil(t, was)
 	ex := &m.srv.executor
-	ex.mu.Lock()
-	cut := ex.store.Cut()
-	ex.mu.Unlock()
+	ex.Mu.Lock()
+	cut := ex.Store.Cut()
+	ex.Mu.Unlock()
 	require.Equal(t, "0", m.ask("SEM.RELEASE", "s", "o7"))
 	m.same(was, "a write behind a cut")
-	ex.mu.Lock()
+	ex.Mu.Lock()
 	cut.Release()
-	ex.mu.Unlock()
+	ex.Mu.Unlock()
 }

@@ -430,7 +430,7 @@ func runPermits(t *testing.T, rounds int, shape permitShape) {
 			s.Close()
 		}
 		checkParking(t, r.srv)
-		require.Zero(t, r.srv.executor.waits.Queues.LenOwners())
+		require.Zero(t, r.srv.executor.Waits.Queues.LenOwners())
 		require.NoError(t, r.srv.Close())
 	}
 	t.Logf("%d waits were refused at once, and %d later; granted after a wait: %v", cycles, refused, seen)

@@ -10,8 +10,8 @@ func (s *session) Release() { s.output.Conn.Wake(nil) }
 
 // TakeBack implements output.Client.
 func (s *session) TakeBack(granted *wait.Parked, gone bool) {
-	s.executor.afterScript(func() {
-		s.executor.waits.Undo(granted)
+	s.executor.AfterScript(func() {
+		s.executor.Waits.Undo(granted)
 		if gone {
 			s.executor.terminate(s)
 		}
@@ -20,12 +20,12 @@ func (s *session) TakeBack(granted *wait.Parked, gone bool) {
 
 // undoAll takes grants back: now, or when the script is over that is in the middle of its unit.
 func (ex *executor) undoAll(grants []*wait.Parked) {
-	if ex.busy.on {
-		ex.busy.later = append(ex.busy.later, func() { ex.undoAll(grants) })
+	if ex.Busy.On {
+		ex.Busy.Later = append(ex.Busy.Later, func() { ex.undoAll(grants) })
 		return
 	}
 	for _, w := range grants {
-		ex.waits.Undo(w)
+		ex.Waits.Undo(w)
 	}
 }
 
@@ -39,27 +39,27 @@ func (s *session) Lingers(unsent bool) bool {
 		return false
 	}
 	ex := s.executor
-	ex.mu.Lock()
-	defer ex.damaging()
+	ex.Mu.Lock()
+	defer ex.Damaging()
 	if s.Granted != nil || s.Terminated { // what it was given is to be taken back
-		ex.mu.Unlock()
+		ex.Mu.Unlock()
 		return false
 	}
 	s.in.ended = true
 	s.output.Leaving = s.output.Leaving || !more || s.Waiter != nil
 	var touched []*wait.Party
 	if w := s.Waiter; w != nil {
-		busy := ex.busy.on
+		busy := ex.Busy.On
 		if !busy {
-			ex.begin()
+			ex.Begin()
 		}
-		ex.waits.Unpark(w, false)
+		ex.Waits.Unpark(w, false)
 		if !busy {
-			ex.endUnit()
-			touched = ex.end()
+			ex.EndUnit()
+			touched = ex.End()
 		}
 	}
-	ex.mu.Unlock()
+	ex.Mu.Unlock()
 	wakeAll(touched, nil)
 	return true
 }
@@ -68,15 +68,15 @@ func (s *session) Lingers(unsent bool) bool {
 // it run out.
 func (s *session) Close() {
 	ex := s.executor
-	ex.mu.Lock()
+	ex.Mu.Lock()
 	if s.Dead {
-		ex.mu.Unlock()
+		ex.Mu.Unlock()
 		return
 	}
-	defer ex.damaging()
-	busy := ex.busy.on
+	defer ex.Damaging()
+	busy := ex.Busy.On
 	if !busy {
-		ex.begin()
+		ex.Begin()
 	}
 	s.leave()
 	ex.undoAll(s.output.Unread(s.Granted))
@@ -84,9 +84,9 @@ func (s *session) Close() {
 	s.Dead, s.Closing = true, true
 	var touched []*wait.Party
 	if !busy {
-		ex.endUnit()
-		touched = ex.end()
+		ex.EndUnit()
+		touched = ex.End()
 	}
-	ex.mu.Unlock()
+	ex.Mu.Unlock()
 	wakeAll(touched, nil)
 }

@@ -152,7 +152,7 @@ func wakeAll(touched []*wait.Party, from *transport.Loop) {
 
 func (s *session) setAuthenticated(ok bool) {
 	if s.authenticated && !ok {
-		s.Info.UnauthSinceUS = s.executor.store.NowUS()
+		s.Info.UnauthSinceUS = s.executor.Store.NowUS()
 	}
 	s.authenticated = ok
 	s.in.decoder.SetAuthenticated(ok)
@@ -196,7 +196,7 @@ func clientOf(p *wait.Party) *session { return p.Client.(waitClient).session }
 // must not leave at all, what it tells of is lost.
 func (s *session) MayLeave() bool {
 	needs := s.Mark.Needs
-	return needs == 0 || s.executor.gates.Log.Written(needs) // plant:may-leave
+	return needs == 0 || s.executor.Gates.Log.Written(needs) // plant:may-leave
 }
 
 // waitClient is a session as waits see it (host.go).
@@ -226,7 +226,7 @@ func (s *session) takeInbox() { s.takeMessages(math.MaxInt) }
 // one.
 func (s *session) takeMessages(most int) {
 	s.inbox.Take(&s.Out, most)
-	s.Tells = s.Tells || s.executor.member != nil // of what may never have been
+	s.Tells = s.Tells || s.executor.Member != nil // of what may never have been
 }
 
 // softLimit is since when a session's output has been above its soft limit.
@@ -328,12 +328,12 @@ func (s *session) recount() {
 		return
 	}
 	s.memory.Input, s.memory.Capacity = s.in.decoder.Pending(), s.in.decoder.Held()
-	s.executor.memory.Clients.Recount(&s.memory, s.bytes(), s.link.replica != nil && s.link.replica.Is())
+	s.executor.Memory.Clients.Recount(&s.memory, s.bytes(), s.link.replica != nil && s.link.replica.Is())
 }
 
 // bytes is what the session takes.
 func (s *session) bytes() int {
-	if !s.executor.plainSlice {
+	if !s.executor.PlainSlice {
 		s.memory.Rest = s.restBytes()
 	}
 	n := sessionBytes + s.memory.Capacity + s.memory.Backlog + s.outputHeld() + s.memory.Rest
@@ -369,6 +369,6 @@ func (tx *transaction) bytes() int {
 // AskUnsent implements memory.Asked.
 func (s *session) AskUnsent() {
 	if !s.Dead {
-		s.executor.touch(&s.Party)
+		s.executor.Touch(&s.Party)
 	}
 }

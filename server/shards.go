@@ -328,7 +328,7 @@ func (s *clusterShard) hear(channel, message []byte) {
 		s.inbox = append(s.inbox, [2][]byte{commands.Clone(channel), commands.Clone(message)})
 		s.bytes += size
 	} else if s.dropped++; s.dropped == 1 {
-		s.executor.log.Warn("messages of other shards are dropped: this shard is too slow", "bytes", s.bytes)
+		s.executor.Logger.Warn("messages of other shards are dropped: this shard is too slow", "bytes", s.bytes)
 	}
 	if !s.hearing {
 		s.hearing = true
@@ -349,9 +349,9 @@ func (s *clusterShard) empty() {
 		}
 		s.mu.Unlock()
 		if dropped > 0 {
-			s.executor.log.Warn("messages of other shards were dropped", "count", dropped)
+			s.executor.Logger.Warn("messages of other shards were dropped", "count", dropped)
 		}
-		s.executor.do(func() {
+		s.executor.Do(func() {
 			for _, m := range all {
 				s.executor.publish(m[0], m[1])
 			}
@@ -379,9 +379,9 @@ func (s *clusterShard) repeat(argv [][]byte) {
 			continue
 		}
 		var reply []byte
-		other.executor.do(func() { reply = runRepeated(other.executor, argv) })
+		other.executor.Do(func() { reply = runRepeated(other.executor, argv) })
 		if len(reply) == 0 || reply[0] == '-' {
-			other.executor.log.Warn("a command for all shards failed on this one", "command", string(argv[0]), "reply", fmt.Sprintf("%.200q", reply))
+			other.executor.Logger.Warn("a command for all shards failed on this one", "command", string(argv[0]), "reply", fmt.Sprintf("%.200q", reply))
 			continue
 		}
 		s.of.mu.Lock()
@@ -395,13 +395,13 @@ func (s *clusterShard) repeat(argv [][]byte) {
 
 // runRepeated runs a command of another shard under the executor, and returns its reply.
 func runRepeated(ex *executor, argv [][]byte) []byte {
-	row, err := ex.table.Resolve(argv)
+	row, err := ex.Table.Resolve(argv)
 	s := ex.newReplayer().session
 	if err == nil {
 		var c commands.Ctx
-		ex.prepare(&c, &s.Party, row, argv)
+		ex.Prepare(&c, &s.Party, row, argv)
 		c.MayBlock = false
-		err = ex.contain(row, func() error { return row.Run(&c) })
+		err = ex.Contain(row, func() error { return row.Run(&c) })
 	}
 	if err != nil {
 		return []byte("-" + err.Error())

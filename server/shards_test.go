@@ -103,7 +103,7 @@ func TestDroppedMessagesAreLogged(t *testing.T) {
 	shards[1].Send("SUBSCRIBE", "news")
 	require.Contains(t, shards[1].Receive().String(), "subscribe")
 	message := strings.Repeat("m", 8<<20)
-	c.shards[1].executor.do(func() { // it runs nothing else meanwhile
+	c.shards[1].executor.Do(func() { // it runs nothing else meanwhile
 		for range 2*mostUnheard/len(message) + 2 {
 			shards[0].Do("PUBLISH", "news", message)
 		}

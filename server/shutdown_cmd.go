@@ -53,11 +53,11 @@ func shutdownCmd(c *commands.Ctx) error {
 	case abort && !ex.shutdown.waits:
 		return commands.ErrNoShutdown
 	case abort:
-		ex.log.Info("Shutdown manually aborted.")
+		ex.Logger.Info("Shutdown manually aborted.")
 		ex.shutdown.stay(errAborted)
 		c.Out.OK()
 		return nil
-	case ex.busy.on && !o.NoSave:
+	case ex.Busy.On && !o.NoSave:
 		return ex.scripts.BusyError()
 	}
 	if waits, err := ex.shutdown.begin(o, nil); err != nil {
@@ -81,7 +81,7 @@ func (sd *shutdown) await(c *commands.Ctx, s *session) error {
 		return true, commands.ErrShutdown
 	}})
 	if s.Waiter != nil {
-		s.executor.waits.Syncing.Enter(s.Waiter)
+		s.executor.Waits.Syncing.Enter(s.Waiter)
 	}
 	return err
 }
@@ -90,7 +90,7 @@ func (sd *shutdown) await(c *commands.Ctx, s *session) error {
 // is not called.
 func (sd *shutdown) begin(o ShutdownOptions, tell func(err error)) (waits bool, err error) {
 	ex := sd.executor
-	if ex.failed != nil {
+	if ex.Failed != nil {
 		ex.host.requestStop(0)
 		return false, nil
 	}
@@ -98,26 +98,26 @@ func (sd *shutdown) begin(o ShutdownOptions, tell func(err error)) (waits bool, 
 		p.ending(o)
 	}
 	if !sd.waits {
-		ex.log.Info("User requested shutdown...")
+		ex.Logger.Info("User requested shutdown...")
 		sd.enter(PhaseEnding)
-		ex.handOn() // what this slice has done so far, replicas are to have, too
-		leads := ex.member != nil && ex.member.Serves()
-		if o.Now || ex.config.ShutdownTimeoutMS == 0 || ex.busy.on || ex.replication.InStep() && !leads {
+		ex.HandOn() // what this slice has done so far, replicas are to have, too
+		leads := ex.Member != nil && ex.Member.Serves()
+		if o.Now || ex.config.ShutdownTimeoutMS == 0 || ex.Busy.On || ex.Replication.InStep() && !leads {
 			return false, sd.saveAndEnd(o)
 		}
 		if leads {
-			ex.log.Info("Handing the lead of the raft group on before shutting down.")
+			ex.Logger.Info("Handing the lead of the raft group on before shutting down.")
 		} else {
-			ex.log.Info("Waiting for replicas before shutting down.")
+			ex.Logger.Info("Waiting for replicas before shutting down.")
 		}
-		sd.waits, sd.options, sd.endMS, sd.callbacks = true, o, ex.store.NowMS()+ex.config.ShutdownTimeoutMS, nil
+		sd.waits, sd.options, sd.endMS, sd.callbacks = true, o, ex.Store.NowMS()+ex.config.ShutdownTimeoutMS, nil
 		sd.timer.Of = sd
-		ex.timers.Set(&sd.timer, sd.endMS)
+		ex.Timers.Set(&sd.timer, sd.endMS)
 		if leads {
 			sd.handOver()
 		} else {
-			ex.replication.AskAcks()
-			ex.pausing.Hold(shard.ForShutdown, true)
+			ex.Replication.AskAcks()
+			ex.Pausing.Hold(shard.ForShutdown, true)
 		}
 	}
 	if tell != nil {
@@ -132,10 +132,10 @@ func (sd *shutdown) begin(o ShutdownOptions, tell func(err error)) (waits bool, 
 func (sd *shutdown) handOver() {
 	ex, before := sd.executor, sd.refused
 	ex.host.background(func() {
-		if err := ex.member.HandOver(); err != nil {
-			ex.log.Warn("raft: the lead could not be handed on", "cause", err)
+		if err := ex.Member.HandOver(); err != nil {
+			ex.Logger.Warn("raft: the lead could not be handed on", "cause", err)
 		}
-		ex.do(func() {
+		ex.Do(func() {
 			if sd.waits && sd.refused == before {
 				sd.endWaiting()
 			}
@@ -148,7 +148,7 @@ func (sd *shutdown) Fire() { sd.endWaiting() }
 
 // goOn ends a server that waits for replicas, if they have everything.
 func (sd *shutdown) goOn() {
-	if sd.waits && sd.executor.replication.InStep() {
+	if sd.waits && sd.executor.Replication.InStep() {
 		sd.endWaiting()
 	}
 }
@@ -159,7 +159,7 @@ func (sd *shutdown) endWaiting() {
 		sd.stay(err)
 		return
 	}
-	sd.executor.timers.Remove(&sd.timer)
+	sd.executor.Timers.Remove(&sd.timer)
 	callbacks := sd.callbacks
 	sd.waits, sd.callbacks = false, nil
 	for _, tell := range callbacks {
@@ -170,13 +170,13 @@ func (sd *shutdown) endWaiting() {
 // stay calls a shutdown off that has waited for replicas.
 func (sd *shutdown) stay(err error) {
 	ex := sd.executor
-	ex.timers.Remove(&sd.timer)
+	ex.Timers.Remove(&sd.timer)
 	callbacks := slices.Clone(sd.callbacks)
 	sd.waits, sd.options, sd.endMS, sd.callbacks = false, ShutdownOptions{}, 0, nil
 	sd.refused++
 	sd.enter(PhaseStaying)
-	ex.pausing.Hold(shard.ForShutdown, false)
-	ex.waits.AnswerWaits()
+	ex.Pausing.Hold(shard.ForShutdown, false)
+	ex.Waits.AnswerWaits()
 	for _, tell := range callbacks {
 		tell(err)
 	}
@@ -185,13 +185,13 @@ func (sd *shutdown) stay(err error) {
 // saveAndEnd saves if it is called for, and ends the server. When it returns nil, nothing runs any more.
 func (sd *shutdown) saveAndEnd(o ShutdownOptions) error {
 	ex := sd.executor
-	ex.replication.LogLag()
+	ex.Replication.LogLag()
 	if err := sd.keepAll(o); err != nil {
-		ex.log.Error("Errors trying to shut down the server. Check the logs for more information.")
+		ex.Logger.Error("Errors trying to shut down the server. Check the logs for more information.")
 		sd.enter(PhaseStaying)
 		return err
 	}
-	ex.failed = errClosed
+	ex.Failed = errClosed
 	ex.host.requestStop(0)
 	return nil
 }
@@ -200,36 +200,36 @@ func (sd *shutdown) saveAndEnd(o ShutdownOptions) error {
 // the same.
 func (sd *shutdown) keepAll(o ShutdownOptions) error {
 	ex := sd.executor
-	if ex.durable.Log() != nil {
-		ex.log.Info("Calling fsync() on the AOF file.")
-		if at := ex.replication.Place(); at.ID != "" {
-			ex.durable.RecordPlace(persistence.History(at)) // so that replicas can go on after the next start
+	if ex.Durable.Log() != nil {
+		ex.Logger.Info("Calling fsync() on the AOF file.")
+		if at := ex.Replication.Place(); at.ID != "" {
+			ex.Durable.RecordPlace(persistence.History(at)) // so that replicas can go on after the next start
 		}
 	}
-	if err := ex.durable.SyncLog(); err != nil && !o.Force && !o.NoSave {
+	if err := ex.Durable.SyncLog(); err != nil && !o.Force && !o.NoSave {
 		return err
 	}
-	if !(o.Save || len(ex.config.Save) > 0) || o.NoSave || ex.config.DBFilename == "" || ex.durable.Loading() {
+	if !(o.Save || len(ex.config.Save) > 0) || o.NoSave || ex.config.DBFilename == "" || ex.Durable.Loading() {
 		return nil
 	}
-	ex.log.Info("Saving the final RDB snapshot before exiting.")
+	ex.Logger.Info("Saving the final RDB snapshot before exiting.")
 	sd.enter(PhaseSaving)
-	err := ex.durable.SaveLast()
+	err := ex.Durable.SaveLast()
 	switch {
 	case err == nil:
 		return nil
 	case o.Force:
-		ex.log.Warn("Error trying to save the DB. Exit anyway.")
+		ex.Logger.Warn("Error trying to save the DB. Exit anyway.")
 		return nil
 	}
-	ex.log.Warn("Error trying to save the DB, can't exit.")
+	ex.Logger.Warn("Error trying to save the DB, can't exit.")
 	return err
 }
 
 // ended reports whether the server ends on request: no command runs any more, and no client gets an error for
 // that. If the server stops because of a fault (executor.fail), clients get one.
 func (sd *shutdown) ended() bool {
-	return sd.executor.ending || errors.Is(sd.executor.failed, errClosed)
+	return sd.executor.Ending || errors.Is(sd.executor.Failed, errClosed)
 }
 
 // enter tells of a step in the life of the server.

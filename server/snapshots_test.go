@@ -29,9 +29,9 @@ func infoField(t testing.TB, c *testkit.Client, name string) string {
 func awaitSaved(t testing.TB, srv *instance) {
 	t.Helper()
 	eventually(t, func() bool {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
-		return !srv.executor.durable.Saving()
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
+		return !srv.executor.Durable.Saving()
 	}, "the background save ends")
 }
 
@@ -100,9 +100,9 @@ func TestOneSaveAtATime(t *testing.T) {
 
 // saves is how many snapshots have been begun.
 func saves(srv *instance) int64 {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	return srv.executor.durable.Info().Saves.Count
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
+	return srv.executor.Durable.Info().Saves.Count
 }
 
 // heldHost is a server that begins nothing in the background before it is released.
@@ -123,8 +123,8 @@ func holdBackground(t testing.TB, srv *instance) (release func()) {
 	t.Helper()
 	held := heldHost{srv, make(chan struct{})}
 	become := func(h host) {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
 		srv.executor.host = h
 	}
 	release = sync.OnceFunc(func() {

@@ -33,14 +33,14 @@ func benchmarkStory(b *testing.B, keys int, lease []string) {
 	for kind := range sessions {
 		sessions[kind] = toNowhere(b)
 		ex := sessions[kind].executor
-		ex.waits.Story.Muted = kind == 0
+		ex.Waits.Story.Muted = kind == 0
 		if kind < 2 {
-			ex.waits.Story.Ring.Resize(0, 0, "")
+			ex.Waits.Story.Ring.Resize(0, 0, "")
 		}
 		ex.config.LockClasses = [][]string{{"orders", "order:*"}, {"mail", "mail:*"}}
-		ex.waits.Configure(ex.config)
+		ex.Waits.Configure(ex.config)
 		if kind < 2 {
-			ex.waits.Story.Ring.Resize(0, 0, "")
+			ex.Waits.Story.Ring.Resize(0, 0, "")
 		}
 	}
 	var scratch batch

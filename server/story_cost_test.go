@@ -45,13 +45,13 @@ func storyWork(s *session, clock *storyClock, warmUp, rounds int) (hashes int64,
 		round()
 	}
 	ex := s.executor
-	ex.mu.Lock()
-	before := ex.waits.Story.Hashed
-	ex.mu.Unlock()
+	ex.Mu.Lock()
+	before := ex.Waits.Story.Hashed
+	ex.Mu.Unlock()
 	allocs = testing.AllocsPerRun(rounds-1, round) // and one to warm up
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	return ex.waits.Story.Hashed - before, allocs
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
+	return ex.Waits.Story.Hashed - before, allocs
 }
 
 // TestWorkOfLockEvents counts what classes and the history add to LOCK and UNLOCK. They allocate nothing.
@@ -85,10 +85,10 @@ func TestWorkOfLockEvents(t *testing.T) {
 		clock := &storyClock{ManualClock: NewManualClock(time.UnixMilli(1_750_000_000_000)), heldUS: c.heldUS}
 		s := toNowhereOn(t, clock.ManualClock)
 		ex := s.executor
-		ex.mu.Lock()
-		ex.waits.Story.Muted, ex.config.LockClasses, ex.config.LockHistoryBytes = c.muted, c.classes, c.history
-		ex.waits.Configure(ex.config)
-		ex.mu.Unlock()
+		ex.Mu.Lock()
+		ex.Waits.Story.Muted, ex.config.LockClasses, ex.config.LockHistoryBytes = c.muted, c.classes, c.history
+		ex.Waits.Configure(ex.config)
+		ex.Mu.Unlock()
 		warmUp := 20_000 // until all memory of the history exists
 		if c.most == sampled {
 			warmUp = 80_000 // until events are sampled

@@ -30,10 +30,10 @@ func TestHoldsOnAFastMachine(t *testing.T) {
 					}
 					s.Feed(unlock, &scratch, nil)
 				}
-				s.executor.mu.Lock()
-				defer s.executor.mu.Unlock()
+				s.executor.Mu.Lock()
+				defer s.executor.Mu.Unlock()
 				passed := clock.NowUS() - 1_750_000_000_000_000
-				held := &s.executor.waits.Story.Held
+				held := &s.executor.Waits.Story.Held
 				require.EqualValues(t, 20_000, held.Total[1])
 				require.LessOrEqual(t, held.Total[0], passed, "of %d us", passed)
 			})

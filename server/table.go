@@ -97,10 +97,10 @@ func repeated(run func(c *commands.Ctx) error) func(c *commands.Ctx) error {
 func scriptsOf(c *commands.Ctx) *script.Engine { return sessionOf(c).executor.scripts }
 
 // storageOf is what is kept on disk of the server that runs the command.
-func storageOf(c *commands.Ctx) *durability.Storage { return &sessionOf(c).executor.durable }
+func storageOf(c *commands.Ctx) *durability.Storage { return &sessionOf(c).executor.Durable }
 
 // statsOf is what the server keeps for its operator that runs the command.
-func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.stats }
+func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.Stats }
 
 // Table returns every command that a server knows: what a generator of calls reads.
 func Table() *commands.Table { return sharedTable().table }

@@ -319,7 +319,7 @@ func TestTerminatedSessionGrowsNoMore(t *testing.T) {
 	a := client(t, srv)
 	a.Do("SUBSCRIBE", "c")
 	inbox, terminated, clients := 0, 0, 0
-	srv.executor.do(func() {
+	srv.executor.Do(func() {
 		var s *session
 		for _, s = range srv.executor.clients { // there is one
 			for range 1000 {
@@ -327,7 +327,7 @@ func TestTerminatedSessionGrowsNoMore(t *testing.T) {
 			}
 			srv.executor.terminate(s) // not twice
 		}
-		inbox, terminated, clients = s.inbox.Bytes(), len(srv.executor.terminated), len(srv.executor.clients)
+		inbox, terminated, clients = s.inbox.Bytes(), len(srv.executor.Terminated), len(srv.executor.clients)
 	})
 	require.Zero(t, inbox)
 	require.Equal(t, 1, terminated)

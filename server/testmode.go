@@ -75,7 +75,7 @@ func testable(o *Options, c *config.Config) error {
 }
 
 // Clock implements testmode.Controls.
-func (t *testMode) Clock() *clock.Adjustable { return t.executor.clock.(*clock.Adjustable) }
+func (t *testMode) Clock() *clock.Adjustable { return t.executor.Clock.(*clock.Adjustable) }
 
 // Faults implements testmode.Controls.
 func (t *testMode) Faults() *testmode.Faults { return &t.faults }
@@ -98,18 +98,12 @@ func (t *testMode) Meanwhile(c *commands.Ctx, work func(), reply func(c *command
 	})
 	go func() {
 		work()
-		t.executor.do(func() {
+		t.executor.Do(func() {
 			over = true
-			t.executor.waits.AnswerWaits()
+			t.executor.Waits.AnswerWaits()
 		})
 	}()
 	return err
-}
-
-// frozen reports whether the clock stands still until a client moves it.
-func (ex *executor) frozen() bool {
-	c, ok := ex.clock.(*clock.Adjustable)
-	return ok && c.Frozen()
 }
 
 // run implements hook: the fault that strikes the command is done.
@@ -119,7 +113,7 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 		return ex.count(s, row, argv)
 	}
 	call := testmode.Call{Command: row.FullName(), Group: row.Group, Client: s.Number, Keys: func() (keys [][]byte) {
-		refs, _ := ex.table.KeyRefs(row, argv, nil)
+		refs, _ := ex.Table.KeyRefs(row, argv, nil)
 		for _, ref := range refs {
 			keys = append(keys, argv[ref.Pos])
 		}
@@ -131,7 +125,7 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 	f, ok := t.faults.Strike(&call)
 	if !ok {
 		f, ok = t.chaosStrikes(s, &call)
-		ex.prepare(&ex.ctx, &s.Party, row, argv) // it may have answered waiters
+		ex.Prepare(&ex.Ctx, &s.Party, row, argv) // it may have answered waiters
 	}
 	switch {
 	case !ok:
@@ -142,8 +136,8 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 		s.Closing = true
 		return nil
 	case f.Kind == testmode.Silence:
-		ex.prepare(&ex.ctx, &s.Party, row, argv)
-		return ex.waits.Park(&ex.ctx, commands.Wait{Try: func(*commands.Ctx) (bool, error) { return false, nil }})
+		ex.Prepare(&ex.Ctx, &s.Party, row, argv)
+		return ex.Waits.Park(&ex.Ctx, commands.Wait{Try: func(*commands.Ctx) (bool, error) { return false, nil }})
 	}
 	mark := s.Out.Mark()
 	err := ex.count(s, row, argv)
@@ -161,10 +155,10 @@ func (t *testMode) run(s *session, row *commands.Row, argv [][]byte) error {
 		return nil
 	case testmode.Delay:
 		if err != nil {
-			ex.refuse(s, mark, err)
+			ex.Refuse(&s.Party, mark, err)
 		}
-		ex.prepare(&ex.ctx, &s.Party, row, argv)
-		return t.delayReply(&ex.ctx, mark, f.DelayMS)
+		ex.Prepare(&ex.Ctx, &s.Party, row, argv)
+		return t.delayReply(&ex.Ctx, mark, f.DelayMS)
 	}
 	return err
 }
@@ -174,7 +168,7 @@ func (t *testMode) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
 	ex := t.executor
 	late := commands.Clone(c.Out.Buf[mark:])
 	c.Out.Rollback(mark)
-	return ex.waits.Park(c, commands.Wait{DeadlineMS: c.CeilNowMS() + delayMS, Try: func(*commands.Ctx) (bool, error) { return false, nil },
+	return ex.Waits.Park(c, commands.Wait{DeadlineMS: c.CeilNowMS() + delayMS, Try: func(*commands.Ctx) (bool, error) { return false, nil },
 		TimedOut: func(c *commands.Ctx) { c.Out.Raw(late) }})
 }
 
@@ -246,9 +240,9 @@ func (t *testMode) endLease(db *store.DB, strike testmode.Strike) (key string, o
 	}
 	slices.Sort(held)
 	key = held[strike.Pick%uint64(len(held))]
-	ex.waits.Watchdog.StopRenewing(&commands.Ctx{DB: db}, []byte(key))
+	ex.Waits.Watchdog.StopRenewing(&commands.Ctx{DB: db}, []byte(key))
 	db.ExpireNow([]byte(key))
-	ex.endUnit()
+	ex.EndUnit()
 	return key, true
 }
 
@@ -282,7 +276,7 @@ func (srv *instance) Chaos() *testmode.Chaos {
 
 // TestClock is Server.TestClock.
 func (srv *instance) TestClock() *clock.Adjustable {
-	c, _ := srv.executor.clock.(*clock.Adjustable)
+	c, _ := srv.executor.Clock.(*clock.Adjustable)
 	return c
 }
 
@@ -328,7 +322,7 @@ func (t *testMode) Reset() (err error) {
 	}
 	for _, ex := range all {
 		t := testOf(ex)
-		ex.do(func() {
+		ex.Do(func() {
 			if err = t.configureAsNew(); err == nil {
 				t.leadAsNew()
 				t.forgetAll()
@@ -347,14 +341,14 @@ func (t *testMode) Reset() (err error) {
 
 // beginAnew makes the times of the server those of a start, by the clock that was set.
 func beginAnew(ex *executor) {
-	ex.do(func() {
-		now := ex.store.NowUS()
+	ex.Do(func() {
+		now := ex.Store.NowUS()
 		ex.uptime = clock.Start(ex.opts.Clock)
-		ex.waits.Story.Restart(now, "reset")
+		ex.Waits.Story.Restart(now, "reset")
 		for _, s := range ex.clients {
 			s.Info.CreatedUS, s.Info.UnauthSinceUS, s.Info.LastUS = now, now, now
 		}
-		ex.alarm.begin() // by the old time what it waits for may be years away
+		ex.Ticker.Begin() // by the old time what it waits for may be years away
 	})
 }
 
@@ -396,22 +390,22 @@ func (t *testMode) forgetAll() {
 	ex := t.executor
 	for _, s := range ex.sortedClients() {
 		if w := s.Waiter; w != nil && !strings.HasPrefix(w.Row.FullName(), "test.") {
-			ex.waits.RefuseFor(lockhistory.Failed)
-			ex.waits.Answer(w, func(*commands.Ctx) error { return errReset })
+			ex.Waits.RefuseFor(lockhistory.Failed)
+			ex.Waits.Answer(w, func(*commands.Ctx) error { return errReset })
 		}
 	}
-	ex.waits.EndQueued()
-	ex.pausing.End()
+	ex.Waits.EndQueued()
+	ex.Pausing.End()
 	t.faults.Forget()
 	t.chaos.Forget()
-	ex.durable.Forget()
-	ex.durable.ForgetTokens()
+	ex.Durable.Forget()
+	ex.Durable.ForgetTokens()
 	ex.scripts.Forget()
 	for _, s := range ex.sortedClients() {
 		s.forget()
 	}
 	configurer{ex}.forgetCounts()
-	ex.stats.ForgetLogs()
+	ex.Stats.ForgetLogs()
 	ex.debug = debugging{}
 	t.Seed(ex.opts.Seed)
 }
@@ -423,10 +417,10 @@ func (s *session) forget() {
 	s.discard()
 	s.unsubscribeAll()
 	trackingCaller{s}.Stop()
-	ex.waits.DetachAll(&s.Party)
+	ex.Waits.DetachAll(&s.Party)
 	s.stopMonitoring()
 	s.mute.mode, s.noTouch, s.place.ReadOnly = 0, false, false
-	ex.memory.Clients.SetExempt(&s.memory, false)
+	ex.Memory.Clients.SetExempt(&s.memory, false)
 	if u := ex.users.Find([]byte(s.User.Name())); u != nil {
 		s.User = u
 	} else {
@@ -476,7 +470,7 @@ func (srv *instance) listen() error {
 	for _, ln := range lns {
 		srv.endpoint.Serve(ln)
 	}
-	return t.group.Begin(srv.port(), srv.executor.clock.NowUS()/1000)
+	return t.group.Begin(srv.port(), srv.executor.Clock.NowUS()/1000)
 }
 
 // Failover implements testmode.Controls. Clients of the old leader lose their connections, as when a member
@@ -486,7 +480,7 @@ func (t *testMode) Failover(by int64) (addr string, err error) {
 	if t.group == nil {
 		return "", testmode.ErrNoGroup
 	}
-	t.executor.do(func() { addr, err = t.failOver(func(id int64) bool { return id == by }) })
+	t.executor.Do(func() { addr, err = t.failOver(func(id int64) bool { return id == by }) })
 	return addr, err
 }
 
@@ -494,7 +488,7 @@ func (t *testMode) Failover(by int64) (addr string, err error) {
 func (t *testMode) failOver(spared func(id int64) bool) (addr string, err error) {
 	ex := t.executor
 	old := ex.group.View().Leader
-	if addr, err = t.group.Next(ex.store.NowMS()); err != nil {
+	if addr, err = t.group.Next(ex.Store.NowMS()); err != nil {
 		return "", err
 	}
 	t.tellSwitches()
@@ -508,7 +502,7 @@ func (t *testMode) failOver(spared func(id int64) bool) (addr string, err error)
 
 // leadAsNew makes the first member the leader again.
 func (t *testMode) leadAsNew() {
-	if t.group != nil && t.group.First(t.executor.store.NowMS()) {
+	if t.group != nil && t.group.First(t.executor.Store.NowMS()) {
 		t.tellSwitches()
 	}
 }

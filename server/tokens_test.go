@@ -97,7 +97,7 @@ func TestTokensRiseOverKills(t *testing.T) {
 		require.NoError(t, os.CopyFS(dir, os.DirFS(left)))
 		srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock}) // the one before still runs
 		for range 1000 {
-			srv.executor.do(func() { last = max(last, requireAbove(t, services{&srv.executor}.NextToken(0), last)) })
+			srv.executor.Do(func() { last = max(last, requireAbove(t, services{&srv.executor}.NextToken(0), last)) })
 		}
 	}
 }

@@ -24,9 +24,9 @@ func (t *trackers) open(ex *executor) {
 		Tracker: func(s *session) *tracker { return s.tracker },
 		Version: func(s *session) int { return s.Out.Proto },
 		Listens: func(s *session) bool { return s.subs != nil },
-		Deliver: func(to *session, message []byte) { ex.deliver(to, message, false) }, Chance: func(n int) int { return ex.rand.IntN(n) }, Commands: ex.table,
+		Deliver: func(to *session, message []byte) { ex.deliver(to, message, false) }, Chance: func(n int) int { return ex.Rand.IntN(n) }, Commands: ex.Table,
 		Later:     func() bool { return len(ex.monitors) > 0 }, // they get the command first
-		SweepSoon: func() { ex.timers.Set(&t.sweep, ex.store.NowMS()+1) },
+		SweepSoon: func() { ex.Timers.Set(&t.sweep, ex.Store.NowMS()+1) },
 	})
 }
 
@@ -41,7 +41,7 @@ func (t *trackers) leave(s *session) {
 	trackingCaller{s}.Stop()
 	t.LeaveFor(s)
 	if !t.InUse() {
-		s.executor.timers.Remove(&t.sweep)
+		s.executor.Timers.Remove(&t.sweep)
 		s.executor.observe()
 	}
 }
@@ -85,9 +85,9 @@ func (t trackingCaller) HasClient(id int64) bool { return t.session.executor.cli
 func (ex *executor) endTracking() {
 	for {
 		ex.tracking.Broadcast()
-		if len(ex.terminated) == 0 {
+		if len(ex.Terminated) == 0 {
 			return
 		}
-		ex.endUnit()
+		ex.EndUnit()
 	}
 }

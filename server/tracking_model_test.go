@@ -216,7 +216,7 @@ func TestCachesInAllModes(t *testing.T) {
 
 func playTracking(t *testing.T, srv *instance, dial func() (net.Conn, error), tableKeys int64) {
 	rng := rand.New(rand.NewPCG(testkit.Seed(t), 55))
-	clock := srv.executor.clock.(*ManualClock)
+	clock := srv.executor.Clock.(*ManualClock)
 	observer := testkit.Dial(t, dial)
 	require.Equal(t, "+OK", observer.Do("CONFIG", "SET", "tracking-table-max-keys", strconv.FormatInt(tableKeys, 10)).String())
 	dropped := 0

@@ -29,17 +29,17 @@ func (t *trackers) check(tb testing.TB) {
 func checkTracking(t testing.TB, srv *instance) {
 	t.Helper()
 	eventually(t, func() bool {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
 		return !srv.executor.tracking.InUse()
 	}, "there is a tracker")
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	srv.executor.tracking.check(t)
 	require.Zero(t, srv.executor.tracking.Keys())
 	require.Empty(t, srv.executor.tracking.Prefixes())
 	require.False(t, srv.executor.tracking.Sweep(0), "a tracker has left and is not forgotten")
-	require.Empty(t, srv.executor.terminated)
+	require.Empty(t, srv.executor.Terminated)
 	require.True(t, srv.executor.tracking.Quiet())
 }
 
@@ -270,8 +270,8 @@ func TestTrackingTableMaxKeys(t *testing.T) {
 		}
 	}
 	size := func() int {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
 		srv.executor.tracking.check(t)
 		return srv.executor.tracking.Keys()
 	}
@@ -323,8 +323,8 @@ func TestTrackingLeave(t *testing.T) {
 	a.Do(args...)
 	b.Do("GET", "0")
 	items := func() int {
-		srv.executor.mu.Lock()
-		defer srv.executor.mu.Unlock()
+		srv.executor.Mu.Lock()
+		defer srv.executor.Mu.Unlock()
 		srv.executor.tracking.check(t)
 		return srv.executor.tracking.Readings()
 	}
@@ -406,9 +406,9 @@ func TestTrackingModel(t *testing.T) {
 				clear(reads[j])
 			}
 		}
-		srv.executor.mu.Lock()
+		srv.executor.Mu.Lock()
 		srv.executor.tracking.check(t)
-		srv.executor.mu.Unlock()
+		srv.executor.Mu.Unlock()
 	}
 	for _, f := range followers {
 		require.Equal(t, "+PONG", f.Do("PING").String(), "no other message came")
@@ -425,8 +425,8 @@ func TestTrackingIdle(t *testing.T) {
 	a.Do("CLIENT", "TRACKING", "OFF")
 	client(t, srv).Do("SET", "k", "v")
 	checkTracking(t, srv)
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	require.False(t, srv.executor.tracking.InUse())
 	key := []byte("k")
 	require.Zero(t, testing.AllocsPerRun(100, func() { observer{&srv.executor}.KeyChanged(0, key) }))

@@ -70,7 +70,7 @@ func execCmd(c *commands.Ctx) error {
 		}()
 	}
 	for _, q := range tx.queued {
-		if ex.failed != nil { // a command before it panicked: the data can no longer be trusted
+		if ex.Failed != nil { // a command before it panicked: the data can no longer be trusted
 			return commands.ErrInternal
 		}
 		mark, over := c.Out.Mark(), s.Closing
@@ -91,25 +91,25 @@ func execCmd(c *commands.Ctx) error {
 // runQueued runs one command of a transaction; its error becomes its reply.
 func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	mark := s.Out.Mark()
-	ex.prepare(c, &s.Party, q.row, q.argv)
+	ex.Prepare(c, &s.Party, q.row, q.argv)
 	c.MayBlock = false
 	handler := q.row.Run
 	if ex.tracking.InUse() {
 		handler = func(c *commands.Ctx) error { return ex.tracking.Run(c, s) }
 	}
-	run := func() error { return ex.contain(q.row, func() error { return handler(c) }) }
+	run := func() error { return ex.Contain(q.row, func() error { return handler(c) }) }
 	err := s.permitQueued(q)
 	if err != nil {
-	} else if ex.gauge.Timed[q.row.Index()] {
+	} else if ex.Gauge.Timed[q.row.Index()] {
 		err = ex.countMeasured(s, q.row, q.argv, run)
 	} else {
-		err = ex.countNested(q.row, run)
+		err = ex.CountNested(q.row, run)
 	}
 	if len(ex.monitors) > 0 {
 		ex.show(s, q.row, s.DB.ID(), q.argv)
 	}
 	if err != nil {
-		ex.refuse(s, mark, err)
+		ex.Refuse(&s.Party, mark, err)
 	}
 }
 

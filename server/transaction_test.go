@@ -149,8 +149,8 @@ func TestTransactions(t *testing.T) {
 // checkWatching fails if a watch is left that no client has.
 func checkWatching(t *testing.T, srv *instance) {
 	t.Helper()
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
+	srv.executor.Mu.Lock()
+	defer srv.executor.Mu.Unlock()
 	n := 0
 	for _, s := range srv.executor.clients {
 		n += s.tx.watches.Len()

@@ -24,7 +24,7 @@ type acceptor struct{ executor *executor }
 
 // Open implements transport.Acceptor.
 func (a acceptor) Open(c transport.Conn, p transport.Peer) (refusal string, accepted bool) {
-	if _, still := a.executor.clock.(*clock.Manual); still {
+	if _, still := a.executor.Clock.(*clock.Manual); still {
 		c = unheard{c}
 	}
 	s, refusal := a.executor.open(c, p)
@@ -45,8 +45,8 @@ func (a acceptor) NewScratch(holds bool) transport.Scratch {
 
 // KeepAlive implements transport.Acceptor.
 func (a acceptor) KeepAlive() time.Duration {
-	a.executor.mu.Lock()
-	defer a.executor.mu.Unlock()
+	a.executor.Mu.Lock()
+	defer a.executor.Mu.Unlock()
 	return a.executor.limits.keepAlive
 }
 
@@ -56,7 +56,7 @@ func (a acceptor) Coalescing() time.Duration {
 }
 
 // Served implements transport.Acceptor.
-func (a acceptor) Served() uint64 { return a.executor.waits.Served.Load() }
+func (a acceptor) Served() uint64 { return a.executor.Waits.Served.Load() }
 
 // MarkRead implements transport.Session.
 func (s *session) MarkRead() { s.reads.Store(true) }
@@ -74,12 +74,12 @@ const errProtected = "-DENIED this server is in protected mode: it has no passwo
 // open makes a session for a new connection. Otherwise s is nil, and the connection is closed behind the
 // refusal. A server that ends closes it without a word, as Redis does: a client that can connect again does.
 func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusal string) {
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
+	ex.Mu.Lock()
+	defer ex.Mu.Unlock()
 	switch {
 	case ex.shutdown.ended():
 		return nil, ""
-	case ex.failed != nil:
+	case ex.Failed != nil:
 		return nil, "-" + string(commands.ErrInternal) + "\r\n"
 	}
 	ex.counts.connections++
@@ -92,7 +92,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 		return nil, errMaxClients
 	}
 	ex.lastID++
-	now := ex.clock.NowUS()
+	now := ex.Clock.NowUS()
 	s = ex.newSession(c)
 	s.Number = ex.lastID
 	s.Info = wait.ClientInfo{Addr: peerText(p.Local, p.Remote), LocalAddr: addrText(p.Local), FD: p.FD, CreatedUS: now, UnauthSinceUS: now, LastUS: now, Apart: p.Audited}

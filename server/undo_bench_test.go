@@ -35,7 +35,7 @@ func BenchmarkUndo(b *testing.B) {
 						s.Feed(appendCommand(nil, c.fill(i/fields, i%fields)...), &scratch, nil)
 					}
 				}
-				st := s.executor.store
+				st := s.executor.Store
 				if on {
 					st.BeginUndo()
 				}

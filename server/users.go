@@ -59,7 +59,7 @@ func (s *session) permitQueued(q queuedCommand) error {
 // recordDenial logs that a user of the session may not run a command.
 func recordDenial(s *session, user *acl.User, d *acl.Denial, where acl.Context) {
 	ex := s.executor
-	ex.users.Refuse(user, d, where, ex.store.NowMS(), s.line)
+	ex.users.Refuse(user, d, where, ex.Store.NowMS(), s.line)
 	if audited(s) {
 		ex.audit.Refused(s.auditClient(), audit.Refusal{Command: d.Row.FullName(), Reason: d.Reason.String(), Context: where.String(), Object: d.Object})
 	}
@@ -99,7 +99,7 @@ func (s *session) logIn(name, password, command []byte) error {
 		if s.tx.running != nil {
 			where = acl.InMulti
 		}
-		ex.users.RefuseLogin(name, command, where, ex.store.NowMS(), s.line)
+		ex.users.RefuseLogin(name, command, where, ex.Store.NowMS(), s.line)
 		if audited(s) {
 			ex.audit.FailedLogin(s.auditClient(), name)
 		}
@@ -130,12 +130,12 @@ func (ex *executor) loadUsers() error {
 	}
 	if c.RequirePassFile != "" && len(c.Users) > 0 {
 		if ex.users.HasOtherPassword(c.RequirePass) { // a line of CONFIG REWRITE has none
-			ex.log.Warn("the passwords of the user default in the configuration do not count: requirepass-file has its password", "file", c.RequirePassFile)
+			ex.Logger.Warn("the passwords of the user default in the configuration do not count: requirepass-file has its password", "file", c.RequirePassFile)
 		}
 		ex.users.SetDefaultPassword(c.RequirePass)
 	}
 	for _, name := range disabled {
-		ex.log.Info("a user is disabled: there is no 'on' among the rules", "user", name)
+		ex.Logger.Info("a user is disabled: there is no 'on' among the rules", "user", name)
 	}
 	if c.ACLFile == "" {
 		return nil
@@ -159,7 +159,7 @@ func (ex *executor) withUsers() *config.Config {
 		if c.RequirePassFile != "" {
 			lines = ex.users.LinesWithoutPassword()
 			if ex.users.HasOtherPassword(c.RequirePass) {
-				ex.log.Warn("CONFIG REWRITE leaves out passwords of the user default: requirepass-file has its password", "file", c.RequirePassFile)
+				ex.Logger.Warn("CONFIG REWRITE leaves out passwords of the user default: requirepass-file has its password", "file", c.RequirePassFile)
 			}
 		}
 		for _, line := range lines {
@@ -193,7 +193,7 @@ func (h usersHost) Checker() *acl.Checker { return h.executor.rights }
 func (h usersHost) Asking() *acl.User { return h.session.User }
 
 // Lookup implements acl.Directory.
-func (h usersHost) Lookup() *commands.Table { return h.executor.table }
+func (h usersHost) Lookup() *commands.Table { return h.executor.Table }
 
 // Move implements acl.Directory.
 func (h usersHost) Move(change acl.Change) {
@@ -213,10 +213,10 @@ func (h usersHost) Move(change acl.Change) {
 		case change.Left != nil && s.listensBeyond(change.Left):
 			h.end(s)
 		case s.KeepsPlaces():
-			s.Queued.Judge(&ex.waits)
+			s.Queued.Judge(&ex.Waits)
 		}
 	}
-	ex.waits.LeftPlaces.Follow(&ex.waits, change)
+	ex.Waits.LeftPlaces.Follow(&ex.Waits, change)
 	if h.session != nil {
 		h.session.followDefault()
 	}
@@ -285,7 +285,7 @@ const aclFileMode = 0o600
 func (h usersHost) WriteFile(text string) error {
 	err := config.ReplaceFile(h.executor.aclPath(), []byte(text), aclFileMode)
 	if err != nil {
-		h.executor.log.Warn("the ACL file cannot be written", "cause", err)
+		h.executor.Logger.Warn("the ACL file cannot be written", "cause", err)
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func readWait(a *commands.Scanner, startMS int64) (deadlineMS int64) {
 func waitCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	ex := s.executor
-	if ex.follows || ex.looksLikeGroup() && !ex.group.Leads(&s.place) {
+	if ex.Follows || ex.looksLikeGroup() && !ex.group.Leads(&s.place) {
 		return commands.ErrWaitOnReplica
 	}
 	a := c.Args()
@@ -49,7 +49,7 @@ func waitCmd(c *commands.Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if ex.member != nil {
+	if ex.Member != nil {
 		c.Out.Int(s.committed())
 		return nil
 	}
@@ -65,7 +65,7 @@ func (ex *executor) acked(written int64) int64 {
 	if ex.looksLikeGroup() {
 		return testmode.Members - 1
 	}
-	return ex.replication.Acked(written, false)
+	return ex.Replication.Acked(written, false)
 }
 
 // waitaofCmd waits until what its client wrote is synced here, and at replicas.
@@ -75,13 +75,13 @@ func waitaofCmd(c *commands.Ctx) error {
 	deadlineMS := readWait(a, c.CeilNowMS())
 	s := sessionOf(c)
 	ex := s.executor
-	log := ex.durable.Log()
+	log := ex.Durable.Log()
 	switch {
 	case a.Err() != nil:
 		return a.Err()
-	case ex.follows:
+	case ex.Follows:
 		return commands.ErrWaitAOFOnReplica
-	case ex.member != nil:
+	case ex.Member != nil:
 		c.Out.Array(2)
 		c.Out.Int(1)
 		c.Out.Int(s.committed())
@@ -98,16 +98,16 @@ func waitaofCmd(c *commands.Ctx) error {
 		}
 		c.Out.Array(2)
 		c.Out.Int(here)
-		c.Out.Int(ex.replication.Acked(written, true))
+		c.Out.Int(ex.Replication.Acked(written, true))
 	}
-	done := func() bool { return ex.replication.Acked(written, true) >= n && (local == 0 || synced()) }
+	done := func() bool { return ex.Replication.Acked(written, true) >= n && (local == 0 || synced()) }
 	if err := s.await(c, deadlineMS, done, reply); err != nil {
 		return err
 	}
 	if s.Waiter != nil && log != nil {
 		log.SyncSoon()
 		if synced() { // between the look and the entry
-			go ex.do(ex.waits.AnswerWaits)
+			go ex.Do(ex.Waits.AnswerWaits)
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func waitaofCmd(c *commands.Ctx) error {
 // they are a majority, and more cannot be promised. The reply leaves no sooner than that is so.
 func (s *session) committed() int64 {
 	s.Tells = true
-	return s.executor.member.Others()
+	return s.executor.Member.Others()
 }
 
 // await answers as soon as replicas, and the disk, have what is waited for.
@@ -134,8 +134,8 @@ func (s *session) await(c *commands.Ctx, deadlineMS int64, done func() bool, rep
 		return true, nil
 	}})
 	if s.Waiter != nil {
-		s.executor.waits.Syncing.Enter(s.Waiter)
-		s.executor.replication.AskAcks()
+		s.executor.Waits.Syncing.Enter(s.Waiter)
+		s.executor.Replication.AskAcks()
 	}
 	return err
 }

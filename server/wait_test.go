@@ -57,9 +57,9 @@ func TestWhoEndsWaitAOFIsForgotten(t *testing.T) {
 	srv := startOn(t, d, Options{Directives: logged(t.TempDir(), "everysec").Directives()})
 	c, gone := client(t, srv), client(t, srv)
 	awaiting := func() (n int) {
-		srv.executor.do(func() {
-			n = len(srv.executor.waits.Syncing.Waiters)
-			require.EqualValues(t, n, srv.executor.waits.Syncing.Count.Load())
+		srv.executor.Do(func() {
+			n = len(srv.executor.Waits.Syncing.Waiters)
+			require.EqualValues(t, n, srv.executor.Waits.Syncing.Count.Load())
 		})
 		return n
 	}

@@ -172,7 +172,7 @@ func (s *Storage) receiveAside(in *Incoming) (persistence.Loaded, error) {
 	if err := in.gone(); err != nil {
 		return got, err
 	}
-	if err := s.host.ReplaceLibraries(libraries); err != nil {
+	if err := s.program.ReplaceLibraries(libraries); err != nil {
 		return got, &libraryError{err}
 	}
 	s.host.HandOn()
@@ -206,7 +206,7 @@ func (s *Storage) Forget() {
 
 func (s *Storage) forgetAll() {
 	s.store.FlushAll()
-	s.host.DropLibraries()
+	s.program.DropLibraries()
 }
 
 // unlockedReader reads without the host's lock.

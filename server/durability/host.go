@@ -7,12 +7,10 @@ import (
 	"lockserver/store"
 )
 
-// Executor is the server, as far as storage needs it.
+// Executor runs units, as far as storage needs that.
 type Executor interface {
 	// Do runs f as a unit of its own, when no other unit runs. It is called without the lock.
 	Do(f func())
-	// Background runs f in a goroutine, without the lock. The server does not end before f has returned.
-	Background(f func())
 	// HandOn passes the effects since its last call to Storage.Append.
 	HandOn()
 	// Rest gives others the lock for a time, or for a moment, during a load. The error says that the server
@@ -33,7 +31,12 @@ type Executor interface {
 	// Placed is called when the files were read. at is the data's position in a replication history. overdue
 	// lists removals of keys and fields that were not loaded because they had expired.
 	Placed(at persistence.History, overdue []store.Effect)
+}
 
+// Program is the server around the storage: its commands and the code of its scripts.
+type Program interface {
+	// Background runs f in a goroutine, without the lock. The server does not end before f has returned.
+	Background(f func())
 	// NewReplayer returns a Replayer for the commands of a log.
 	NewReplayer() Replayer
 	// Libraries returns the code of the libraries of functions.

@@ -43,7 +43,7 @@ func newHost(t *testing.T, dir string, change func(c *config.Config)) *testHost 
 		change(h.config)
 	}
 	h.store.SetNow(atUS)
-	h.storage.Init(Options{Host: h, Store: h.store, Gate: &h.gate, Config: h.config, Files: &h.disk, Clock: h,
+	h.storage.Init(Options{Host: h, Program: h, Store: h.store, Gate: &h.gate, Config: h.config, Files: &h.disk, Clock: h,
 		Log: slog.New(slog.DiscardHandler), Version: "7.4.0"})
 	return h
 }

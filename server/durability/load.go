@@ -209,7 +209,7 @@ func (s *Storage) loadOptions(replace bool) persistence.LoadOptions {
 	}
 	o := persistence.LoadOptions{NoChecksum: !s.config.RDBChecksum || s.trusting, Replace: replace, EachKey: s.delayLoad, Warn: warn,
 		Functions: func(code [][]byte) error {
-			if err := s.host.LoadLibraries(code, replace); err != nil {
+			if err := s.program.LoadLibraries(code, replace); err != nil {
 				return &libraryError{err}
 			}
 			return nil
@@ -357,7 +357,7 @@ func (s *Storage) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, erro
 	defer s.store.SetFrozenTime(false)
 	l := s.loading
 	l.file = s.logDir()
-	got, err := dir.Load(replay{s, s.host.NewReplayer()}, s.replayOptions())
+	got, err := dir.Load(replay{s, s.program.NewReplayer()}, s.replayOptions())
 	if err != nil {
 		return nil, logError(err)
 	}

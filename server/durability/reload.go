@@ -79,7 +79,7 @@ func (s *Storage) ReloadLog() error {
 	err = s.reload(true, func() (err error) {
 		s.store.SetFrozenTime(true)
 		defer s.store.SetFrozenTime(false)
-		got, err = load(replay{s, s.host.NewReplayer()}, s.replayOptions())
+		got, err = load(replay{s, s.program.NewReplayer()}, s.replayOptions())
 		return err
 	})
 	s.snapshots.dirtyAtSave = s.store.Dirty()
@@ -113,7 +113,7 @@ func (s *Storage) reload(flush bool, load func() error) error {
 	defer func() { s.store.Record(s.Records()) }()
 	if flush {
 		s.store.FlushAll()
-		s.host.DropLibraries()
+		s.program.DropLibraries()
 	}
 	s.begin(loading{startedUS: s.opts.Clock.NowUS(), alone: true})
 	defer s.end()

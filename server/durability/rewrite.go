@@ -106,7 +106,7 @@ func (s *Storage) StartRewrite() error {
 	s.followPolicy(s.config)
 	o.Base = true
 	s.logger.Info(fmt.Sprintf("Background append only file rewriting started by pid %d", os.Getpid()))
-	s.host.Background(func() {
+	s.program.Background(func() {
 		err := bg.work(func() error {
 			return run.Run(func(w io.Writer) error { return writeBase(bg, w, snap, o, asRDB) })
 		})

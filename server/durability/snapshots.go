@@ -63,7 +63,7 @@ func (s *Storage) saveDue(nowMS int64) bool {
 func (s *Storage) saveOptions() persistence.SaveOptions {
 	o := persistence.SaveOptions{
 		Compress: s.config.RDBCompression, Checksum: s.config.RDBChecksum,
-		CreatedS: s.store.NowMS() / 1000, Version: s.opts.Version, Functions: s.host.Libraries(),
+		CreatedS: s.store.NowMS() / 1000, Version: s.opts.Version, Functions: s.program.Libraries(),
 		TokenLimit: max(s.tokens.limit, s.LastToken()), EachKey: s.saveDelay(),
 	}
 	// plant:save-token-limit
@@ -87,7 +87,7 @@ func (s *Storage) StartSave() {
 	bg := newBackgroundSave(snap)
 	sn.background = bg
 	s.logger.Info(fmt.Sprintf("Background saving started by pid %d", os.Getpid()))
-	s.host.Background(func() {
+	s.program.Background(func() {
 		bytes, err := bg.run(path, snap, o)
 		s.host.Do(func() { s.endSave(snap, bytes, err) })
 	})

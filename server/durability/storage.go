@@ -17,13 +17,14 @@ import (
 
 // Options holds what a Storage works with.
 type Options struct {
-	Host   Executor
-	Store  *store.Store
-	Gate   *gate.Gate     // the gate for the log's positions
-	Config *config.Config // the directives; Dir is absolute
-	Files  disk.FS        // the file system of the log and the locks
-	Log    *slog.Logger
-	Clock  clock.Clock // measures loads, because the time of units stands still during a load
+	Host    Executor
+	Program Program
+	Store   *store.Store
+	Gate    *gate.Gate     // the gate for the log's positions
+	Config  *config.Config // the directives; Dir is absolute
+	Files   disk.FS        // the file system of the log and the locks
+	Log     *slog.Logger
+	Clock   clock.Clock // measures loads, because the time of units stands still during a load
 	// Progress receives a line every two seconds of a long load; nil: these lines go to Log.
 	Progress io.Writer
 	// Place returns the position of the data in a replication history; nil: there is no history.
@@ -45,13 +46,14 @@ type Storage struct {
 	log     *Log     // nil: appendonly is off
 	loading *loading // nil: no load is running
 
-	opts   Options
-	host   Executor
-	store  *store.Store
-	gate   *gate.Gate
-	config *config.Config // the current directives
-	files  disk.FS
-	logger *slog.Logger
+	opts    Options
+	host    Executor
+	program Program
+	store   *store.Store
+	gate    *gate.Gate
+	config  *config.Config // the current directives
+	files   disk.FS
+	logger  *slog.Logger
 
 	found     persistence.History // the position of the loaded data in a replication history
 	overdue   overdue             // keys and fields of the snapshot that were not loaded at the start
@@ -69,7 +71,7 @@ type Storage struct {
 
 // Init makes a Storage ready. It must not be copied afterwards. Nothing is read or written before Load.
 func (s *Storage) Init(o Options) {
-	*s = Storage{opts: o, host: o.Host, store: o.Store, gate: o.Gate, config: o.Config, files: o.Files, logger: o.Log}
+	*s = Storage{opts: o, host: o.Host, program: o.Program, store: o.Store, gate: o.Gate, config: o.Config, files: o.Files, logger: o.Log}
 	s.Recorder = Recorder{store: o.Store, kept: o.Journal, history: o.History}
 	s.compose()
 	s.store.Record(s.Records())

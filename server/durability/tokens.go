@@ -187,7 +187,7 @@ func (s *Storage) reserveTokens() {
 	t := &s.tokens
 	r := t.plan(s.store.NowUS())
 	t.underway = r
-	s.host.Background(func() {
+	s.program.Background(func() {
 		r.write(t.path)
 		s.host.Do(func() {
 			known := t.err != nil

@@ -1,9 +1,13 @@
-// Package shard has the parts of a server that deal with data and know no connection.
+// Package shard has the data of a server and all that happens to it: the lock, the clock, units, queues of
+// waiters and timers. It also has the log, its gates, and the history that other servers follow.
 //
-// It knows clients as parties (package wait). It must not know sessions, users, listeners, or the
-// configuration: package server gives each part the functions that it needs. All of it runs under the lock of
-// the server.
+// A unit is one command or one event that fell due (unit.go, due.go). The ticker finds what is due
+// (ticker.go), pausing.go holds commands, acks.go waits for replicas. lock.go and panic.go say how goroutines
+// share a shard, and what a panic costs.
 //
-// To add a part, give it a type with the functions that it asks for as fields, and let package server fill
-// them.
+// It knows clients as parties (package wait). It must not know sessions, users, listeners, or directives: it
+// asks the server through the interface Server.
+//
+// To add something that happens to the data by itself, look at FireAlarms and Ticker.DueSlice. A new need of
+// the server is one more method of Server.
 package shard

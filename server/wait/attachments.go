@@ -176,8 +176,8 @@ func (ws *Waits) stopKeeping(locks []*attach.Lock[*Party]) {
 		}
 	}
 	if !w.Attached.InUse() {
-		ws.Shard.Observe()
-		ws.Shard.FollowEvents()
+		ws.Server.Observe()
+		ws.Server.FollowEvents()
 	}
 	ws.forgetAttached(DueBudget)
 }
@@ -259,8 +259,8 @@ func (h attachHost) tell(db int, n *attach.Notice) (heard int64) {
 		}
 	}
 	ws.sparePush()
-	if ws.Shard.AnyoneListens() {
-		ws.Shard.Publish(n.Message())
+	if ws.Server.AnyoneListens() {
+		ws.Server.Publish(n.Message())
 	}
 	return heard
 }
@@ -277,8 +277,8 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 	}
 	if !t.InUse() {
 		defer func() {
-			ws.Shard.Observe()
-			ws.Shard.FollowEvents()
+			ws.Server.Observe()
+			ws.Server.FollowEvents()
 		}()
 	}
 	defer ws.LeftPlaces.adopt(s, names, prefixes)

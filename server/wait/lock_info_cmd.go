@@ -253,7 +253,7 @@ func (ws *Waits) holderOf(record uint64) (s *Party, sinceMS int64) {
 		return nil, 0
 	}
 	low, sinceMS := store.ReadLockRecord(record)
-	return ws.Shard.Acquired(low, sinceMS), sinceMS
+	return ws.Server.Acquired(low, sinceMS), sinceMS
 }
 
 // writeKnown writes a field that is null if it is 0.

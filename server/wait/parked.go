@@ -149,7 +149,7 @@ func (ws *Waits) Park(c *commands.Ctx, wait commands.Wait) error {
 		ws.beganWait(w)
 	}
 	if ws.Queues.Len() == 1 {
-		ws.Shard.Observe()
+		ws.Server.Observe()
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (ws *Waits) Unpark(w *Parked, granted bool) {
 	ws.endedWait(w, granted)
 	ws.Queues.Leave(&w.Waiter, granted)
 	if ws.Queues.Len() == 0 {
-		ws.Shard.Observe()
+		ws.Server.Observe()
 	}
 	w.stopTimer(ws)
 	if w.OfLocks() {
@@ -330,7 +330,7 @@ func (w *Parked) Refuse(cycle waiting.Cycle) {
 
 // Try gives a waiter its chance and says whether it has been answered.
 func (ws *Waits) Try(w *Parked) bool {
-	refusal := ws.Shard.RefusesWaiter(w.Row)
+	refusal := ws.Server.RefusesWaiter(w.Row)
 	c := ws.ctxOf(w)
 	mark := c.Out.Mark()
 	done := false
@@ -355,7 +355,7 @@ func (ws *Waits) Try(w *Parked) bool {
 		}
 		w.Party.Client.HasRead(w.Row, c.Argv)
 	}
-	ws.Shard.ActNoMore()
+	ws.Server.ActNoMore()
 	ws.spareCtx(c)
 	if err != nil {
 		w.Party.Out.Rollback(mark)

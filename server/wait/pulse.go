@@ -193,7 +193,7 @@ func (ws *Waits) Lose(s *Party) {
 	ws.Logger.Info("a client that holds or waits for a lock is silent, and closed", "id", s.Number, "address", s.Info.Addr,
 		"silent-ms", ws.Store.NowMS()-s.Pulse.heardMS())
 	s.Vanished.Store(true)
-	ws.Shard.Terminate(s)
+	ws.Server.Terminate(s)
 }
 
 // cutMS is when the leases of such a session end.

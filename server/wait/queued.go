@@ -145,7 +145,7 @@ func (ws *Waits) enqueue(c *commands.Ctx, wait *commands.Wait) error {
 	s.queuedOf().link(w)
 	ws.watchOver(s)
 	if ws.Queues.Len() == 1 {
-		ws.Shard.Observe()
+		ws.Server.Observe()
 	}
 	c.Out.Simple("QUEUED")
 	return nil
@@ -219,7 +219,7 @@ func (ws *Waits) tryQueued(w *queuedWait) (done bool) {
 	}
 	err := ws.permitQueued(w, c.Argv)
 	if err == nil {
-		err = ws.Shard.RefusesWaiter(w.Row)
+		err = ws.Server.RefusesWaiter(w.Row)
 	}
 	if err == nil {
 		ws.Story.trying = &w.Parked
@@ -229,7 +229,7 @@ func (ws *Waits) tryQueued(w *queuedWait) (done bool) {
 		})
 		ws.Story.trying = nil
 	}
-	ws.Shard.ActNoMore()
+	ws.Server.ActNoMore()
 	keys := w.lock.KeysIn(c.Argv)
 	switch {
 	case err != nil:
@@ -248,7 +248,7 @@ func (ws *Waits) tryQueued(w *queuedWait) (done bool) {
 // permitQueued reports why the user of a wait's session may not have the locks (any more).
 func (ws *Waits) permitQueued(w *queuedWait, argv [][]byte) error {
 	s := w.Party
-	if s.Dead && (s.Queued.denied || !ws.Shard.IsUser(s.User)) {
+	if s.Dead && (s.Queued.denied || !ws.Server.IsUser(s.User)) {
 		return errUserGone
 	}
 	return s.Client.PermitIn(s.User, ws.Store.DB(w.DB()), w.Row, argv)
@@ -269,7 +269,7 @@ func (ws *Waits) leaveQueues(w *queuedWait, granted bool) {
 		ws.countLockWait(&w.Parked)
 	}
 	if ws.Queues.Len() == 0 {
-		ws.Shard.Observe()
+		ws.Server.Observe()
 	}
 }
 
@@ -477,10 +477,10 @@ func (ws *Waits) tellOutcome(w *queuedWait, o attach.Outcome) {
 	}
 	ws.sparePush()
 	clear(ws.audience)
-	if ws.Shard.AnyoneListens() {
+	if ws.Server.AnyoneListens() {
 		channel, payloads := o.Messages()
 		for _, p := range payloads {
-			ws.Shard.Publish(channel, p)
+			ws.Server.Publish(channel, p)
 		}
 	}
 }

@@ -388,7 +388,7 @@ var whyRefused = map[attach.Refusal]lockhistory.Reason{attach.Timeout: lockhisto
 // lockEnds is store.LockEnds: no command on locks has ended the lock.
 func (ws *Waits) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
 	if end.Expired && key != nil {
-		ws.Shard.LeaseEnded(db.ID(), key)
+		ws.Server.LeaseEnded(db.ID(), key)
 	}
 	if ws.Follows || ws.Shard.Loading() || end.To == db && string(end.NewKey) == string(key) {
 		return
@@ -437,7 +437,7 @@ func (ws *Waits) endHolder(db *store.DB, key []byte, h *commands.Holder, l *comm
 		e.Reason, loss = lockhistory.Overwritten, lockclass.Overwritten
 	case end.NewKey != nil:
 		e.Reason = lockhistory.Renamed
-	case ws.Shard.RunsFor(string(h.Owner)):
+	case ws.Server.RunsFor(string(h.Owner)):
 		e.Kind, e.Reason, loss = lockhistory.Released, lockhistory.ByScript, -1
 	}
 	if loss >= 0 {

@@ -44,6 +44,7 @@ type Waits struct {
 // Door is what the waits get from the shard that they belong to.
 type Door struct {
 	Shard    Shard
+	Server   Server
 	Store    *store.Store
 	Settings *commands.Settings
 	Timers   *due.Timers
@@ -53,7 +54,7 @@ type Door struct {
 	Exporter SpanExporter // nil: no spans are exported
 }
 
-// Shard is what the waits ask of the shard that they belong to.
+// Shard has the questions of waits to the shard that they belong to.
 type Shard interface {
 	// Prepare fills a context for one command of p. Panicked is called with the panic of a command, and
 	// returns the error that it becomes.
@@ -61,30 +62,35 @@ type Shard interface {
 	Panicked(row *commands.Row, p any) error
 	// Running is the party with the command that runs; nil: none does.
 	Running() *Party
-	// ActNoMore is the opposite of connection.Act.
-	ActNoMore()
-	// RefusesWaiter says what speaks against a command that has waited, when its turn comes.
-	RefusesWaiter(row *commands.Row) error
-	// Terminate ends a party when the unit is over, and Terminates reports whether any party is to be ended.
-	Terminate(p *Party)
+	// Terminates reports whether any party is to be ended when the unit is over.
 	Terminates() bool
 	EndUnit()
+	// Paused reports whether clients are paused, and nothing is to be written. AfterPause runs f when that is
+	// over.
+	Paused() bool
+	AfterPause(f func())
+	Loading() bool
+}
+
+// Server has the questions of waits to the server around the shard.
+type Server interface {
+	// ActNoMore is the opposite of Connection.Act.
+	ActNoMore()
+	// RefusesWaiter returns the error for a command that has waited, when its turn comes; nil: it may run.
+	RefusesWaiter(row *commands.Row) error
+	// Terminate ends a party when the unit is over.
+	Terminate(p *Party)
 	// Renewed publishes that a lease was renewed.
 	Renewed(db *store.DB, key []byte)
 	// Observe and FollowEvents are called when waits, or attached parties, begin or cease to need what the
 	// store reports.
 	Observe()
 	FollowEvents()
-	// Paused reports whether clients are paused, and nothing is to be written. AfterPause runs f when that is
-	// over.
-	Paused() bool
-	AfterPause(f func())
 	// Publish sends a message to the subscribers of a channel.
 	Publish(channel, message []byte)
 	AnyoneListens() bool
 	// RunsFor reports whether a script runs that was given the name of an owner.
 	RunsFor(owner string) bool
-	Loading() bool
 	// LeaseEnded records for the operator that a lease has ended by itself.
 	LeaseEnded(db int, key []byte)
 	// IsUser reports whether a user exists still, as it is.
@@ -103,7 +109,7 @@ func (ws *Waits) Open(d Door, databases, mostPerUnit int) {
 	ws.Most = mostPerUnit
 	ws.Story.open()
 	ws.Store.OnLockEnd(ws.lockEnds)
-	ws.Watchdog.open(databases, upkeep{store: d.Store, settings: d.Settings, watchOver: ws.watchOver, endUnit: d.Shard.EndUnit, renewed: d.Shard.Renewed,
+	ws.Watchdog.open(databases, upkeep{store: d.Store, settings: d.Settings, watchOver: ws.watchOver, endUnit: d.Shard.EndUnit, renewed: d.Server.Renewed,
 		lifeEndMS: func(p *Party, nowMS int64) int64 { return p.lifeEndMS(ws, nowMS) }})
 	ws.Store.SetFollower(&ws.Watchdog)
 }

@@ -1,0 +1,238 @@
+package shard
+
+import (
+	"time"
+
+	"lockserver/commands"
+	"lockserver/internal/waiting"
+	"lockserver/server/durability"
+	"lockserver/server/wait"
+)
+
+// Begin opens a slice: the caller holds the lock. Its units see the same time until one serves waiters.
+func (sh *Shard) Begin() {
+	sh.SliceUS = sh.Clock.NowUS()
+	sh.Store.SetNow(sh.SliceUS)
+	if sh.Pausing.UntilMS == 0 && sh.Waits.Watchdog.Late() {
+		sh.Waits.Watchdog.CatchUp()
+	}
+}
+
+// readClock sets the time for waiters that are about to be served. A unit sees its beginning as its time, and
+// may have taken long: a script, or MULTI. As in Redis its waiters see the time at its end. So they find
+// nothing that is over by then, and their leases begin when they are granted.
+func (sh *Shard) readClock() {
+	sh.Store.SetNow(sh.Clock.NowUS())
+	if sh.Pausing.UntilMS == 0 && sh.Waits.Watchdog.Late() {
+		sh.Waits.Watchdog.RenewLate()
+	}
+}
+
+// EndsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
+// PAUSE, when a replica is to have all that happened.
+func (sh *Shard) EndsThings() bool { return !sh.Follows && sh.Pausing.UntilMS == 0 }
+
+// TookUS is for how long the slice has gone on, in microseconds.
+func (sh *Shard) TookUS() int64 { return sh.Clock.NowUS() - sh.SliceUS }
+
+// End closes a slice. It returns the parties that the caller must wake after it has unlocked.
+func (sh *Shard) End() []*wait.Party {
+	sh.server.EndSlice()
+	if log := sh.Durable.Log(); log != nil && log.Filled() {
+		sh.endSlice(log)
+	}
+	if sh.Replication.Filled() {
+		sh.Replication.EndSlice()
+	}
+	if sh.Member != nil && sh.Member.Wanted() {
+		sh.Member.EndSlice()
+	}
+	if sh.Durable.TokensArrived() {
+		sh.Durable.KeepArrived()
+	}
+	sh.Round = nil
+	sh.countMemory()
+	sh.PlainSlice = false
+	sh.Ticker.arm()
+	if len(sh.Touched) == 0 {
+		return nil
+	}
+	t := sh.Touched
+	sh.Touched = nil
+	return t
+}
+
+// countMemory tells the store how much is used besides the data.
+func (sh *Shard) countMemory() {
+	m := &sh.Memory
+	if !sh.PlainSlice {
+		m.Others = sh.server.Beside()
+	}
+	sh.Store.SetBeside(m.Count(sh.Store.Used()))
+}
+
+// endSlice sees to it that what the slice appended to the log is written. That happens now, or at the end of
+// the round of an event loop, so that one sync serves all sessions that wrote in it. Other sessions that got
+// output in the slice must wait as well.
+func (sh *Shard) endSlice(log *durability.Log) {
+	for _, p := range sh.Touched {
+		log.Floor(&p.Mark)
+	}
+	log.EndSlice()
+	if sh.Round != nil {
+		sh.Round.FlushAtEnd(log)
+	} else {
+		log.Wake()
+	}
+}
+
+// Touch records that a party has output or may go on.
+func (sh *Shard) Touch(p *wait.Party) {
+	if !p.Touched {
+		p.Touched = true
+		sh.Touched = append(sh.Touched, p)
+	}
+}
+
+// EndUnit ends who was terminated in the unit, serves who waited for what it
+// changed, and hands its effects on.
+func (sh *Shard) EndUnit() {
+	if sh.Waits.Queues.Ready()+len(sh.Terminated)+sh.Waits.Watchdog.Attached.Doubts() > 0 {
+		sh.serve()
+	}
+	if sh.Durable.Records() {
+		sh.HandOn()
+	}
+}
+
+// HandOn records what has been done since the last call. What a command left half done when it panicked stays
+// out of it.
+func (sh *Shard) HandOn() {
+	defer sh.Damaging()
+	sh.Durable.EndUnit(sh.Failed == nil)
+}
+
+// Prepare fills a context for one command of a party. A context that has been prepared before is prepared
+// again.
+func (sh *Shard) Prepare(c *commands.Ctx, p *wait.Party, row *commands.Row, argv [][]byte) {
+	if c.Queues == nil {
+		c.Table, c.Rand, c.Host, c.Queues, c.Settings = sh.Table, sh.Rand, sh.services, sh.Waits.Queues, &sh.Settings
+	}
+	c.Argv, c.Row, c.Out, c.DB, c.Session = argv, row, &p.Out, p.DB, p
+	c.MayBlock, c.FromScript, c.Traced = true, false, false
+}
+
+// Do runs f as a unit of its own, from outside any session.
+func (sh *Shard) Do(f func()) {
+	sh.LockIdle()
+	defer sh.Damaging()
+	sh.UnlockUnit(f)
+}
+
+// UnlockUnit runs f as a unit of its own and lets go of the lock, which the caller has taken.
+func (sh *Shard) UnlockUnit(f func()) {
+	sh.Begin()
+	f()
+	sh.EndUnit()
+	touched := sh.End()
+	sh.Stats.Traffic.Turn(sh.TookUS())
+	sh.Mu.Unlock()
+	sh.wake(touched)
+}
+
+// AfterScript runs f, under the lock and as a unit of its own: now, or when
+// the script is over that is busy.
+func (sh *Shard) AfterScript(f func()) {
+	sh.Mu.Lock()
+	defer sh.Damaging()
+	if sh.Busy.On {
+		sh.Busy.Later = append(sh.Busy.Later, f)
+		sh.Mu.Unlock()
+		return
+	}
+	sh.UnlockUnit(f)
+}
+
+// DoLater does what was put off while a script was busy, after its unit.
+func (sh *Shard) DoLater() {
+	defer sh.Damaging()
+	later := sh.Busy.Later
+	sh.Busy.Later = nil
+	for _, f := range later {
+		f()
+		sh.EndUnit()
+	}
+}
+
+// serve ends the sessions that were terminated and lets the waiters of every ready key try, until nothing
+// more happens. It is the end of each unit. If very many waiters for locks can go, the others of them have
+// units of their own (Ticker.serveOn). A terminated session never has a waiter in a queue that is
+// served.
+func (sh *Shard) serve() {
+	defer sh.Damaging()
+	sh.readClock()
+	unit := waiting.Unit{Most: sh.Ticker.mostServed()}
+	// No waiter is served while the log cannot be written: what a waiter takes is a write.
+	// plant:may-serve
+	mayServe := sh.Durable.Broken() == nil
+	for {
+		switch {
+		case len(sh.Terminated) > 0:
+			sh.endTerminated()
+		case sh.Waits.Watchdog.Attached.Doubts() > 0 && (!sh.Durable.Loading() || sh.Durable.Serves()):
+			sh.Waits.ResolveDoubts()
+		case !mayServe:
+			return
+		case sh.Waits.Queues.Serve(&unit):
+		case len(sh.Terminated) > 0: // it may have found a lock with a lease that has ended
+		default:
+			if sh.Waits.Queues.Suspects() > 0 {
+				sh.Timers.Set(&sh.Waits.GoOn, sh.Store.NowMS())
+			}
+			return
+		}
+	}
+}
+
+// endTerminated ends the marked sessions. It runs between units' ends and their waiters, never inside of a
+// command.
+func (sh *Shard) endTerminated() {
+	for i := 0; i < len(sh.Terminated); i++ { // taking back a grant may mark more
+		if p := sh.Terminated[i]; !p.Dead {
+			sh.server.Leave(p)
+			if w := p.Granted; w != nil { // it was never sent
+				p.Granted = nil
+				// plant:unsent-grant
+				sh.Waits.Undo(w)
+			}
+			sh.server.HangUp(p) // its owner closes it when it finds the connection shut
+		}
+	}
+	clear(sh.Terminated)
+	sh.Terminated = sh.Terminated[:0]
+}
+
+// CountNested runs what is part of another command, of a script, a transaction or GUARD, and counts it.
+func (sh *Shard) CountNested(row *commands.Row, run func() error) error {
+	of := sh.Stats.Of(row)
+	var err error
+	if of.Called() {
+		start := time.Now()
+		err = run()
+		of.Took(time.Since(start))
+	} else {
+		err = run()
+	}
+	sh.Stats.Total++
+	if err != nil {
+		of.Failed++
+	}
+	return err
+}
+
+// Refuse replaces the reply of a command, which begins at mark, by an error, and counts that.
+func (sh *Shard) Refuse(p *wait.Party, mark int, err error) {
+	p.Out.Rollback(mark)
+	p.Out.Error(err.Error())
+	sh.Stats.Errors.Count(err.Error())
+}
