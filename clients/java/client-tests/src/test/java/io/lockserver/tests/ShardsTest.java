@@ -96,7 +96,7 @@ class ShardsTest {
 
     @Test
     void aConnectionForEachShardThatIsUsed() throws Exception {
-        try (Lockserver cluster = cluster(); LockClient locks = LockClient.builder(cluster.uris()).name("counted").timeout(Clients.PATIENCE).build()) {
+        try (Lockserver cluster = cluster(); LockClient locks = Clients.builder(cluster.uris()).name("counted").build()) {
             assertEquals(1, cluster.shards().stream().filter(shard -> counted(shard, "name=counted:") > 0).count(), "the first one");
             List<HeldLock> held = new ArrayList<>();
             for (String key : keys()) {
@@ -170,7 +170,7 @@ class ShardsTest {
             }
         };
         try (Lockserver cluster = cluster("--lock-watchdog-timeout", LEASE_MS); Clusterlike way = new Clusterlike(ports(cluster));
-                LockClient locks = LockClient.builder(way.uris()).timeout(Duration.ofSeconds(2)).connectTimeout(Clients.PATIENCE).observer(observer).build();
+                LockClient locks = Clients.builder(way.uris()).timeout(Duration.ofSeconds(2)).observer(observer).build();
                 LockClient others = Clients.create(cluster.uris())) {
             List<String> keys = keys();
             List<HeldLock> held = new ArrayList<>();
@@ -221,7 +221,7 @@ class ShardsTest {
         try (Lockserver cluster = cluster(); Clusterlike way = new Clusterlike(ports(cluster))) {
             List<String> keys = keys();
             way.shut(0, true);
-            try (LockClient locks = LockClient.builder(way.uris()).timeout(Duration.ofSeconds(1)).connectTimeout(Clients.PATIENCE).build()) {
+            try (LockClient locks = Clients.builder(way.uris()).timeout(Duration.ofSeconds(1)).build()) {
                 locks.lock(keys.get(1)).unlock();
                 locks.lock(keys.get(2)).unlock();
                 assertThrows(NoConnectionException.class, () -> locks.lock(keys.get(0)));
@@ -243,7 +243,7 @@ class ShardsTest {
     void aLazyClientFindsTheShards() throws Exception {
         try (Lockserver cluster = cluster(); Clusterlike way = new Clusterlike(ports(cluster))) {
             IntStream.range(0, 3).forEach(i -> way.shut(i, true));
-            try (LockClient locks = LockClient.builder(way.uris()).timeout(Clients.PATIENCE).lazy(true).build()) {
+            try (LockClient locks = Clients.builder(way.uris()).lazy(true).build()) {
                 List<Call<HeldLock>> calls = keys().stream().map(key -> Call.of(() -> locks.lock(key))).toList();
                 Call<Boolean> asks = Call.of(() -> locks.isLocked("{" + keys().get(2) + "}x"));
                 Await.until("three wait", () -> locks.waitingCount() == 3);
@@ -363,7 +363,7 @@ class ShardsTest {
         try (Lockserver one = Lockserver.start("--lock-watchdog-timeout", LEASE_MS); Lockserver two = Lockserver.start("--lock-watchdog-timeout", LEASE_MS);
                 Clusterlike map = new Clusterlike(one.port(), two.port(), one.port())) {
             map.owner = slot -> slot < HALF ? 0 : 1;
-            try (LockClient locks = LockClient.builder(map.uris()[0], map.uris()[1]).timeout(Duration.ofSeconds(2)).build()) {
+            try (LockClient locks = Clients.builder(map.uris()[0], map.uris()[1]).timeout(Duration.ofSeconds(2)).build()) {
                 HeldLock lock = locks.lock(key(slot -> slot < HALF));
                 HeldLock other = locks.lock(key(slot -> slot >= HALF));
                 CompletableFuture<LossReason> told = loss(lock);
@@ -516,7 +516,7 @@ class ShardsTest {
     @Test
     void theEndReleasesOnAllShardsWithinOneTimeout() throws Exception {
         try (Lockserver cluster = cluster("--lock-watchdog-timeout", ENDLESS); Clusterlike way = new Clusterlike(ports(cluster))) {
-            LockClient locks = LockClient.builder(way.uris()).timeout(Duration.ofSeconds(1)).connectTimeout(Clients.PATIENCE).build();
+            LockClient locks = Clients.builder(way.uris()).timeout(Duration.ofSeconds(1)).build();
             List<CompletableFuture<LossReason>> told = new ArrayList<>();
             for (String key : keys()) {
                 told.add(loss(locks.lock(key)));
@@ -536,7 +536,7 @@ class ShardsTest {
     void aProgramSaysThatItIsACluster() throws Exception {
         try (Lockserver cluster = cluster()) {
             List<String> keys = keys();
-            try (LockClient locks = LockClient.builder(cluster.uri()).cluster(true).timeout(Clients.PATIENCE).build()) {
+            try (LockClient locks = Clients.builder(cluster.uri()).cluster(true).build()) {
                 for (String key : keys) {
                     locks.lock(key).unlock();
                 }
@@ -559,10 +559,28 @@ class ShardsTest {
         }
     }
 
+    /** The servers name addresses that the client must not use: it reaches them by those of the way. */
+    @Test
+    void aClusterBehindAMappingOfPorts() throws Exception {
+        try (Lockserver cluster = cluster("--lock-watchdog-timeout", ENDLESS); Way way = new Way(cluster);
+                LockClient locks = Clients.builder(way.uri()).cluster(true).build()) {
+            for (String key : keys()) {
+                locks.lock(key).unlock();
+            }
+            assertEquals(3, way.open());
+            way.shut(true);
+            Await.until("no connection is left", () -> cluster.shards().stream().allMatch(shard -> counted(shard, "name=lock:") == 0));
+            way.shut(false);
+            for (String key : keys()) {
+                locks.lock(key).unlock();
+            }
+        }
+    }
+
     @Test
     void aClusterOfOneShard() throws Exception {
         try (Lockserver server = Lockserver.start("--test-mode", "yes", "--cluster-enabled", "yes");
-                LockClient locks = LockClient.builder(server.uri()).cluster(true).timeout(Clients.PATIENCE).build()) {
+                LockClient locks = Clients.builder(server.uri()).cluster(true).build()) {
             HeldLock held = locks.lock("a");
             Call<HeldLock> waits = Call.of(() -> locks.lock("a"));
             Await.until("it waits", () -> LockTest.waiters(server, "a") == 1);

@@ -49,6 +49,10 @@ class LockedTest {
             return (Long) server.call("PTTL", order.id());
         }
 
+        @Locked(key = "'urgent'", waitFor = "5m", priority = 7)
+        void urgent() {
+        }
+
         @Locked(key = "'outer'", waitFor = "5s")
         String force() {
             String inner = CurrentLock.get().key();
@@ -141,6 +145,17 @@ class LockedTest {
     @AfterEach
     void tearDown() {
         context.close();
+    }
+
+    @Test
+    void aCallHasItsPriority(LockClient locks) throws Exception {
+        HeldLock held = locks.lock("urgent");
+        Thread caller = new Thread(shop::urgent);
+        caller.start();
+        ReactiveLocksTest.await("it waits", () -> locks.info("urgent").orElseThrow().waiters().size() == 1);
+        assertEquals(7, locks.info("urgent").orElseThrow().waiters().get(0).priority());
+        held.unlock();
+        caller.join();
     }
 
     @Test
