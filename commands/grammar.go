@@ -75,6 +75,9 @@ const (
 	Incomplete                         // this spec may miss keys of the call
 	VariableFlags                      // the use depends on other arguments: see Row.FindKeys
 	unknownPlace                       // set by Anywhere
+	// Unused marks an implied key that the call does not touch, because it fails with the present data. The
+	// client must still be allowed to use the key.
+	Unused
 )
 
 var keyFlagNames = [...]string{

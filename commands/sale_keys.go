@@ -13,7 +13,7 @@ import (
 // saleReads are the keys of a command that only looks at a sale.
 func saleReads(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 	if key, ok := visitSale(db, args, RO|Access, visit); ok {
-		visit(key, RO|Access)
+		visit(key, RO|Access|unusedOf(db, args[1]))
 	}
 }
 
@@ -21,8 +21,17 @@ func saleReads(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 // those that were taken back.
 func saleWrites(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 	if stream, ok := visitSale(db, args, RW|Access|Update|Insert|Delete, visit); ok {
-		visitStreams(stream, visit)
+		unused := unusedOf(db, args[1])
+		visitStreams(stream, func(key []byte, use KeyFlags) bool { return visit(key, use|unused) })
 	}
+}
+
+// unusedOf returns Unused if there is no sale of a voucher, so that its commands fail with ErrNoSale.
+func unusedOf(db *store.DB, voucher []byte) KeyFlags {
+	if db.Peek(append([]byte(stockPrefix), voucher...)).Kind() == store.None {
+		return Unused
+	}
+	return 0
 }
 
 // saleCreates visits the keys of SECKILL.CREATE, with the stream that the call names.

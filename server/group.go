@@ -173,8 +173,9 @@ func (s *session) findKeys(call *topology.Call, row *commands.Row, argv [][]byte
 		if len(refs) > 0 {
 			name = argv[1]
 		}
-		row.Implied(s.DB, argv, func(key []byte, _ commands.KeyFlags) bool {
-			return call.Follows(name, key, len(refs) > 0)
+		queued := s.tx.multi != nil // the commands before it may change what is there
+		row.Implied(s.DB, argv, func(key []byte, use commands.KeyFlags) bool {
+			return use&commands.Unused != 0 && !queued || call.Follows(name, key, len(refs) > 0)
 		})
 	}
 	if row.Group == commands.Lock { // LOCK.ATTACH: clients of a cluster send it to any member, and only the leader renews locks
