@@ -16,10 +16,12 @@ type Terms struct {
 	Limit      int           // pieces for each user; 0: the server's default
 	Hold       time.Duration // how long an unconfirmed order is kept; 0: orders need not be confirmed
 	HoldMax    time.Duration // how long [Sale.Extend] keeps an order at most, from its sale on; 0: no bound
-	Stream     string        // the stream of the orders; empty: the server's default
-	Rate       Rate          // of calls for each user; a Burst of 0 counts as 1; zero: no rate
-	RateAll    bool          // the rate is for all users together
-	Replace    bool          // an existing sale of the voucher is replaced, with its orders
+	// Stream is the stream of the orders; empty: the server's default, "stream.orders". In a cluster the name
+	// needs the hash tag of the voucher, as "orders:{shoe}" for the voucher "{shoe}".
+	Stream  string
+	Rate    Rate // of calls for each user; a Burst of 0 counts as 1; zero: no rate
+	RateAll bool // the rate is for all users together
+	Replace bool // an existing sale of the voucher is replaced, with its orders
 }
 
 // Create makes the sale. made is false if there is a sale with other terms: nothing has changed then. With

@@ -578,6 +578,12 @@ func TestCrossSlot(t *testing.T) {
 				}
 			}
 		}
+		tagged := c.Sale("{shoe}")
+		require.ErrorContains(t, second(tagged.Create(ctx, client.Terms{Stock: 1})), "STREAM and a name that has the hash tag {shoe}")
+		_, ok, err := tagged.Info(ctx)
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.ErrorContains(t, second(tagged.Buy(ctx, "ann", "order-1")), "no such seckill")
 		l, err := c.Lock(ctx, keys[0])
 		require.NoError(t, err)
 		require.ErrorIs(t, second(l.Guard(ctx, "SET", keys[1], "v")), client.ErrCrossSlot)

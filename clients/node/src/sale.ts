@@ -39,7 +39,7 @@ export interface SaleTerms {
   hold?: number;
   /** How many milliseconds a hold lasts at most, with all that extend() adds: without it there is no bound. */
   holdMax?: number;
-  /** The stream of the orders: "stream.orders" by default. */
+  /** The stream of the orders: "stream.orders" by default. In a cluster it needs the hash tag of the voucher, as "orders:{shoe}" for "{shoe}". */
   stream?: Key;
   /** At most so many calls in a period, with bursts. */
   rate?: Rate;

@@ -370,6 +370,11 @@ test('several keys share a slot, or the error names them', async (t) => {
     assert.match(error.message, /hash tag/);
   }
   assert.deepEqual(await cluster.call('LOCK.LIST'), []);
+  const sale = locks.sale('{shoe}');
+  const untagged = await rejection(sale.create({ stock: 1 }));
+  assert.ok(untagged instanceof CrossSlotError && /STREAM and a name that has the hash tag \{shoe\}/.test(untagged.message), `${untagged}`);
+  assert.equal(await sale.info(), undefined);
+  assert.match((await rejection(sale.buy('ann', 'order-1'))).message, /no such seckill/);
   const lock = await locks.acquireAll(['{s}1', '{s}2']);
   await lock.release();
   const held = await locks.acquire(a);

@@ -1,5 +1,6 @@
 """Several shards: a client over all of them, while one is killed, cut off or elsewhere."""
 
+import contextlib
 import socket
 import threading
 
@@ -202,6 +203,11 @@ def test_several_slots(cluster, make):
         locks.take_limits([locks.limiter(key, burst=1, count=1, period=1) for key in keys])
     with pytest.raises(package.CrossSlot, match="{shoe}"):
         locks.sale("shoe").create(1)
+    with pytest.raises(package.CrossSlot, match="STREAM and a name that has the hash tag {shoe}$"):
+        locks.sale("{shoe}").create(1)
+    assert locks.sale("{shoe}").info() is None
+    with pytest.raises(package.ServerError, match="no such seckill"):
+        locks.sale("{shoe}").buy("ann", "order-1")
     assert locks.stats().held == 0
     for shard, key in enumerate(keys):
         assert cluster.controls[shard].exists(key) == 0
@@ -254,6 +260,10 @@ class Proxy:
                 pass
             s.close()
 
+    def count(self):
+        """Returns how many connections were made."""
+        return len(self._open) // 2
+
     def end(self):
         self._listener.close()
         self.close(True)
@@ -290,6 +300,71 @@ def test_one_shard_is_cut_off(make, background):
         finally:
             for way in ways:
                 way.end()
+
+
+@contextlib.contextmanager
+def ways_to(cluster, first):
+    """Proxies to all shards, at ports in a row."""
+    ways = [Proxy(first + n, cluster.first + n) for n in range(3)]
+    try:
+        yield ways
+    finally:
+        for way in ways:
+            way.end()
+
+
+def test_an_observer_hears_of_all_shards(make):
+    """Attached while the connections of all used shards are there: it hears of the first that ends and of the last that is back."""
+    told = []
+
+    class Told(package.Observer):
+        def attached(self, up, why):
+            told.append(up)
+
+    announced = free_port()
+    with Cluster("--cluster-announce-ip", "127.0.0.1", "--cluster-announce-port", str(announced)) as cluster, \
+            ways_to(cluster, announced) as ways:
+        locks = make(cluster.urls, observer=Told())
+        assert not locks.attached
+        keys = keys_of("k")
+        for key in keys:
+            locks.lock(key).acquire()
+        eventually(lambda: told == [True] and locks.attached, "a further shard is no news")
+
+        def count():  # of the shards that the client has no connection to
+            return len(getattr(locks, "_inner", locks)._shards._down)
+
+        for n, shard in enumerate((1, 2)):
+            ways[shard].close(cut=True)
+            eventually(lambda: count() == n + 1, "the end is noticed")
+            assert told == [True, False] and not locks.attached
+        ways[1].cut = False
+        eventually(lambda: count() == 1, "one is back")
+        assert told == [True, False] and not locks.attached
+        ways[2].cut = False
+        eventually(lambda: told == [True, False, True] and locks.attached, "all are back")
+
+
+def test_shards_with_other_addresses(make, background):
+    """Locks and waits go on at the addresses that the cluster says now. The former ones are gone."""
+    before, after = free_port(), free_port()
+    with Cluster("--cluster-announce-ip", "127.0.0.1", "--cluster-announce-port", str(before)) as cluster:
+        with ways_to(cluster, before):
+            locks, other = make(cluster.urls), make(cluster.urls)
+            keys = keys_of("k")
+            held = [locks.lock(key).acquire() for key in keys]
+            waits = [background(lambda key=key: other.lock(key, wait=PATIENCE).acquire()) for key in keys]
+            for control in cluster.controls:
+                waiting(control)
+            cluster.controls[0].config_set("cluster-announce-port", after)
+        with ways_to(cluster, after) as ways:
+            for shard, key in enumerate(keys):
+                eventually(lambda: ways[shard].count() >= 2, "both clients are at the new address")
+                assert held[shard].lost is None
+                assert held[shard].guard("EXISTS", key) == 1
+                held[shard].release()
+                waits[shard]().release()
+            eventually(lambda: locks.attached and other.attached, "both are attached")
 
 
 def test_close_releases_on_all_shards(cluster, make):

@@ -115,7 +115,8 @@ def from_reply(error: ServerError, what: str = "") -> Error:
     elif text.lower().startswith("err unknown command"):
         kind = NotLockserver
     elif text.startswith("CROSSSLOT"):
-        text = f"{text}; keys with the same hash tag share a slot, as {{shop}}:a and {{shop}}:b" + (f" ({what})" if what else "")
+        if text.startswith("CROSSSLOT Keys in request"):  # other texts say which name needs a tag
+            text += "; keys with the same hash tag share a slot, as {shop}:a and {shop}:b" + (f" ({what})" if what else "")
         kind = CrossSlot
     else:
         return error

@@ -632,7 +632,9 @@ class Sale:
         """Makes the sale. False: there is another one, of other terms. One of the same terms is left as it is.
 
         stock: pieces. start, end: Unix times in seconds. limit: pieces for a user. hold: for how many seconds an order may
-        wait to be confirmed. hold_max: for how many at most, if it is extended. stream: of the orders. rate: so many calls of a user in so many seconds, and burst at once.
+        wait to be confirmed. hold_max: for how many at most, if it is extended. stream: of the orders, ``stream.orders`` by
+        default. In a cluster it needs the hash tag of the voucher, as ``orders:{shoe}`` for ``{shoe}``. rate: so many calls of a
+        user in so many seconds, and burst at once.
         replace: begins a sale that is there anew; it is sent once.
         """
         return self._locks._do(_plans.sale_create(self._voucher, stock, start, end, limit, hold, stream, rate, burst, replace, hold_max))
