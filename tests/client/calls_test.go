@@ -17,7 +17,7 @@ import (
 	"lockserver/client"
 )
 
-// subject is what a call is tried on: a client, with a lock and permits that have a lease.
+// subject holds the objects that calls are tried on: a client, and a lock and permits with a lease.
 type subject struct {
 	*client.Client
 	lock   *client.Lock

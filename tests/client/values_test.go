@@ -40,7 +40,7 @@ var anyValue = map[string]string{
 	"After":    "Delay.Add and Delay.Move refuse it", "At": "Delay.Add and Delay.Move refuse it",
 }
 
-// badSettings are what no client is made of.
+// badSettings lists the constructors that refuse their arguments.
 func badSettings() []struct {
 	call string
 	make func(n *network, t *testing.T) error
@@ -290,7 +290,7 @@ func TestBadValues(t *testing.T) {
 	})
 }
 
-// TestExtremeValues: very long times are what they say, and not times that have passed.
+// TestExtremeValues: a very long time does not count as one that has passed.
 func TestExtremeValues(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, _ *client.Client, op *testkit.Client) {
 		c := n.client(t, client.Timeout(math.MaxInt64))

@@ -39,7 +39,7 @@ func holder(op *testkit.Client, key string) string {
 	return call.FieldsOf(info).Text("owner")
 }
 
-// had is what a call for a lock has returned.
+// had holds the results of a call for a lock.
 type had struct {
 	*client.Lock
 	err error

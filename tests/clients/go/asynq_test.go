@@ -30,7 +30,7 @@ func (f failures) Error(args ...any) {
 }
 func (f failures) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
-// worked is what the tasks' handler has seen: type and payload of each task, in order.
+// worked lists the tasks that the handler has got: type and payload of each, in order.
 type worked struct {
 	mu   sync.Mutex
 	list []string

@@ -60,7 +60,7 @@ func eachEarlier(t *testing.T, test func(t *testing.T, connect func() earlier)) 
 	}
 }
 
-// reply is what a command that must succeed replies.
+// reply sends a command that must succeed, and returns its reply.
 func reply(t *testing.T, c earlier, words ...any) any {
 	t.Helper()
 	got, err := c.do(words...)

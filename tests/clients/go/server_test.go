@@ -21,7 +21,7 @@ import (
 // patience is how long anything may take on a busy machine.
 const patience = 90 * time.Second
 
-// program is what the tests start: bin/lockserver unless LOCKSERVER names another one.
+// program returns the path of the server: bin/lockserver unless LOCKSERVER names another one.
 func program() string {
 	if path := os.Getenv("LOCKSERVER"); path != "" {
 		return path

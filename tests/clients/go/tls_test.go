@@ -19,7 +19,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// startSecure is start for a server that speaks TLS only; authClients is what tls-auth-clients says.
+// startSecure is start for a server that speaks TLS only; authClients is the value of tls-auth-clients.
 func startSecure(t *testing.T, authClients string) *server {
 	t.Helper()
 	certificates := t.TempDir()
@@ -35,7 +35,7 @@ func startSecure(t *testing.T, authClients string) *server {
 	return s
 }
 
-// tls is what a client needs to speak with the server; with a certificate it shows that one.
+// tls returns the settings with which a client speaks with the server. certificate: the one that it shows, if it has one.
 func (s *server) tls(t *testing.T, certificate, authority string) *tls.Config {
 	t.Helper()
 	pem, err := os.ReadFile(filepath.Join(s.certificates, authority+".crt"))
@@ -127,7 +127,7 @@ func eachSecureLibrary(t *testing.T, test func(t *testing.T, library secureLibra
 	}
 }
 
-// ok is what a command that must succeed replies.
+// ok sends a command that must succeed, and returns its reply.
 func (c secureClient) ok(t *testing.T, words ...string) any {
 	t.Helper()
 	got, err := c.do(words...)
