@@ -101,6 +101,8 @@ func programOf(word string) func(args []string, stdout, stderr io.Writer) int {
 		return runRecover
 	case "reshard":
 		return runReshard
+	case "cluster":
+		return runCluster
 	case "run":
 		return runJob
 	}
@@ -146,6 +148,7 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver snapshot save FILE       back a raft group up, and restore it; see lockserver snapshot --help
   lockserver debug bundle FILE        what helps to find a fault, of all members, in one file; see lockserver debug --help
   lockserver reshard --dir DIR --shards N  split or join the data of shards; see lockserver reshard --help
+  lockserver cluster balance          spread the leaders of shards over machines; see lockserver cluster --help
   lockserver recover --dir DIR        go on without a majority of a raft group; see lockserver recover --help
   lockserver top                      what a running server does, once a second; see lockserver top --help
   lockserver locks                    the locks that are held; see lockserver locks --help

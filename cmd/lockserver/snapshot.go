@@ -18,6 +18,7 @@ import (
 	"lockserver/internal/call"
 	"lockserver/internal/inspect"
 	"lockserver/internal/resp"
+	"lockserver/server/cluster"
 	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
 )
@@ -69,8 +70,10 @@ func parseFile(f *flag.FlagSet, args []string) (path string, err error) {
 // whole snapshot has arrived and was verified.
 func saveSnapshot(args []string, stdout io.Writer) error {
 	var r remote
+	var whole bool
 	f := flag.NewFlagSet("snapshot save", flag.ContinueOnError)
 	r.flags(f)
+	f.BoolVar(&whole, "cluster", false, "")
 	path, err := parseFile(f, args)
 	if err != nil {
 		return err
@@ -81,6 +84,9 @@ func saveSnapshot(args []string, stdout io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if whole {
+		return saveCluster(ctx, &r, o, path, stdout)
+	}
 	c, err := r.connect(ctx, o, snapshotPatience)
 	if err != nil {
 		return err
@@ -164,9 +170,15 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 // snapshotStatus prints the content of a file.
 func snapshotStatus(args []string, stdout io.Writer) error {
-	path, err := parseFile(flag.NewFlagSet("snapshot status", flag.ContinueOnError), args)
+	var whole bool
+	f := flag.NewFlagSet("snapshot status", flag.ContinueOnError)
+	f.BoolVar(&whole, "cluster", false, "")
+	path, err := parseFile(f, args)
 	if err != nil {
 		return err
+	}
+	if whole {
+		return clusterSnapshotStatus(path, stdout)
 	}
 	b, err := engine.ReadBackup(path)
 	if err != nil {
@@ -188,6 +200,9 @@ func printBackup(w io.Writer, path string, b *engine.BackupFile) {
 	fmt.Fprintf(w, "keys:         %d\nwith a deadline: %d\ntoken limit:  %d\n", b.Keys, b.Timed, b.Token)
 	if b.IsBackup {
 		fmt.Fprintf(w, "group:        %s\nmembers:      %s\n", b.Group, b.Members)
+		if owned, generation, err := slotsIn(b); err == nil {
+			fmt.Fprintf(w, "shard:        %s of %s\nslots:        %s\ngeneration:   %d\n", owned.Shard, owned.Cluster, cluster.RangesText(owned.Slots), generation)
+		}
 	}
 	fmt.Fprintf(w, "bytes:        %d\nsha256:       %s\n", b.Bytes, b.Sum)
 	for _, text := range b.Data.Warnings {
@@ -198,7 +213,7 @@ func printBackup(w io.Writer, path string, b *engine.BackupFile) {
 // restoreSnapshot makes the directory of a member of a new group from a file.
 func restoreSnapshot(args []string, stdout io.Writer) error {
 	o := engine.Restoring{Log: slog.New(slog.DiscardHandler)}
-	members, listen := "", ""
+	members, listen, shard := "", "", ""
 	f := flag.NewFlagSet("snapshot restore", flag.ContinueOnError)
 	f.StringVar(&o.Dir, "dir", "", "")
 	f.StringVar(&o.ID, "raft-id", "", "")
@@ -212,6 +227,7 @@ func restoreSnapshot(args []string, stdout io.Writer) error {
 		}
 		return nil
 	})
+	f.StringVar(&shard, "cluster-shard", "", "")
 	f.StringVar(&listen, "raft-listen", "", "") // so that a member's words can be copied
 	var err error
 	if o.File, err = parseFile(f, args); err != nil {
@@ -227,6 +243,16 @@ func restoreSnapshot(args []string, stdout io.Writer) error {
 		if _, _, err := net.SplitHostPort(listen); err != nil {
 			return fmt.Errorf("--raft-listen: %w", err)
 		}
+	}
+	if shard != "" {
+		set, err := readSet(o.File)
+		if err != nil {
+			return err
+		}
+		if set.files[shard] == nil {
+			return fmt.Errorf("%s has no backup of the shard %s", o.File, shard)
+		}
+		o.File = filepath.Join(o.File, shard+".rdb")
 	}
 	b, err := o.Restore()
 	if err != nil {
@@ -247,6 +273,9 @@ func restoreSnapshot(args []string, stdout io.Writer) error {
 const snapshotUsage = `Usage: lockserver snapshot save FILE [--addr host:port ...]
        lockserver snapshot status FILE
        lockserver snapshot restore FILE --dir DIR --raft-id ID --raft-members LIST [--token-floor N]
+       lockserver snapshot save --cluster SET [--addr host:port ...]
+       lockserver snapshot status --cluster SET
+       lockserver snapshot restore SET --cluster-shard NAME --dir DIR --raft-id ID --raft-members LIST
 
 Saves a backup of a raft group, tells what a backup holds, and makes a new group from one. See docs/HA.md.
 
@@ -257,6 +286,10 @@ status verifies FILE and prints its index, time, keys, limit of tokens and check
 
 restore makes DIR/raft, the directory of one member of a new group with the data of FILE. Run it for each member, with
 the same FILE and the same members. Members of the old group cannot join. FILE may be the dump.rdb of a Redis.
+
+With --cluster, save makes a backup of each shard of a cluster of raft groups: SET is a directory with a file for each
+shard, which has its slots and their generation. Nothing is saved while a shard has no leader. restore with
+--cluster-shard restores the file of that shard. A SET that does not have each slot exactly once is refused.
 
   --dir DIR             the directory that the member's configuration has as dir
   --raft-id ID          the member's id

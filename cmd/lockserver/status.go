@@ -33,22 +33,26 @@ func runStatus(args []string, stdout, stderr io.Writer) int {
 
 func status(ctx context.Context, args []string, stdout io.Writer) error {
 	var r remote
-	var asJSON bool
+	var asJSON, whole bool
 	var wait time.Duration
 	f := flag.NewFlagSet("status", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	r.flags(f)
 	f.BoolVar(&asJSON, "json", false, "")
+	f.BoolVar(&whole, "cluster", false, "")
 	f.DurationVar(&wait, "wait-ready", 0, "")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if f.NArg() > 0 || wait < 0 {
+	if f.NArg() > 0 || wait < 0 || whole && wait > 0 {
 		return errors.New("try: lockserver status --help")
 	}
 	o, err := r.options()
 	if err != nil {
 		return err
+	}
+	if whole {
+		return clusterStatus(ctx, &r, o, asJSON, stdout)
 	}
 	addrs := strings.Split(o.Addr, ",")
 	var g *inspect.Group
@@ -81,8 +85,10 @@ what an operator has to look at. Any member can be asked: the list is that of th
 
   --wait-ready 60s   wait until all members are there and have applied what the leader had committed at first, and fail if
                      that takes longer: between two steps of an upgrade
+  --cluster          all shards of a cluster of raft groups, each with its slots and a table of its members
   --json             one object
 ` + remoteUsage + `
 --addr may have the addresses of several members, with commas: the first that answers is asked.
-The exit code is 0 if a member leads, and 1 if none does or no member answers.
+The exit code is 0 if a member leads, and 1 if none does or no member answers. With --cluster it is 0 if each slot is
+served by exactly one shard that has a leader.
 `

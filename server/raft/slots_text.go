@@ -61,6 +61,16 @@ func parseSlots(text string) (*groupSlots, error) {
 	return &groupSlots{generation, is}, nil
 }
 
+// ReadSlots reads the slots of a group from the AUX field rdb.AuxSlots of a snapshot: their generation, and
+// the text that package cluster reads.
+func ReadSlots(aux string) (generation int64, text string, err error) {
+	s, err := parseSlots(aux)
+	if err != nil || s == nil {
+		return 0, "", err
+	}
+	return s.generation, s.is, nil
+}
+
 // OwnedSlots are the slots of a group that is a shard of a cluster.
 type OwnedSlots struct {
 	// now has the slots of the newest applied entry; nil: the log names no slots. It may be read without
