@@ -359,8 +359,8 @@ func balance(ctx context.Context, args []string, stdout io.Writer) error {
 // leadMove is a transfer of a shard's lead to a member on another machine.
 type leadMove struct{ shard, leader, member, from, to string }
 
-// spread returns the transfers after which no machine leads two shards more than another one that could lead
-// one of them. A machine is the host in the address for clients.
+// spread returns the transfers that even out the leads: no lead is left that a machine with at least two leads
+// less could take over. A machine is the host in the address for clients.
 func (v *groupsView) spread() (moves []leadMove) {
 	leads := make(map[string]int) // by machine
 	at := make([]*inspect.GroupMember, len(v.Shards))
