@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -123,6 +124,7 @@ func (b *bundler) collect(ctx context.Context) error {
 		for i, addr := range addrs {
 			servers[fmt.Sprintf("server%d", i)] = addr
 		}
+		b.addShards(ctx, servers)
 	}
 	b.add("about.txt", fmt.Appendf(nil, "made at %s by\n%s\nof %s\n", time.Now().UTC().Format(time.RFC3339), versionLines(), b.options.Addr))
 	var all sync.WaitGroup
@@ -139,6 +141,26 @@ func (b *bundler) collect(ctx context.Context) error {
 		return fmt.Errorf("no server answers: %w", cmp.Or(err, errors.New("see lockserver status")))
 	}
 	return ctx.Err()
+}
+
+// addShards replaces the address of one shard by those of all shards of its process.
+func (b *bundler) addShards(ctx context.Context, servers map[string]string) {
+	for _, id := range slices.Collect(maps.Keys(servers)) {
+		o := b.options
+		o.Addr = servers[id]
+		var r remote
+		c, err := r.connect(ctx, o, bundlePatience)
+		if err != nil {
+			continue // what is asked of it next says why
+		}
+		if all := inspect.ShardsOf(c, o.Addr); len(all) > 1 {
+			delete(servers, id)
+			for i, addr := range all {
+				servers[fmt.Sprintf("%s-shard%d", id, i+1)] = addr
+			}
+		}
+		c.Close()
+	}
 }
 
 // state adds the state of all members.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,16 +72,37 @@ func (p *probe) ask() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	nc, err := inspect.Dial(ctx, o)
+	addrs := []string{o.Addr}
+	for i := 0; i < len(addrs); i++ {
+		o.Addr = addrs[i]
+		all, err := p.askOne(ctx, &o)
+		switch {
+		case err != nil && i > 0:
+			return fmt.Errorf("the shard at %s: %w", o.Addr, err)
+		case err != nil:
+			return err
+		case i == 0 && len(all) > 1:
+			addrs = append(addrs, slices.DeleteFunc(all, func(addr string) bool { return addr == o.Addr })...)
+		}
+	}
+	return nil
+}
+
+// askOne asks the server at one address, and returns the addresses of all shards of its process.
+func (p *probe) askOne(ctx context.Context, o *inspect.Target) (all []string, err error) {
+	nc, err := inspect.Dial(ctx, *o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := call.New(nc, healthTimeout)
 	defer c.Close()
 	if p.live {
-		return lives(c)
+		return nil, lives(c)
 	}
-	return p.isReady(c, &o)
+	if err := p.isReady(c, o); err != nil {
+		return nil, err
+	}
+	return inspect.ShardsOf(c, o.Addr), nil
 }
 
 // lives returns nil if the process answers, even with an error because it loads its data, requires a
@@ -155,6 +177,8 @@ Tells by its exit code whether a running server is well, for health checks of co
   --live             the process answers, whatever it answers
   --ready            it serves clients, or follows the leader of its raft group; without --live this is what is asked
   --max-lag 10s      how old the data of a member that follows may be
+
+Of a process with several shards all shards are asked, if the user may call CONFIG GET.
 
 In a raft group the alarms of the server are printed as well. They do not change the exit code.
 

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"archive/tar"
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -44,6 +47,59 @@ func TestHealth(t *testing.T) {
 	code, _, errs = health("--addr", addr, "--password", "wrong")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "lockserver health: WRONGPASS ")
+}
+
+// TestHealthOfShards: a process is ready if all its shards are, whichever is asked and whatever ports they
+// announce. It lives while the one that is asked does.
+func TestHealthOfShards(t *testing.T) {
+	t.Setenv("REDISCLI_AUTH", "")
+	for _, announced := range []string{"0", "9"} {
+		port := testkit.FreePorts(t, 3)
+		startReady(t, t.TempDir(), "--shards", "3", "--save", "", "--port", fmt.Sprint(port), "--test-mode", "yes", "--cluster-announce-port", announced)
+		at := func(shard int) string { return fmt.Sprint("127.0.0.1:", port+shard) }
+		for shard := range 3 {
+			code, out, errs := health("--addr", at(shard))
+			require.Zero(t, code, errs)
+			require.Equal(t, "ok\n", out)
+		}
+		require.Equal(t, []string{"+OK"}, ask(t, at(0), "TEST.SHARD KILL 3"))
+		for shard := range 2 {
+			code, _, errs := health("--addr", at(shard))
+			require.Equal(t, 1, code)
+			require.Contains(t, errs, "lockserver health: the shard at "+at(2)+": ")
+			code, _, errs = health("--addr", at(shard), "--live")
+			require.Zero(t, code, errs)
+		}
+	}
+}
+
+// TestBundleOfShards: a bundle has the facts of all shards of a process.
+func TestBundleOfShards(t *testing.T) {
+	t.Setenv("REDISCLI_AUTH", "")
+	port := testkit.FreePorts(t, 3)
+	startReady(t, t.TempDir(), "--shards", "3", "--save", "", "--port", fmt.Sprint(port))
+	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, run([]string{"debug", "bundle", file, "--addr", fmt.Sprint("127.0.0.1:", port+1), "--seconds", "1"}, &stdout, &stderr), stderr.String())
+	f, err := os.Open(file)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	unzipped, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	found := map[string]string{}
+	for files := tar.NewReader(unzipped); ; {
+		h, err := files.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		text, err := io.ReadAll(files)
+		require.NoError(t, err)
+		found[filepath.Base(filepath.Dir(h.Name))+"/"+filepath.Base(h.Name)] = string(text)
+	}
+	for shard := range 3 {
+		require.Contains(t, found[fmt.Sprintf("server0-shard%d/info.txt", shard+1)], fmt.Sprintf("tcp_port:%d\r\n", port+shard))
+	}
 }
 
 // TestHealthOverTLS: a server is probed through an encrypted port. A client that does not know the server's
