@@ -12,7 +12,8 @@
 // porcupine checks the history of each key with a sequential model. There are models of locks: exclusive,
 // shared and upgraded, one or several at once, with leases, tokens and writes under GUARD (lock_test.go). A
 // cancelled wait is not granted. There are models of registers, counters, sets and streams (data_test.go), of
-// a sale, and of a sale with holds (sale_test.go). A lease or a hold lasts at least for its length in the
+// a sale, of a sale with holds (sale_test.go), and of delayed entries, also of those that recur
+// (delay_test.go). A lease or a hold lasts at least for its length in the
 // time of the run, whatever clocks show; there is no upper limit. After a run all faults are mended. Then all
 // members must get to one place of the history with the same data (heal), within a minute of their time.
 //

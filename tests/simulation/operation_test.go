@@ -29,6 +29,7 @@ type operation struct {
 	locks  []int         // for MLOCK: the locks; it is recorded as an operation on each of them
 	part   bool          // part of an MLOCK, which may have been refused because of another lock
 	waiter int           // for LOCK.CANCEL: the waiting owner
+	added  *delayCall    // for DELAY.ADD
 	member string        // the member that replied, or did not
 
 	asked     int64 // the event of the first attempt
@@ -76,7 +77,7 @@ type sequential interface {
 
 // families returns all families.
 func families() []family {
-	return []family{lockFamily(), registerFamily(), counterFamily(), setFamily(), streamFamily(), saleFamily()}
+	return []family{lockFamily(), registerFamily(), counterFamily(), setFamily(), streamFamily(), saleFamily(), delayFamily()}
 }
 
 // if1 returns the state if an operation is possible, otherwise nothing.

@@ -36,6 +36,7 @@ var faults = []plant.Fault{
 	plant.New("an upgrade does not wait for the other readers", plant.Or("share-upgrade", "true")),
 	plant.New("a shared MLOCK goes in beside a writer", plant.And("mlock-all", "!(l.many && l.shared)")),
 	plant.New("a cancelled wait goes on", plant.Insert("cancel", "break")),
+	plant.New("a recurring entry does not end", plant.And("delay-times", "false")),
 	plant.New("neither time nor the limit of tokens is logged", plant.Insert("raft-entry", `e.clockMS, e.token = 0, 0`)),
 }
 
