@@ -149,6 +149,9 @@ type Services interface {
 	Unconfirmed(c *Ctx, keys [][]byte, owner []byte) bool
 	// Confirmed reports that an owner knows that it holds a lock with this token.
 	Confirmed(c *Ctx, key, owner []byte, token int64)
+	// MayRecur returns why no delayed entry that recurs can be added now: another member of the group would
+	// not know what it is. nil: one can be added.
+	MayRecur() error
 	// StaleToken counts a command that was refused, or did nothing, because its token was not the token of
 	// the lock.
 	StaleToken(c *Ctx)

@@ -112,6 +112,41 @@ func appendEntry(dst []byte, place int64, rule []byte, fields [][]byte) []byte {
 	return dst
 }
 
+// StoresRule reports whether an effect stores a delayed entry that recurs.
+func StoresRule(args [][]byte) bool {
+	const suffix = store.DelayedSuffix + store.EntriesSuffix
+	if len(args) < 4 || string(args[0]) != "HSET" || len(args[1]) < len(suffix) || string(args[1][len(args[1])-len(suffix):]) != suffix {
+		return false
+	}
+	for i := 3; i < len(args); i += 2 {
+		if isRule(args[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRule reports whether the value of an entry's field has a rule.
+func isRule(value []byte) bool {
+	at := bytes.IndexAny(value, ",*")
+	return at >= 0 && value[at] == '*'
+}
+
+// Recurs reports whether some delayed entry of a database recurs. It looks at each of them.
+func Recurs(db *store.DB) (recurs bool) {
+	db.EachAlarmSet(store.DelayAlarm, func(key string) {
+		entries := db.Peek([]byte(key + store.EntriesSuffix))
+		if recurs || entries.Kind() != store.Hash {
+			return
+		}
+		entries.Hash().Each(func(_, value []byte) bool {
+			recurs = isRule(value)
+			return !recurs
+		})
+	})
+	return recurs
+}
+
 // parseEntry reads the value of an entry's field, and appends the fields, which are parts of it, to dst.
 func parseEntry(dst [][]byte, value []byte) (place int64, rule []byte, fields [][]byte, ok bool) {
 	at := bytes.IndexAny(value, ",*")

@@ -51,6 +51,7 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 			return
 		}
 		m.clockMS, m.token = max(m.clockMS, e.clockMS), max(m.token, e.token)
+		m.hadRules = m.hadRules || e.rules
 		if m.state == leading && e.id == m.id {
 			m.applied = e.end()
 			m.progress.made()
@@ -163,7 +164,7 @@ func (a openedMember) Cut() (cut Cut, err error) {
 		}
 		at := persistence.History{ID: m.applied.id, Offset: m.applied.offset, DB: m.db}
 		// plant:raft-snapshot
-		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, m.clockMS, max(m.token, m.host.LastToken())}
+		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, Head{m.clockMS, max(m.token, m.host.LastToken()), m.hadRules}}
 		m.logBytes = 0
 		m.release()
 		m.host.EndUnit()
@@ -174,13 +175,13 @@ func (a openedMember) Cut() (cut Cut, err error) {
 // headedCut is a cut, and the head that its snapshot begins with.
 type headedCut struct {
 	Cut
-	host           MemberServer
-	clockMS, token int64
+	host MemberServer
+	head Head
 }
 
 // Write implements Cut.
 func (c *headedCut) Write(w io.Writer) error {
-	if err := writeHead(w, c.clockMS, c.token); err != nil {
+	if err := writeHead(w, c.head); err != nil {
 		return err
 	}
 	return c.Cut.Write(w)
@@ -193,7 +194,7 @@ func (c *headedCut) Release() { c.host.Locked(c.Cut.Release) }
 func (a openedMember) Restore(r io.Reader) error {
 	m := a.member
 	from := bufio.NewReader(r)
-	clockMS, token, err := readHead(from)
+	head, err := readHead(from)
 	m.host.Slice(func() {
 		switch {
 		case m.run != a.run:
@@ -237,7 +238,8 @@ func (a openedMember) Restore(r io.Reader) error {
 			m.become(following)
 		}
 		m.applied, m.db, m.input = place{at.ID, at.Offset}, max(0, at.DB), nil
-		m.clockMS, m.token = max(m.clockMS, clockMS), max(m.token, token)
+		m.clockMS, m.token = max(m.clockMS, head.ClockMS), max(m.token, head.Token)
+		m.hadRules = m.hadRules || head.Rules
 		m.logBytes = 0
 		if err == nil {
 			m.restoreUsers(users)

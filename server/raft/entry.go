@@ -27,23 +27,30 @@ type entry struct {
 	clockMS, token int64
 	// bytes are the next bytes of the history. The next entry may continue a unit.
 	bytes []byte
+	// rules: the bytes may store delayed entries that recur, which versions before historyRules do not know.
+	rules bool
 }
 
 // end returns the place behind the entry.
 func (e *entry) end() place { return place{e.id, e.after.offset + int64(len(e.bytes))} }
 
 // The format of an entry, do not change:
-//   - a version;
+//   - a version, which is rulesVersion for an entry with rules;
 //   - two names, of after and of the history, each a length in a byte and so many bytes;
 //   - offset, clock and token with eight bytes each, the lowest first;
 //   - the bytes.
 const (
 	entryVersion = 1
+	// rulesVersion makes an older version stop at an entry that it would misread.
+	rulesVersion = 2
 )
+
+// versionOf is the version of an entry, by whether it has rules.
+var versionOf = map[bool]byte{false: entryVersion, true: rulesVersion}
 
 // appendTo appends the entry in its format.
 func (e *entry) appendTo(dst []byte) []byte {
-	dst = append(dst, entryVersion)
+	dst = append(dst, versionOf[e.rules])
 	for _, name := range []string{e.after.id, e.id} {
 		dst = append(append(dst, byte(len(name))), name...)
 	}
@@ -74,9 +81,10 @@ func parseEntry(b []byte) (e entry, err error) {
 	if len(b) == 0 {
 		return e, errShort
 	}
-	if b[0] != entryVersion {
-		return e, fmt.Errorf("it has version %d, and this lockserver knows %d: a newer one wrote it", b[0], entryVersion)
+	if b[0] > rulesVersion || b[0] < entryVersion {
+		return e, fmt.Errorf("it has version %d, and this lockserver knows %d: a newer one wrote it", b[0], rulesVersion)
 	}
+	e.rules = b[0] == rulesVersion
 	b = b[1:]
 	for _, name := range []*string{&e.after.id, &e.id} {
 		if len(b) == 0 || len(b) < 1+int(b[0]) {
@@ -96,20 +104,27 @@ func parseEntry(b []byte) (e entry, err error) {
 	return e, nil
 }
 
-// snapshotMagic begins a snapshot. Its format, do not change:
-//   - this line;
+// snapshotMagic begins a snapshot, and rulesMagic one of a group that has had delayed entries that recur.
+// Older versions refuse that. The format of a snapshot, do not change:
+//   - one of these lines;
 //   - clock and token with eight bytes each, the lowest first;
 //   - four bytes of their CRC (IEEE);
 //   - an RDB file that has the place in the history.
-const snapshotMagic = "lockserver raft snapshot 1\n"
+const (
+	snapshotMagic = "lockserver raft snapshot 1\n"
+	rulesMagic    = "lockserver raft snapshot 2\n"
+)
 
 // headBytes is the length of the part of a snapshot before the RDB file.
 const headBytes = len(snapshotMagic) + 20
 
 // writeHead writes the part of a snapshot before the RDB file.
-func writeHead(w io.Writer, clockMS, token int64) error {
+func writeHead(w io.Writer, h Head) error {
 	head := []byte(snapshotMagic)
-	for _, n := range []int64{clockMS, token} {
+	if h.Rules {
+		head = []byte(rulesMagic)
+	}
+	for _, n := range []int64{h.ClockMS, h.Token} {
 		head = binary.LittleEndian.AppendUint64(head, uint64(n))
 	}
 	head = binary.LittleEndian.AppendUint32(head, crc32.ChecksumIEEE(head))
@@ -118,17 +133,21 @@ func writeHead(w io.Writer, clockMS, token int64) error {
 }
 
 // readHead reads the part of a snapshot before the RDB file.
-func readHead(r *bufio.Reader) (clockMS, token int64, err error) {
+func readHead(r *bufio.Reader) (h Head, err error) {
 	head := make([]byte, headBytes)
 	if _, err := io.ReadFull(r, head); err != nil {
-		return 0, 0, fmt.Errorf("a snapshot of the group: %w", err)
+		return h, fmt.Errorf("a snapshot of the group: %w", err)
 	}
-	if string(head[:len(snapshotMagic)]) != snapshotMagic {
-		return 0, 0, fmt.Errorf("a snapshot of the group begins with %.40q: a newer lockserver wrote it", head)
+	switch magic := string(head[:len(snapshotMagic)]); magic {
+	case snapshotMagic, rulesMagic:
+		h.Rules = magic == rulesMagic
+	default:
+		return h, fmt.Errorf("a snapshot of the group begins with %.40q: a newer lockserver wrote it", head)
 	}
 	numbers, sum := head[len(snapshotMagic):len(head)-4], head[len(head)-4:]
 	if crc32.ChecksumIEEE(head[:len(head)-4]) != binary.LittleEndian.Uint32(sum) {
-		return 0, 0, errors.New("a snapshot of the group is damaged at its beginning")
+		return h, errors.New("a snapshot of the group is damaged at its beginning")
 	}
-	return int64(binary.LittleEndian.Uint64(numbers)), int64(binary.LittleEndian.Uint64(numbers[8:])), nil
+	h.ClockMS, h.Token = int64(binary.LittleEndian.Uint64(numbers)), int64(binary.LittleEndian.Uint64(numbers[8:]))
+	return h, nil
 }

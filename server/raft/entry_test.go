@@ -22,9 +22,16 @@ func TestEntryFormat(t *testing.T) {
 		_, err := parseEntry(b[:i])
 		require.Error(t, err)
 	}
-	b[0] = 2
-	_, err = parseEntry(b)
-	require.ErrorContains(t, err, "version 2")
+	e.rules = true
+	require.Equal(t, append([]byte{2}, b[1:]...), e.appendTo(nil), "a version that knows no rules stops there")
+	got, err = parseEntry(e.appendTo(nil))
+	require.NoError(t, err)
+	require.Equal(t, e, got)
+	for _, unknown := range []byte{0, 3} {
+		b[0] = unknown
+		_, err = parseEntry(b)
+		require.ErrorContains(t, err, "version")
+	}
 }
 
 // TestMarkFormat: the format of marks in logs does not change. A version that knows no marks takes one for an
@@ -68,19 +75,24 @@ func TestUsersFormat(t *testing.T) {
 // TestSnapshotHead: the format of snapshots does not change, and damage is found.
 func TestSnapshotHead(t *testing.T) {
 	var w bytes.Buffer
-	require.NoError(t, writeHead(&w, 1000, 2000))
+	require.NoError(t, writeHead(&w, Head{1000, 2000, true}))
+	require.True(t, strings.HasPrefix(w.String(), "lockserver raft snapshot 2\n\xe8\x03\x00"))
+	h, err := readHead(bufio.NewReader(&w))
+	require.NoError(t, err)
+	require.Equal(t, Head{1000, 2000, true}, h)
+	w.Reset()
+	require.NoError(t, writeHead(&w, Head{1000, 2000, false}))
 	head := w.String()
 	require.True(t, strings.HasPrefix(head, "lockserver raft snapshot 1\n\xe8\x03\x00\x00\x00\x00\x00\x00\xd0\x07"))
-	clockMS, token, err := readHead(bufio.NewReader(strings.NewReader(head + "REDIS")))
+	h, err = readHead(bufio.NewReader(strings.NewReader(head + "REDIS")))
 	require.NoError(t, err)
-	require.EqualValues(t, 1000, clockMS)
-	require.EqualValues(t, 2000, token)
+	require.Equal(t, Head{1000, 2000, false}, h)
 	for i := range head {
-		_, _, err := readHead(bufio.NewReader(strings.NewReader(head[:i])))
+		_, err := readHead(bufio.NewReader(strings.NewReader(head[:i])))
 		require.Error(t, err)
 		broken := []byte(head)
 		broken[i] ^= 1
-		_, _, err = readHead(bufio.NewReader(bytes.NewReader(broken)))
+		_, err = readHead(bufio.NewReader(bytes.NewReader(broken)))
 		require.Error(t, err)
 	}
 }

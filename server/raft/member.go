@@ -72,6 +72,7 @@ type Member struct {
 	clockMS, token int64
 	logBytes       int64
 	partly         bool // an entry that moves deadlines is applied in part
+	hadRules       bool // the log has come to a delayed entry that recurs
 	input          *replication.Input
 	db             int // that the next commands of the history are for
 
@@ -150,6 +151,7 @@ type knownUsers struct {
 type unproposed struct {
 	bytes []byte
 	after place // of the first of them
+	rules bool  // some of them store delayed entries that recur
 	takeover
 }
 

@@ -11,16 +11,15 @@ import (
 type Head struct {
 	ClockMS int64 // the group's time, in milliseconds since 1970; 0: there was none
 	Token   int64 // no fencing token was above it
+	// Rules: there have been delayed entries that recur, so that older versions must not read the snapshot.
+	Rules bool
 }
 
 // WriteHead writes the part of a snapshot before the RDB file.
-func WriteHead(w io.Writer, h Head) error { return writeHead(w, h.ClockMS, h.Token) }
+func WriteHead(w io.Writer, h Head) error { return writeHead(w, h) }
 
 // ReadHead reads the part of a snapshot before the RDB file. Later bytes stay in r.
-func ReadHead(r *bufio.Reader) (h Head, err error) {
-	h.ClockMS, h.Token, err = readHead(r)
-	return h, err
-}
+func ReadHead(r *bufio.Reader) (h Head, err error) { return readHead(r) }
 
 // CheckSnapshot verifies a snapshot of a group: its head, and all of the RDB file.
 func CheckSnapshot(r io.Reader) (h Head, data *aof.CheckedSnapshot, err error) {

@@ -30,6 +30,7 @@ const (
 
 // Append takes the effects of a unit. It implements durability.Journal.
 func (m *Member) Append(unit Effects) {
+	m.rules = m.rules || storesRules(unit)
 	before := len(m.bytes)
 	m.bytes = m.encoder.Unit(m.bytes, unit)
 	m.offset += int64(len(m.bytes) - before)
@@ -193,7 +194,7 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 	}
 	rest := m.bytes
 	for first := true; first || len(rest) > 0; first = false {
-		e := entry{after: m.after, id: m.id, token: m.host.LastToken(), bytes: rest[:min(len(rest), mostEntryBytes)]}
+		e := entry{after: m.after, id: m.id, token: m.host.LastToken(), bytes: rest[:min(len(rest), mostEntryBytes)], rules: m.rules}
 		e.clockMS = m.takeover.clockMS(e.end(), m.host.NowMS())
 		// plant:raft-entry
 		rest = rest[len(e.bytes):]
@@ -203,6 +204,7 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 		m.after = e.end()
 	}
 	m.undo.rounds++
+	m.rules = false
 	m.counts.entries += int64(len(entries))
 	if m.bytes = m.bytes[:0]; cap(m.bytes) > mostSpareBytes {
 		m.bytes = nil

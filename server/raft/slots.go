@@ -50,12 +50,8 @@ func (o *OwnedSlots) claim(m *Member) {
 // mayClaim returns why the group cannot begin to own slots; nil: it can. A member without an answer is no
 // reason.
 func (o *OwnedSlots) mayClaim(m *Member) error {
-	s := m.engine.Status()
-	for _, p := range s.Peers {
-		o := s.observation(p)
-		if p.ID != s.ID && (o.Reported || o.Version != "") && o.History < historySlots {
-			return fmt.Errorf("member '%s' runs an older version (%s), which does not know slots of a group", p.ID, o.Version)
-		}
+	if older, ok := m.older(historySlots); ok {
+		return fmt.Errorf("member '%s' runs an older version (%s), which does not know slots of a group", older.ID, older.Version)
 	}
 	return m.host.MayOwn(m.options.Slots)
 }

@@ -137,12 +137,8 @@ func (m *Member) knowUsers() error {
 	if m.state != leading {
 		return m.errNotHere()
 	}
-	s := m.engine.Status()
-	for _, p := range s.Peers {
-		o := s.observation(p)
-		if p.ID != s.ID && (o.Reported || o.Version != "") && o.History < historyUsers {
-			return commands.Error(fmt.Sprintf("ERR users cannot be changed while member '%s' runs an older version (%s), which does not know users of the group", p.ID, o.Version))
-		}
+	if older, ok := m.older(historyUsers); ok {
+		return commands.Error(fmt.Sprintf("ERR users cannot be changed while member '%s' runs an older version (%s), which does not know users of the group", older.ID, older.Version))
 	}
 	return nil
 }

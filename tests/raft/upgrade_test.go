@@ -182,6 +182,16 @@ func TestUpgradeOfTheHistory(t *testing.T) {
 		u.install(p, u.newer, nil)
 		behead()
 	}
+	last := u.g.Members[2]
+	for u.g.AwaitLeader() == last {
+		behead()
+	}
+	recur := func() string {
+		return u.g.AwaitLeader().Try("DELAY.ADD", "jobs", "EVERY", "3600000", "ID", "heartbeat", "f", "v").Str
+	}
+	eventually(t, "a leader of the newer version adds no entry that the older one would misread", func() bool {
+		return strings.Contains(recur(), "runs an older version")
+	})
 	for _, p := range u.g.Members[:2] { // what leaders of both versions have written is no obstacle
 		u.install(p, u.older, nil)
 	}
@@ -193,5 +203,16 @@ func TestUpgradeOfTheHistory(t *testing.T) {
 		return !slices.ContainsFunc(u.g.Members, func(p *fleet.Process) bool { return !strings.Contains(p.Try("ACL", "LIST").String(), "user alice on") })
 	})
 	behead()
+	eventually(t, "the members know that all of them know entries that recur", func() bool { return recur() == "heartbeat" })
+	u.w.more(t)
+	_, err := last.Terminate()
+	require.NoError(t, err)
+	last.Install(u.older)
+	last.Launch()
+	eventually(t, "the older version stops at the entry", func() bool { return strings.Contains(last.Log(), "a newer one wrote it") })
+	last.Kill()
+	last.Install(u.newer)
+	last.Start()
+	u.whole()
 	u.end()
 }
