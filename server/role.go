@@ -73,6 +73,16 @@ func (h replicationHost) Has() (f replication.Features) {
 	return f
 }
 
+// Recurs implements replication.NodeServer.
+func (h replicationHost) Recurs() bool {
+	for id := range h.store.Len() {
+		if commands.Recurs(h.store.DB(id)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Ends implements replication.NodeServer.
 func (h replicationHost) Ends() bool { return h.shutdown.waits }
 

@@ -179,7 +179,7 @@ func (l *link) greet(c *dialled, g *greetingWords) error {
 	if g.address != "" {
 		greetings = append(greetings, []string{"REPLCONF", "ip-address", g.address})
 	}
-	greetings = append(greetings, []string{"REPLCONF", "capa", "eof", "capa", "psync2", "capa", ownKind})
+	greetings = append(greetings, []string{"REPLCONF", "capa", "eof", "capa", "psync2", "capa", ownKind, "capa", rulesKind})
 	for _, words := range greetings {
 		if reply, err = l.ask(c, words...); err != nil {
 			return err

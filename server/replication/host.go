@@ -51,6 +51,8 @@ type NodeServer interface {
 	Empty() bool
 	// Has returns the features that the data uses now.
 	Has() Features
+	// Recurs reports whether some delayed entry recurs. It looks at all of them.
+	Recurs() bool
 	// HasLog reports whether there is an append-only log. LogEnd returns its position after the last unit,
 	// and LogSynced reports whether it is on disk up to a position.
 	HasLog() bool

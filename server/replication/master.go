@@ -37,7 +37,7 @@ type Replica struct {
 	// noKeys and noFunctions say which parts of a snapshot it does not want.
 	noKeys, noFunctions bool
 	silent              bool // it sends no acknowledgements: SYNC
-	own                 bool // it is a lockserver
+	own, rules          bool // it is a lockserver; it knows delayed entries that recur
 	knows               Features
 	asked               []question // questions that it has not answered
 	doubted             Features   // its acknowledgements do not count until it has answered about these

@@ -128,6 +128,9 @@ func (n *Node) Append(unit Effects) {
 		return
 	}
 	n.askBefore(unit)
+	if storesRules(unit) {
+		n.closeOlder()
+	}
 	n.buf = n.encoder.Unit(n.buf[:0], unit)
 	n.add(n.buf)
 	n.written = true

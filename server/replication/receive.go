@@ -231,6 +231,9 @@ func (l *link) applyUnits(in *Input, some []Unit) error {
 			l.known = false // a part of the unit may have been applied
 			return err
 		}
+		if some[i].storesRules() {
+			l.node.closeOlder()
+		}
 		from := l.node.Offset()
 		if l.node.add(in.Bytes(&some[i])); some[i].probe != 0 {
 			l.node.passed(probe{some[i].probe, from, l.node.Offset()})

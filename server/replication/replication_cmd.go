@@ -219,6 +219,8 @@ func (n *Node) admitsReplica(client Client) error {
 		return errPending
 	case r != nil && (r.noKeys || r.noFunctions) && !r.eof:
 		return errNeedsEOF
+	case r != nil && r.older() && n.host.Recurs():
+		return errOlderReplica
 	}
 	return nil
 }
@@ -292,6 +294,7 @@ func (r *Replica) tell(name, value []byte) error {
 		if string(value) == ownKind {
 			r.own, r.knows = true, allFeatures
 		}
+		r.rules = r.rules || string(value) == rulesKind
 	case ascii.EqualFold(name, "rdb-only"):
 		switch {
 		case !isInt:
