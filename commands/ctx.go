@@ -87,6 +87,9 @@ type Settings struct {
 	// Events are the classes of events that are published (notify-keyspace-events). It is empty if no form of
 	// channel is enabled.
 	Events keyevent.Class
+	// MayRecur returns why no delayed entry that recurs can be added now: a member of the group does not know
+	// them. nil: the server is in no group.
+	MayRecur func() error
 	// OneSlot: the keys of one command must share a slot (cluster-enabled).
 	OneSlot bool
 }
@@ -149,9 +152,6 @@ type Services interface {
 	Unconfirmed(c *Ctx, keys [][]byte, owner []byte) bool
 	// Confirmed reports that an owner knows that it holds a lock with this token.
 	Confirmed(c *Ctx, key, owner []byte, token int64)
-	// MayRecur returns why no delayed entry that recurs can be added now: another member of the group would
-	// not know what it is. nil: one can be added.
-	MayRecur() error
 	// StaleToken counts a command that was refused, or did nothing, because its token was not the token of
 	// the lock.
 	StaleToken(c *Ctx)

@@ -105,8 +105,10 @@ func (r *delayRule) after(ms int64) (int64, bool) {
 
 // begin sets the first time of a new rule. startMS is the time of PX or AT, or -1. It returns the time.
 func (r *delayRule) begin(c *Ctx, startMS int64) (dueMS int64, err error) {
-	if err := c.Host.MayRecur(); err != nil {
-		return 0, err
+	if may := c.Settings.MayRecur; may != nil {
+		if err := may(); err != nil {
+			return 0, err
+		}
 	}
 	nowMS := c.CeilNowMS()
 	switch {

@@ -421,8 +421,6 @@ func (h *fakeHost) ReadsEverything(*Ctx) bool { return !h.restricted }
 
 func (h *fakeHost) MayRead(_ *Ctx, key []byte) bool { return !h.restricted || key[0] == 'm' }
 
-func (h *fakeHost) MayRecur() error { return nil }
-
 func (h *fakeHost) LockEvent(*Ctx)  {}
 func (h *fakeHost) StaleToken(*Ctx) { h.staleTokens++ }
 

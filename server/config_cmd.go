@@ -319,6 +319,7 @@ func (ex *executor) applyConfig() {
 	ex.mayBeStale, ex.Acks.Needed = ex.Follows && !c.Replication.ServeStale, !ex.Follows && c.Replication.MinAck > 0
 	if ex.Member != nil {
 		ex.guarded, ex.mayBeStale, ex.Acks.Needed = false, ex.Follows, !ex.Follows
+		ex.Settings.MayRecur = ex.Member.MayRecur
 	}
 	ex.Store.SetOwnDeadlines(ex.Follows && ex.Member == nil)
 	ex.Gauge.Configure(c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)

@@ -128,14 +128,6 @@ func (h services) Confirmed(c *commands.Ctx, key, owner []byte, token int64) {
 	}
 }
 
-// MayRecur implements commands.Services.
-func (h services) MayRecur() error {
-	if h.member == nil {
-		return nil
-	}
-	return h.member.MayRecur()
-}
-
 // StaleToken implements commands.Services.
 func (h services) StaleToken(c *commands.Ctx) { h.Stats.LocksOf(c.DB.ID()).StaleTokens++ }
 

@@ -61,7 +61,7 @@ func (h replicationHost) Scratch() (files disk.FS, path string, keeps bool) {
 }
 
 // Has implements replication.NodeServer.
-func (h replicationHost) Has() (f replication.Features) {
+func (h replicationHost) Has(of replication.Features) (f replication.Features) {
 	for id := range h.Store.Len() {
 		if db := h.Store.DB(id); db.TimedHashes() > 0 {
 			f |= replication.FieldDeadlines
@@ -69,18 +69,11 @@ func (h replicationHost) Has() (f replication.Features) {
 		if h.Store.DB(id).Blooms() > 0 {
 			f |= replication.BloomFilters
 		}
-	}
-	return f
-}
-
-// Recurs implements replication.NodeServer.
-func (h replicationHost) Recurs() bool {
-	for id := range h.store.Len() {
-		if commands.Recurs(h.store.DB(id)) {
-			return true
+		if of&replication.RecurringEntries != 0 && commands.Recurs(h.Store.DB(id)) {
+			f |= replication.RecurringEntries
 		}
 	}
-	return false
+	return f & of
 }
 
 // Ends implements replication.NodeServer.

@@ -50,8 +50,8 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 			err = errVoid
 			return
 		}
-		m.clockMS, m.token = max(m.clockMS, e.clockMS), max(m.token, e.token)
-		m.hadRules = m.hadRules || e.rules
+		m.head.ClockMS, m.head.Token = max(m.head.ClockMS, e.clockMS), max(m.head.Token, e.token)
+		m.head.Rules = m.head.Rules || e.rules
 		if m.state == leading && e.id == m.id {
 			m.applied = e.end()
 			m.progress.made()
@@ -164,7 +164,7 @@ func (a openedMember) Cut() (cut Cut, err error) {
 		}
 		at := persistence.History{ID: m.applied.id, Offset: m.applied.offset, DB: m.db}
 		// plant:raft-snapshot
-		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, Head{m.clockMS, max(m.token, m.host.LastToken()), m.hadRules}}
+		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, Head{m.head.ClockMS, max(m.head.Token, m.host.LastToken()), m.head.Rules}}
 		m.logBytes = 0
 		m.release()
 		m.host.EndUnit()
@@ -238,8 +238,8 @@ func (a openedMember) Restore(r io.Reader) error {
 			m.become(following)
 		}
 		m.applied, m.db, m.input = place{at.ID, at.Offset}, max(0, at.DB), nil
-		m.clockMS, m.token = max(m.clockMS, head.ClockMS), max(m.token, head.Token)
-		m.hadRules = m.hadRules || head.Rules
+		m.head.ClockMS, m.head.Token = max(m.head.ClockMS, head.ClockMS), max(m.head.Token, head.Token)
+		m.head.Rules = m.head.Rules || head.Rules
 		m.logBytes = 0
 		if err == nil {
 			m.restoreUsers(users)

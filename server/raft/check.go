@@ -64,7 +64,7 @@ func (m *Member) beginCheck() {
 	if m.state != following || !m.engine.Leads() {
 		return
 	}
-	mark := markOf(m.applied, m.clockMS, m.token).appendTo(nil) // nothing is executed: the data is that of the log
+	mark := markOf(m.applied, m.head.ClockMS, m.head.Token).appendTo(nil) // nothing is executed: the data is that of the log
 	m.host.Background(func() { _ = m.engine.Propose(mark)() })
 }
 

@@ -64,17 +64,16 @@ type Member struct {
 	anew   anew
 	taking sync.Mutex // held by the goroutine that begins to lead
 
-	// applied is the place of the history up to which this member has applied the log. clockMS and token
-	// are the highest numbers of those entries. logBytes is the size of the log since the last snapshot.
-	// input reads the history that this member follows.
-	applied        place
-	index          uint64 // of the newest entry that the machine got
-	clockMS, token int64
-	logBytes       int64
-	partly         bool // an entry that moves deadlines is applied in part
-	hadRules       bool // the log has come to a delayed entry that recurs
-	input          *replication.Input
-	db             int // that the next commands of the history are for
+	// applied is the place of the history up to which this member has applied the log. head has the highest
+	// time and token of those entries. logBytes is the size of the log since the last snapshot. input reads
+	// the history that this member follows.
+	applied  place
+	index    uint64 // of the newest entry that the machine got
+	head     Head
+	logBytes int64
+	partly   bool // an entry that moves deadlines is applied in part
+	input    *replication.Input
+	db       int // that the next commands of the history are for
 
 	knownUsers
 	// Owned has the slots of the group, if it is a shard of a cluster.

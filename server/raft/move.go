@@ -63,7 +63,7 @@ func (m *Member) proposeMove(run int, byMS int64, all bool) error {
 		if !m.mayLead(run) {
 			return
 		}
-		e := entry{after: m.applied, id: m.host.NewID(), clockMS: m.clockMS, token: m.token, bytes: appendMove(nil, byMS, all)}
+		e := entry{after: m.applied, id: m.host.NewID(), clockMS: m.head.ClockMS, token: m.head.Token, bytes: appendMove(nil, byMS, all)}
 		made = e.appendTo(nil)
 		m.counts.entries++
 	})

@@ -144,7 +144,7 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_last_contact_ms", s.ContactMS)
 	m.writeDistance(t, &s)
 	m.writeTimes(t, &s)
-	t.Line("raft_highest_token", max(m.token, m.host.LastToken()))
+	t.Line("raft_highest_token", max(m.head.Token, m.host.LastToken()))
 	t.Line("raft_history_id", m.applied.id)
 	t.Line("raft_history_offset", m.applied.offset)
 	ahead := int64(0)

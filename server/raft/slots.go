@@ -37,7 +37,7 @@ func (o *OwnedSlots) claim(m *Member) {
 		return
 	}
 	o.claiming = true
-	made := slotsEntry(0, m.options.Slots, m.clockMS, m.token).appendTo(nil)
+	made := slotsEntry(0, m.options.Slots, m.head.ClockMS, m.head.Token).appendTo(nil)
 	m.host.Background(func() {
 		err := m.engine.Propose(made)()
 		m.host.Locked(func() { o.claiming = false })
@@ -50,7 +50,8 @@ func (o *OwnedSlots) claim(m *Member) {
 // mayClaim returns why the group cannot begin to own slots; nil: it can. A member without an answer is no
 // reason.
 func (o *OwnedSlots) mayClaim(m *Member) error {
-	if older, ok := m.older(historySlots); ok {
+	s := m.engine.Status()
+	if older, ok := s.older(historySlots); ok {
 		return fmt.Errorf("member '%s' runs an older version (%s), which does not know slots of a group", older.ID, older.Version)
 	}
 	return m.host.MayOwn(m.options.Slots)

@@ -64,14 +64,14 @@ func (m *Member) lead(run int) {
 		m.unseen = true
 		m.check.last = time.Time{}
 		m.counts.elections++
-		m.host.SeeToken(m.token)
+		m.host.SeeToken(m.head.Token)
 		m.host.Records(true)
 		m.beginUndo()
 		m.host.Followed(false)
 		// plant:raft-extend-leases
 		m.host.ExtendLeases(gap)
 		m.host.EndUnit()
-		m.takeover = takeover{m.offset, m.clockMS}
+		m.takeover = takeover{m.offset, m.head.ClockMS}
 		m.changed()
 		m.tick, m.echo = true, true // an entry that names the history that goes on here
 		m.EndSlice()
@@ -90,11 +90,11 @@ func (m *Member) mayLead(run int) bool {
 
 // gapMS returns the time without a leader, in milliseconds. It sets the time of the running unit.
 func (m *Member) gapMS() int64 {
-	m.host.SetTime(m.clockMS)
-	if m.clockMS == 0 {
+	m.host.SetTime(m.head.ClockMS)
+	if m.head.ClockMS == 0 {
 		return 0
 	}
-	return max(0, m.host.NowMS()-m.clockMS)
+	return max(0, m.host.NowMS()-m.head.ClockMS)
 }
 
 // moveOn moves deadlines by entries of the log, if there are many. After an error some deadlines may have
@@ -179,7 +179,7 @@ func (p *moves) next(m *Member) (entries [][]byte) {
 		rest = p.encoder.Unit(rest, unit)
 	}
 	for len(rest) > 0 {
-		e := entry{after: p.after, id: p.id, clockMS: m.clockMS, token: m.token, bytes: rest[:min(len(rest), mostEntryBytes)]}
+		e := entry{after: p.after, id: p.id, clockMS: m.head.ClockMS, token: m.head.Token, bytes: rest[:min(len(rest), mostEntryBytes)]}
 		rest = rest[len(e.bytes):]
 		entries = append(entries, e.appendTo(make([]byte, 0, len(e.bytes)+128)))
 		p.after = e.end()

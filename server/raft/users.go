@@ -111,11 +111,11 @@ func (m *Member) ChangeUsers(next func() ([]string, error)) error {
 		var err error
 		m.host.Slice(func() {
 			var lines []string
-			if err = m.knowUsers(); err == nil {
+			if err = knowUsers(m); err == nil {
 				lines, err = next()
 			}
 			if err == nil {
-				made = usersEntry(m.users.changes, lines, m.clockMS, m.token).appendTo(nil)
+				made = usersEntry(m.users.changes, lines, m.head.ClockMS, m.head.Token).appendTo(nil)
 				m.counts.entries++
 			}
 		})
@@ -133,11 +133,12 @@ func (m *Member) ChangeUsers(next func() ([]string, error)) error {
 
 // knowUsers returns why users cannot be changed now; nil: they can. A member without an answer is no
 // reason. Under the host's lock.
-func (m *Member) knowUsers() error {
+func knowUsers(m *Member) error {
 	if m.state != leading {
 		return m.errNotHere()
 	}
-	if older, ok := m.older(historyUsers); ok {
+	s := m.engine.Status()
+	if older, ok := s.older(historyUsers); ok {
 		return commands.Error(fmt.Sprintf("ERR users cannot be changed while member '%s' runs an older version (%s), which does not know users of the group", older.ID, older.Version))
 	}
 	return nil
@@ -159,7 +160,7 @@ func (m *Member) tellUsers() {
 			continue
 		}
 		m.tellingUsers = true
-		made := usersEntry(m.users.changes, m.users.lines, m.clockMS, m.token).appendTo(nil)
+		made := usersEntry(m.users.changes, m.users.lines, m.head.ClockMS, m.head.Token).appendTo(nil)
 		m.host.Background(func() {
 			_ = m.engine.Propose(made)()
 			m.host.Locked(func() { m.tellingUsers = false })

@@ -49,10 +49,8 @@ type NodeServer interface {
 	EndUnit()
 	// Empty reports whether the server has no data.
 	Empty() bool
-	// Has returns the features that the data uses now.
-	Has() Features
-	// Recurs reports whether some delayed entry recurs. It looks at all of them.
-	Recurs() bool
+	// Has returns those of the features that the data uses now. For RecurringEntries it looks at all of them.
+	Has(of Features) Features
 	// HasLog reports whether there is an append-only log. LogEnd returns its position after the last unit,
 	// and LogSynced reports whether it is on disk up to a position.
 	HasLog() bool

@@ -20,7 +20,6 @@ type fakeHost struct {
 	config  *config.Config
 	applied int
 	has     Features
-	recurs  bool
 	passed  time.Duration // of its clock
 }
 
@@ -37,8 +36,7 @@ func (h *fakeHost) Port(bool) int                    { return 1 }
 func (h *fakeHost) Slice(f func())                   { f() }
 func (h *fakeHost) EndUnit()                         {}
 func (h *fakeHost) Empty() bool                      { return true }
-func (h *fakeHost) Has() Features                    { return h.has }
-func (h *fakeHost) Recurs() bool                     { return h.recurs }
+func (h *fakeHost) Has(of Features) Features         { return h.has & of }
 func (h *fakeHost) HasLog() bool                     { return false }
 func (h *fakeHost) LogEnd() int64                    { return 0 }
 func (h *fakeHost) LogSynced(int64) bool             { return true }

@@ -129,7 +129,7 @@ func (n *Node) Append(unit Effects) {
 	}
 	n.askBefore(unit)
 	if storesRules(unit) {
-		n.closeOlder()
+		closeOlder(n)
 	}
 	n.buf = n.encoder.Unit(n.buf[:0], unit)
 	n.add(n.buf)

@@ -232,7 +232,7 @@ func (l *link) applyUnits(in *Input, some []Unit) error {
 			return err
 		}
 		if some[i].storesRules() {
-			l.node.closeOlder()
+			closeOlder(l.node)
 		}
 		from := l.node.Offset()
 		if l.node.add(in.Bytes(&some[i])); some[i].probe != 0 {

@@ -219,7 +219,7 @@ func (n *Node) admitsReplica(client Client) error {
 		return errPending
 	case r != nil && (r.noKeys || r.noFunctions) && !r.eof:
 		return errNeedsEOF
-	case r != nil && r.older() && n.host.Recurs():
+	case r != nil && r.older() && n.host.Has(RecurringEntries) != 0:
 		return errOlderReplica
 	}
 	return nil

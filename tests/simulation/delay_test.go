@@ -14,14 +14,14 @@ import (
 // delays models a stream with delayed entries: DELAY.ADD with and without a rule, DELAY.CANCEL, and a script
 // that reads the stream and the pending entries at one moment. Clocks may be set by weeks, so the model knows
 // no times at which entries fall due. It learns at the next read which of them the server has added. Each
-// entry that the stream shows is one more of a call that may still add some, at the next time of its rule;
-// and those that the stream shows and those that are left are as many as the call has asked for.
+// further entry of the stream belongs to a call that may still add some, and is due at a later time of its
+// rule. The entries that a call has added and the number that is left are as many as it has asked for.
 type delays struct {
 	stream []string // the entries as they were read, as id=value@due
 	calls  []delayCall
 }
 
-// delayCall is a DELAY.ADD of which the stream may still show new entries.
+// delayCall is a DELAY.ADD that may still add entries to the stream.
 type delayCall struct {
 	id, value string
 	rule      int // of delayRules
