@@ -9,8 +9,9 @@ import (
 )
 
 // A version before historyRules takes a delayed entry that recurs for a damaged one. As a leader it would
-// drop the entry when that is due. So a leader adds none while it knows of a member with such a version. A member
-// that gets such a version later stops at the entry, or at a snapshot behind it (rulesVersion, rulesMagic).
+// drop the entry when that is due. So a leader adds none while it knows of a member with such a version. A
+// member that gets such a version later stops at the entry, or at a snapshot behind it (rulesVersion,
+// rulesMagic).
 
 // historyRules is the form of the history that has such entries.
 const historyRules = 4
