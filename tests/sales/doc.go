@@ -17,6 +17,9 @@
 //
 // Planted faults in the real sources (faults_test.go) show that the check can fail.
 //
+// A sale in several parts, which the server does not have, is explored in split_test.go: all orders of steps
+// of a small world.
+//
 //	go test ./tests/sales                                   a few seconds of histories, and the planted faults
 //	go test ./tests/sales -run Histories -minutes 10 -timeout 0
 //	go test ./tests/sales -run Histories -seed 7            the actions of the clients repeat; the scheduling does not
