@@ -40,6 +40,8 @@ type Source interface {
 	// DelayedStreams and DelayedTimes are about delayed entries that a user may read: see server.Server.
 	DelayedStreams(user string) (list []server.DelayedStream, more bool)
 	DelayedTimes(user string, db int, stream, id string, n int) []int64
+	// RefusedLimits returns the limiters that refused the most calls and that a user may read.
+	RefusedLimits(user string, most int) server.RefusedLimits
 	// NowMS is the time of the server's data, in milliseconds since 1970.
 	NowMS() int64
 }

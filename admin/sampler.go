@@ -34,6 +34,7 @@ type counters struct {
 	all      lockclass.Figures
 	classes  map[string]*lockclass.Figures
 	held     int64
+	limited  int64 // calls that limiters refused
 	oldestUS int64 // the age of the oldest wait
 }
 
@@ -97,6 +98,7 @@ func (c *counters) add(f *server.Figures) {
 	for _, db := range f.Locks {
 		c.held += db.Held
 	}
+	c.limited += f.LimiterRefusals
 	c.oldestUS = max(c.oldestUS, f.OldestWaitUS)
 }
 
@@ -108,6 +110,7 @@ func (s *sampler) add(step history.Step, now time.Time, seconds float64, last, c
 	s.past.Add(step, console.MemorySeries, now, c.info["used_memory"], c.info["used_memory_rss"])
 	s.past.Add(step, console.ProcessorSeries, now, max(0, cpu)*100/seconds)
 	s.past.Add(step, console.HeldSeries, now, float64(c.held))
+	s.past.Add(step, console.LimitersSeries, now, risen(last.limited, c.limited)/seconds)
 	s.past.Add(step, console.LocksSeries, now, lockPoint(&last.all, &c.all, seconds, float64(c.oldestUS)/1000)...)
 	for name, class := range c.classes {
 		before := last.classes[name]

@@ -69,7 +69,8 @@ func TestPointsAreOfTheirStep(t *testing.T) {
 	orders, other := lockclass.Figures{Name: "orders"}, lockclass.Figures{Name: lockclass.Other}
 	step := func() {
 		src.figures = server.Figures{Info: fmt.Sprintf("used_cpu_sys:1\r\nused_cpu_user:%g", float64(src.nowMS-begunMS)/4000),
-			LockClasses: []lockclass.Figures{orders, other}, Locks: map[int]*stats.LockFigures{0: {Held: 3}, 2: {Held: 4}}, OldestWaitUS: 7000}
+			LockClasses: []lockclass.Figures{orders, other}, Locks: map[int]*stats.LockFigures{0: {Held: 3}, 2: {Held: 4}}, OldestWaitUS: 7000,
+			LimiterRefusals: orders.Grants / 2}
 		s.sample(machine)
 		machine, src.nowMS = machine.Add(time.Second), src.nowMS+1000
 	}
@@ -100,6 +101,7 @@ func TestPointsAreOfTheirStep(t *testing.T) {
 	require.InDeltaSlice(t, []float64{5, 2, 40, 40, 7, 9, 0, 0, 0, 0, 1, 0, 0, 0}, point(9), 0.001)
 	require.Equal(t, 4.0, past.Of(console.ClassSeries("orders"))[1][9])
 	require.Equal(t, 7.0, past.Of(console.HeldSeries)[1][9])
+	require.Equal(t, 2.0, past.Of(console.LimitersSeries)[1][9])
 	require.InDelta(t, 25, past.Of(console.ProcessorSeries)[1][9], 0.001)
 	require.Equal(t, mostRemembered, src.sales)
 	// Of the ten seconds there is one point in steps of ten, which is shown when the fine ones are over.
@@ -127,7 +129,7 @@ func TestAllSeriesFitIntoABook(t *testing.T) {
 	}
 	past.Add(history.Fine, console.LocksSeries, now, values...)
 	past.Add(history.Fine, console.MemorySeries, now, 1, 2)
-	for _, name := range []string{console.OpsSeries, console.HeldSeries, console.ProcessorSeries} {
+	for _, name := range []string{console.OpsSeries, console.HeldSeries, console.ProcessorSeries, console.LimitersSeries} {
 		past.Add(history.Fine, name, now, 1)
 		require.NotNil(t, past.Of(name))
 	}

@@ -92,6 +92,8 @@ type Settings struct {
 	MayRecur func() error
 	// OneSlot: the keys of one command must share a slot (cluster-enabled).
 	OneSlot bool
+	// Refusals counts the refused calls of limiters; nil: nothing counts them.
+	Refusals *Refusals
 }
 
 // Services are the functions of the server for commands that need more than data.

@@ -153,6 +153,9 @@ func limitTake(c *Ctx) error {
 		return err
 	}
 	if a.Allowed || !l.waits {
+		if !a.Allowed {
+			c.countRefused(l.key, l.cost)
+		}
 		l.reply(c, a)
 		return nil
 	}
@@ -227,6 +230,7 @@ func refuseTake(c *Ctx) {
 	var l takeCall
 	_ = l.read(c)        // no error: it was read before
 	a, _ := l.refused(c) // no error: tryTake ends the wait when the key is no limiter any more
+	c.countRefused(l.key, l.cost)
 	l.reply(c, a)
 }
 
@@ -263,6 +267,9 @@ func clThrottle(c *Ctx) error {
 	answer, err := l.take(c)
 	if err != nil {
 		return err
+	}
+	if !answer.Allowed {
+		c.countRefused(key, cost)
 	}
 	retry := int64(-1)
 	if !answer.Allowed && !answer.Never {

@@ -122,6 +122,7 @@ func limitManyTake(c *Ctx) error {
 		return err
 	}
 	if a.Allowed || !m.waits {
+		m.count(c, &a)
 		a.reply(c)
 		return nil
 	}
@@ -228,7 +229,15 @@ func refuseManyTake(c *Ctx) {
 	defer m.done()
 	_ = m.read(c)           // no error: it was read before
 	a, _ := m.look(c, true) // no error: tryManyTake ends the wait when a key is no limiter any more
+	m.count(c, &a)
 	a.reply(c)
+}
+
+// count counts a refused call for the first limiter that refuses it.
+func (m *manyCall) count(c *Ctx, a *manyAnswer) {
+	if a.refused > 0 {
+		c.countRefused(m.limits[a.refused-1].key, m.cost)
+	}
 }
 
 func (a *manyAnswer) reply(c *Ctx) {

@@ -286,7 +286,7 @@ func configResetStat(c *commands.Ctx) error {
 // forgetCounts sets all that is counted to zero.
 func (ex configurer) forgetCounts() {
 	ex.Store.ResetStats()
-	ex.counts = counts{}
+	ex.counts = counts{limiters: commands.Refusals{Hash: ex.counts.limiters.Hash}}
 	ex.Counts = shard.Counts{Delayed: shard.Delayed{SinceMS: ex.Counts.Delayed.SinceMS}}
 	ex.Waits.ForgetCounts()
 	ex.Stats.ForgetCounts()
@@ -303,6 +303,7 @@ func (ex *executor) applyConfig() {
 	c := ex.config
 	ex.limits.configure(c)
 	ex.Settings = commands.Settings{
+		Refusals:       &ex.counts.limiters,
 		MaxStringBytes: c.ProtoMaxBulkLen,
 		LockWatchdogMS: c.LockWatchdogTimeoutMS,
 		Events:         c.NotifyKeyspaceEvents.Effective(),

@@ -160,6 +160,7 @@ type counts struct {
 	// longQueries and largeOutputs are clients that were closed for client-query-buffer-limit and
 	// client-output-buffer-limit.
 	longQueries, largeOutputs int64
+	limiters                  commands.Refusals
 }
 
 // terminate marks a session that is to end with this unit. It may be called at any moment under the

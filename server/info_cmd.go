@@ -334,6 +334,8 @@ type Figures struct {
 	LockHistoryBytes int
 	// SpansDelivered and SpansDropped count the spans of waits (TRACE) since the start.
 	SpansDelivered, SpansDropped int64
+	// LimiterRefusals counts the calls that limiters refused.
+	LimiterRefusals int64
 	// Delays is about delayed entries of streams.
 	Delays DelayFigures
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
@@ -378,6 +380,7 @@ func (srv *instance) Figures() (f Figures) {
 			NotifyWaits: ex.Waits.QueuedWaits, GrantsToConfirm: ex.Waits.Grants.Len(), UnconfirmedGrants: ex.Waits.Unconfirmed,
 			LockAsks: ex.Waits.Asks, LockAsksHeard: ex.Waits.AsksHeard,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: informant{ex}.delayFigures()}
+		f.LimiterRefusals = ex.counts.limiters.Of.Total[commands.RefusedCalls]
 		f.LockHistoryBytes = ex.Waits.Story.Ring.Bytes()
 		f.SpansDelivered, f.SpansDropped = ex.Waits.SpanCounts()
 		for _, class := range ex.Waits.Story.Classes.All() {
@@ -508,6 +511,60 @@ func (srv *instance) DelayedTimes(user string, db int, stream, id string, n int)
 		}
 	})
 	return times
+}
+
+// RefusedLimit is a limiter that refused calls.
+type RefusedLimit struct {
+	DB  int
+	Key string // at most its first 256 bytes
+	// Calls is the number of refused calls since the start, and Units is what they asked for. Either can be
+	// too low by RefusedLimits.Margin.
+	Calls, Units int64
+	Waiting      int64 // calls that wait for the limiter, at most waitersCounted
+	FullMS       int64 // when the limiter is full again, in milliseconds since 1970; 0: it is full
+}
+
+// waitersCounted bounds the number of waiters of a limiter that are counted.
+const waitersCounted = 1000
+
+// RefusedLimits are the limiters that refused the most calls.
+type RefusedLimits struct {
+	Calls, Units int64 // of all limiters
+	Margin       int64 // by so many calls the figure of a limiter can be too low
+	Limits       []RefusedLimit
+}
+
+// RefusedLimits is Server.RefusedLimits.
+func (srv *instance) RefusedLimits(user string, most int) (r RefusedLimits) {
+	ex := &srv.executor
+	ex.look(func() {
+		u, of := ex.users.Find([]byte(user)), &ex.counts.limiters.Of
+		if u == nil || ex.Busy.On {
+			return
+		}
+		r.Calls, r.Units, r.Margin = of.Total[commands.RefusedCalls], of.Total[commands.RefusedUnits], of.Error[commands.RefusedCalls]
+		units := make(map[string]int64)
+		for _, k := range of.Top(commands.RefusedUnits) {
+			units[strconv.Itoa(k.DB)+" "+string(k.Key)] = k.Sum
+		}
+		for _, k := range of.Top(commands.RefusedCalls) {
+			if len(r.Limits) == most {
+				break
+			}
+			if !u.MayRead(k.DB, k.Key) {
+				continue
+			}
+			l := RefusedLimit{DB: k.DB, Key: string(k.Key), Calls: k.Sum, Units: units[strconv.Itoa(k.DB)+" "+string(k.Key)]}
+			l.FullMS = commands.LimiterFullMS(ex.Store.DB(k.DB), k.Key)
+			if q := ex.Waits.Queues.Of(k.DB, k.Key); q != nil {
+				for pl := q.First(); pl != nil && l.Waiting < waitersCounted; pl = pl.Next() {
+					l.Waiting++
+				}
+			}
+			r.Limits = append(r.Limits, l)
+		}
+	})
+	return r
 }
 
 // Footprint is what a server's memory depends on.

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -481,6 +482,8 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.Open(shard.Options{Clock: ex.Clock, Logger: ex.Logger, Rand: ex.Rand, Databases: c.Databases, Server: shardHost{ex}, Services: services{ex}, Waits: waitHost{ex}, Spans: o.Spans,
 		Durability: durability.Options{Program: durabilityHost{ex}, Config: c, Files: files, Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, History: ex.history(),
 			Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode, Place: func() persistence.History { return persistence.History(ex.Replication.Place()) }}})
+	seed := maphash.MakeSeed()
+	ex.counts.limiters.Hash = func(key []byte) uint64 { return maphash.Bytes(seed, key) }
 	ex.tracking.open(ex)
 	ex.shutdown.executor = ex
 	ex.openAcks()

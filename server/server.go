@@ -58,6 +58,7 @@ type running interface {
 	Runs(user string, command ...string) bool
 	DelayedStreams(user string) (list []DelayedStream, more bool)
 	DelayedTimes(user string, db int, stream, id string, n int) []int64
+	RefusedLimits(user string, most int) RefusedLimits
 	NowMS() int64
 	Faults() *testmode.Faults
 	Chaos() *testmode.Chaos
@@ -152,6 +153,12 @@ func (srv *Server) DelayedStreams(user string) (list []DelayedStream, more bool)
 // 1970. It returns nil if the user may not get the entry, or if the entry does not recur.
 func (srv *Server) DelayedTimes(user string, db int, stream, id string, n int) []int64 {
 	return srv.in.DelayedTimes(user, db, stream, id, n)
+}
+
+// RefusedLimits returns the limiters that refused the most calls since the start, or since CONFIG RESETSTAT,
+// as far as a user may read their keys.
+func (srv *Server) RefusedLimits(user string, most int) RefusedLimits {
+	return srv.in.RefusedLimits(user, most)
 }
 
 // NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that. It

@@ -38,6 +38,10 @@ func fill(s *server) {
 			shop.do("DELAY.ADD", stream, "PX", fmt.Sprint((j+1)*5_400_000), "ID", fmt.Sprint("order-", j+1), "user", "ann", "order", fmt.Sprint(j+1))
 		}
 	}
+	for i := range 12 {
+		shop.do("LIMIT.TAKE", "login:ann", "3", "1", "3600000")
+		shop.do("LIMIT.TAKE", fmt.Sprint("api:customer-", i%3), "2", "1", "3600000", "COST", "2")
+	}
 	shop.do("DELAY.ADD", "reports", "CRON", "0 9 * * 1-5", "TZ", "Europe/Berlin", "ID", "daily", "kind", "sales")
 }
 
@@ -76,7 +80,7 @@ func TestEveryPage(t *testing.T) {
 			b.size(width, theme)
 			for path, text := range map[string]string{"/overview": "No owner has waited", "/locks": "No lock is held", "/locks?q=x": "No such lock", "/graph": "No waiters",
 				"/lock?key=x": "This lock is free", "/sales": "No sale", "/sales?q=x": "No such sale",
-				"/delayed": "No entry is delayed", "/delayed?q=x": "No such entry", "/delayed?stream=x": "No entry is pending",
+				"/limiters": "No call was refused", "/delayed": "No entry is delayed", "/delayed?q=x": "No such entry", "/delayed?stream=x": "No entry is pending",
 				"/delayed?stream=x&id=y": "No such entry is pending", "/server": "Where the time goes"} {
 				visit(path, text)
 			}
@@ -107,6 +111,8 @@ func TestEveryPage(t *testing.T) {
 			b.is(`document.querySelectorAll('.chart canvas').length === 3`)
 			visit("/sales?db=3", "No sale in database 3")
 			visit("/locks?db=3", "elsewhere")
+			visit("/limiters", "login:ann")
+			b.is(`document.querySelectorAll('#limiters tbody tr').length === 4 && document.querySelectorAll('.chart canvas').length === 1`)
 			visit("/delayed", "reminders")
 			b.is(`document.querySelectorAll('#streams tbody tr').length >= 4`)
 			visit("/delayed?stream=retries", "order-9")
@@ -223,7 +229,7 @@ func TestKeyboard(t *testing.T) {
 	b.is(`location.search.includes('span=900000') && document.querySelector('.titled [aria-current]').textContent === '15 min'`)
 	b.run(chromedp.KeyEvent("-"))
 	b.is(`location.search.includes('span=3600000') && document.getElementById('pulse').textContent === 'live'`)
-	for _, at := range [][2]string{{"3", "Wait graph"}, {"4", "shoes"}, {"5", "reminders"}, {"6", "Where the time goes"}, {"2", "mail:outbox"}, {"1", "Where the waiting is"}} {
+	for _, at := range [][2]string{{"3", "Wait graph"}, {"4", "shoes"}, {"5", "reminders"}, {"6", "login:ann"}, {"7", "Where the time goes"}, {"2", "mail:outbox"}, {"1", "Where the waiting is"}} {
 		key, text := at[0], at[1]
 		b.is(`document.getElementById('pulse').textContent === 'live'`)
 		b.run(chromedp.KeyEvent(key))

@@ -30,12 +30,15 @@ func TestNamesAreText(t *testing.T) {
 	c.do("LOCK", evil, evil, "PX", "600000")
 	c.do("SEM.ACQUIRE", "s"+evil, evil, "LIMIT", "2", "PX", "600000")
 	c.do("SECKILL.CREATE", evil, "STOCK", "10")
+	for range 2 {
+		c.do("LIMIT.TAKE", evil+"limit", "1", "1", "3600000")
+	}
 	c.do("DELAY.ADD", "d"+evil, "PX", "3600000", "ID", evil, evil, evil)
 	s.client("waiter").send("LOCK", evil, evil+"2", "WAIT", "0")
 	s.awaits(1)
 	require.Equal(t, "$-1", s.client("hasty").do("LOCK", evil, evil+"3", "WAIT", "5"))
 	b.size(390, "light")
-	for _, path := range []string{"/overview", "/locks", "/graph", "/lock", "/lock of permits", "/sales", "/delayed", "/delayed stream", "/delayed entry", "/server"} {
+	for _, path := range []string{"/overview", "/locks", "/graph", "/lock", "/lock of permits", "/sales", "/limiters", "/delayed", "/delayed stream", "/delayed entry", "/server"} {
 		switch path {
 		case "/lock", "/lock of permits":
 			b.run(chromedp.Navigate(s.admin + "/locks"))

@@ -51,6 +51,7 @@
     ops: { lines: [['', '--c1']] },
     memory: { lines: [['data', '--c1'], ['process', '--c3']], unit: 'bytes' },
     cpu: { lines: [['of a core', '--c1']], unit: '%' },
+    limiters: { lines: [['', '--c3']] },
     held: { lines: [['', '--c1']] },
     grants: { lines: [['granted', '--c1'], ['released', '--c2']] },
     waits: { from: 3, lines: [['median', '--c1'], ['p99', '--c3'], ['oldest', '--bad']], unit: 'ms' },
