@@ -74,6 +74,7 @@ type waiterView struct {
 	SinceMS, DeadlineMS int64
 	Permits             int64 // of a semaphore; 0: it waits for a lock
 	Notify              bool  // it waits without a blocked connection
+	Priority            int64 // 0: the usual one
 }
 
 // Shown is the name of the waiter in a list: its owner, or its client if it waits for a latch.
@@ -275,7 +276,7 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 	for i, w := range f["waiters"].Elems {
 		f := call.FieldsOf(w)
 		l.Waiters = append(l.Waiters, waiterView{Place: i + 1, Owner: f.Text("owner"), Client: newClientView(f["client"]),
-			SinceMS: f.Int("waiting-since"), DeadlineMS: f.Int("deadline"), Permits: f.Int("permits"), Notify: f.Flag("notify")})
+			SinceMS: f.Int("waiting-since"), DeadlineMS: f.Int("deadline"), Permits: f.Int("permits"), Notify: f.Flag("notify"), Priority: f.Int("priority")})
 	}
 	return l
 }

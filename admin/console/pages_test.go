@@ -590,3 +590,36 @@ func TestAMemberThatFollows(t *testing.T) {
 	require.Equal(t, "The group has no leader", notLeading("CLUSTERDOWN The cluster is down").Title)
 	require.Zero(t, notLeading("NOPERM no permission"))
 }
+
+// TestHoldsThatEndNext: a sale shows the orders with the holds that end first, to users that may read them.
+func TestHoldsThatEndNext(t *testing.T) {
+	w := worldOf(t, frozen())
+	w.client.Do("SECKILL.CREATE", "shoes", "STOCK", "10", "HOLD", "60000")
+	for i := range 5 {
+		require.EqualValues(t, 1_790_000_000_000+1000*i, w.client.Do("TEST.CLOCK", "FREEZE", fmt.Sprint(1_790_000_000_000+1000*i)).Int)
+		require.EqualValues(t, 0, w.client.Do("SECKILL", "shoes", fmt.Sprint("user-", i), fmt.Sprintf("<b>order-%d", i)).Int)
+	}
+	page := w.get("/sales").Body.String()
+	for i := range 5 {
+		hold := fmt.Sprintf(`&lt;b&gt;order-%d</span> in <span class="num" data-ends="%d">`, i, 1_790_000_060_000+1000*i)
+		require.Equal(t, i < holdsShown, strings.Contains(page, hold), hold)
+	}
+	w.client.Do("ACL", "SETUSER", "viewer", "on", ">secret", "~*", "+seckill.list", "+seckill.info", "+select")
+	w.logIn("viewer", "secret")
+	page = w.get("/sales").Body.String()
+	require.Contains(t, page, "shoes")
+	require.NotContains(t, page, "order-0")
+}
+
+// TestPrioritiesAreShown: waiters are listed in the order in which they are served, with their priorities.
+func TestPrioritiesAreShown(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("LOCK", "door", "ann", "PX", "600000")
+	for i, priority := range []string{"1", "5"} {
+		reply := w.client.Do("LOCK", "door", fmt.Sprint("waiter-", i), "WAIT", "0", "PX", "600000", "NOTIFY", "PRIORITY", priority)
+		require.Equal(t, "+QUEUED", reply.String())
+	}
+	page := w.get("/lock?key=door").Body.String()
+	first, second := strings.Index(page, `waiter-1</span> <span class="tag">priority 5<`), strings.Index(page, `waiter-0</span> <span class="tag">priority 1<`)
+	require.True(t, 0 < first && first < second, page)
+}

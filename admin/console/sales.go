@@ -34,6 +34,19 @@ type saleView struct {
 	StreamLength                        int64
 	Groups                              []groupView
 	Problem                             string // why the sale cannot be shown
+	Ending                              []holdView
+}
+
+// holdsPrefix is the beginning of the names of the sorted sets with the holds of sales.
+const holdsPrefix = "seckill:holds:"
+
+// holdsShown is the number of holds of a sale that are shown, the first to end.
+const holdsShown = 3
+
+// holdView is an order that is held.
+type holdView struct {
+	Order  string
+	EndsMS int64
 }
 
 // groupView is a consumer group that reads the orders.
@@ -90,7 +103,34 @@ func loadSales(who *viewer, r *http.Request) (any, error) {
 		p.Sales = append(p.Sales, sale)
 	}
 	p.Databases = databases(who, "/sales", p.DB)
-	return p, nil
+	return p, p.readHolds(who)
+}
+
+// readHolds reads the holds of each sale that end next, if the user may read them.
+func (p *salePage) readHolds(who *viewer) error {
+	var commands [][]string
+	var of []*saleView
+	for i := range p.Sales {
+		s := &p.Sales[i]
+		if ask := []string{"ZRANGE", holdsPrefix + s.Voucher, "0", strconv.Itoa(holdsShown - 1), "WITHSCORES"}; s.Held > 0 && who.may(ask...) {
+			commands, of = append(commands, ask), append(of, s)
+		}
+	}
+	if len(commands) == 0 {
+		return nil
+	}
+	replies, err := who.conn.All(commands...)
+	if err != nil {
+		return err
+	}
+	for i, v := range replies {
+		for _, pair := range v.Elems {
+			if len(pair.Elems) == 2 {
+				of[i].Ending = append(of[i].Ending, holdView{pair.Elems[0].Str, int64(pair.Elems[1].Float)})
+			}
+		}
+	}
+	return nil
 }
 
 func newSaleView(db int, voucher string, v resp.Value) saleView {

@@ -23,7 +23,7 @@ func (v *view) isFor(who *viewer) bool { return who.backend.Runs(who.name, v.nee
 func views() []view {
 	return []view{
 		{path: "/overview", title: "Overview", template: "overview.html", needs: []string{"LOCK.STATS"}, every: time.Second, load: loadOverview, points: overviewPoints},
-		{path: "/locks", title: "Locks", template: "locks.html", needs: []string{"LOCK.LIST"}, eachDB: true, every: time.Second, load: loadLocks},
+		{path: "/locks", title: "Locks", template: "locks.html", needs: []string{"LOCK.LIST"}, eachDB: true, every: 2 * time.Second, load: loadLocks},
 		{path: "/graph", title: "Wait graph", template: "graph.html", needs: []string{"LOCK.WAITERS"}, eachDB: true, every: time.Second, load: loadGraph},
 		{path: "/lock", title: "Lock", template: "lock.html", needs: []string{"LOCK.LIST"}, every: time.Second, load: loadLock},
 		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, eachDB: true, every: time.Second, load: loadSales, points: salePoints},
