@@ -370,6 +370,10 @@ class ShardsTest {
                 map.shut(2, true);
                 map.owner = slot -> slot < HALF ? 2 : 1;
                 map.closeAddress(0);
+                while (lock.isHeld()) { // the patience with the new address, which has never answered, is longer
+                    assertTrue(lock.remaining().toMillis() < Long.parseLong(LEASE_MS), () -> lock.remaining().toString());
+                    Thread.sleep(2);
+                }
                 assertEquals(LossReason.UNREACHABLE, soon(told));
                 other.ensureHeld();
                 other.unlock();
