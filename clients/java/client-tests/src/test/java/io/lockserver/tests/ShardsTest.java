@@ -395,6 +395,22 @@ class ShardsTest {
         }
     }
 
+    /** A shard with another address is asked there whether it has the locks. */
+    @Test
+    void aShardWithAnotherAddressIsAsked() throws Exception {
+        try (Lockserver one = Lockserver.startInTestMode(); Lockserver two = Lockserver.startInTestMode();
+                Clusterlike map = new Clusterlike(one.port(), two.port(), two.port())) {
+            map.owner = slot -> slot < HALF ? 0 : 1;
+            try (LockClient locks = Clients.create(map.uris()[0], map.uris()[1])) {
+                CompletableFuture<LossReason> told = loss(locks.lock(key(slot -> slot < HALF)));
+                locks.lock(key(slot -> slot >= HALF)).unlock();
+                map.owner = slot -> slot < HALF ? 2 : 1; // a server that has nothing
+                map.closeAddress(0);
+                assertEquals(LossReason.STALE, soon(told));
+            }
+        }
+    }
+
     /** A release that is under way when its slot goes elsewhere is done there. */
     @Test
     void aReleaseIsRedirected() throws Exception {
