@@ -180,8 +180,10 @@ export class TestCluster {
     throw failed;
   }
 
-  /** The clock of all shards stands still. Resolves to its time. */
-  async freeze(at?: number): Promise<number> { return this.one((shard) => shard.freeze(at)); }
+  /** The clock of all shards stands still, at a whole millisecond. Resolves to it. */
+  async freeze(at?: number): Promise<number> {
+    return this.one(async (shard) => shard.freeze(await shard.freeze(at)));
+  }
 
   /** The clock of all shards goes forwards. */
   async advance(ms: number): Promise<number> { return this.one((shard) => shard.advance(ms)); }
