@@ -77,6 +77,25 @@ func TestShardsServeTheirSlots(t *testing.T) {
 	require.NotEqual(t, shards[0].Do("CLUSTER", "MYSHARDID").Str, shards[1].Do("CLUSTER", "MYSHARDID").Str)
 }
 
+// TestSlotsAreRefused: commands that change slots look at their words first, as Redis 7.4.1 does. A slot that
+// is to be added is busy, since each has an owner.
+func TestSlotsAreRefused(t *testing.T) {
+	t.Parallel()
+	_, shards := shardsOf(t, Options{}, 3)
+	const invalid, fixed = "ERR Invalid or out of range slot", "ERR the slots of this cluster are fixed while it runs: see docs/CLUSTER.md"
+	for words, want := range map[string]string{
+		"ADDSLOTS 1 aaa": invalid, "ADDSLOTS aaa": invalid, "ADDSLOTS 16384": invalid, "ADDSLOTS -1": invalid,
+		"ADDSLOTS 1 1": "ERR Slot 1 is already busy", "ADDSLOTS 7000": "ERR Slot 7000 is already busy",
+		"ADDSLOTSRANGE 1 2 3": "ERR wrong number of arguments for 'cluster|addslotsrange' command", "ADDSLOTSRANGE 1 aaa": invalid,
+		"ADDSLOTSRANGE 5 3": "ERR start slot number 5 is greater than end slot number 3", "ADDSLOTSRANGE 1 4 70000 70001": "ERR Slot 1 is already busy",
+		"ADDSLOTSRANGE 2 4 9 8": "ERR Slot 2 is already busy",
+		"DELSLOTSRANGE 1 2 3":   "ERR wrong number of arguments for 'cluster|delslotsrange' command", "DELSLOTSRANGE 5 3": "ERR start slot number 5 is greater than end slot number 3",
+		"DELSLOTS aaa": invalid, "DELSLOTS 16384": invalid, "DELSLOTS 7000 aaa": invalid, "DELSLOTS 1": fixed, "DELSLOTSRANGE 1 2": fixed, "FLUSHSLOTS": fixed,
+	} {
+		require.Equal(t, "-"+want, shards[0].Do(append([]string{"CLUSTER"}, strings.Fields(words)...)...).String(), words)
+	}
+}
+
 // A message reaches the subscribers of all shards once, in order, and a sharded one those of its shard.
 func TestMessagesReachAllShards(t *testing.T) {
 	_, shards := shardsOf(t, Options{}, 3)

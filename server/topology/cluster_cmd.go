@@ -2,6 +2,7 @@ package topology
 
 import (
 	"slices"
+	"strings"
 
 	"lockserver/commands"
 	"lockserver/internal/decimal"
@@ -13,6 +14,7 @@ import (
 // Errors of Redis, and one error of our own.
 const (
 	errSlot        commands.Error = "ERR Invalid slot"
+	errSlotRange   commands.Error = "ERR Invalid or out of range slot"
 	errSlotOrCount commands.Error = "ERR Invalid slot or number of keys"
 	errNoMaster    commands.Error = "ERR The specified node is not a master"
 	errFixedSlots  commands.Error = "ERR the slots of this cluster are fixed while it runs: see docs/CLUSTER.md"
@@ -42,13 +44,48 @@ func asking(_ *Group, _ *Place, c *commands.Ctx) error {
 
 // refuseChange is the reply to the commands that change a cluster of Redis.
 func refuseChange(g *Group, _ *Place, c *commands.Ctx) error {
-	switch {
-	case !g.IsSharded():
+	if !g.IsSharded() {
 		return errOwnAffairs
-	case c.Row.Name == "addslots" || c.Row.Name == "addslotsrange": // what a script says that makes a cluster of new nodes
-		return commands.Error("ERR Slot " + string(c.Argv[2]) + " is already busy")
+	}
+	if name, ranged := strings.CutSuffix(c.Row.Name, "range"); name == "addslots" || name == "delslots" {
+		if err := refuseSlots(c, c.Argv[2:], ranged, name == "addslots"); err != nil {
+			return err
+		}
 	}
 	return errFixedSlots
+}
+
+// refuseSlots returns what is wrong with the slots of CLUSTER ADDSLOTS and DELSLOTS, in Redis' order, or that
+// a slot to be added has an owner, as all have. A script that makes a cluster of new nodes knows that answer.
+func refuseSlots(c *commands.Ctx, words [][]byte, ranged, add bool) error {
+	if ranged && len(words)%2 != 0 {
+		return commands.ErrArity(c.Row.FullName())
+	}
+	for i, word := range words {
+		n, ok := decimal.ParseInt(word)
+		if !ok || n < 0 || n >= keyslot.Count {
+			return errSlotRange
+		}
+		if !ranged || i%2 == 0 {
+			continue
+		}
+		first, _ := decimal.ParseInt(words[i-1])
+		switch {
+		case first > n:
+			return commands.Error("ERR start slot number " + string(words[i-1]) + " is greater than end slot number " + string(word))
+		case add:
+			return errBusy(words[i-1])
+		}
+	}
+	if add {
+		return errBusy(words[0])
+	}
+	return nil
+}
+
+// errBusy answers the addition of a slot that has an owner.
+func errBusy(slot []byte) error {
+	return commands.Error("ERR Slot " + string(slot) + " is already busy")
 }
 
 // mapText tells other shards what this server knows of all: see package shardmap.
