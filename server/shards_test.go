@@ -53,7 +53,7 @@ func TestShardsServeTheirSlots(t *testing.T) {
 				got := conn.Do(strings.Fields(line)...).String()
 				if at == of {
 					require.NotContains(t, got, "MOVED", line)
-					require.Equal(t, strings.HasPrefix(line, "SECKILL"), strings.Contains(got, "CROSSSLOT"), "%s: %s", line, got)
+					require.Equal(t, strings.HasPrefix(line, "SECKILL "), strings.Contains(got, "CROSSSLOT"), "%s: %s", line, got)
 				} else {
 					require.Equal(t, moved, got, line)
 				}
