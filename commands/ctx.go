@@ -96,8 +96,14 @@ type Settings struct {
 	Refusals *Refusals
 }
 
-// Services are the functions of the server for commands that need more than data.
+// Services are the functions that commands need besides their data.
 type Services interface {
+	ShardServices
+	ServerServices
+}
+
+// ShardServices are the functions of the shard that has the data.
+type ShardServices interface {
 	// Park makes the command wait until one of its keys is ready, the deadline passes or the client
 	// disconnects. An error says that the wait would close a deadlock cycle; then nothing waits.
 	Park(c *Ctx, w Wait) error
@@ -112,43 +118,21 @@ type Services interface {
 	Held(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64)
 	// StopRenewing ends the renewal of a lock's lease, whatever session requested it.
 	StopRenewing(c *Ctx, key []byte)
-	// Released reports that a lock is free: its owner, or LOCK.FORCE, has released it. It returns
-	// AnyoneListens, which is mostly false, so that the caller need not ask.
-	Released(c *Ctx, key []byte, forced bool) (listened bool)
 	// HeldShare is Held for one of the owners that hold a lock together.
 	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64)
 	// ReleasedShare is StopRenewing for one of these owners; released: the owner no longer holds the lock.
 	ReleasedShare(c *Ctx, key, owner []byte, released bool)
 	// ForcedShare is ReleasedShare for a holder that has lost its share by LOCK.FORCE.
 	ForcedShare(c *Ctx, key, owner []byte)
-	// Publish sends a message to all subscribers of the channel, and returns their number. They get it after
-	// the reply of the running unit; neither slice is kept.
-	Publish(channel, message []byte) int64
-	// TellFirst sends the client its invalidation messages (CLIENT TRACKING) for the running command before
-	// the reply, which must not have begun. It is for commands that empty a database, as in Redis.
-	TellFirst(c *Ctx)
 	// Emptied reports that the running command has removed all keys of all databases. The data on disk must
 	// not restore them.
 	Emptied()
-	// KeyEvent publishes an event of a key of db; see Ctx.Notify. The key is not kept.
-	KeyEvent(db *store.DB, event string, key []byte)
-	// AnyoneListens reports whether anyone is subscribed to anything: if not, a
-	// message need not even be written.
-	AnyoneListens() bool
 	// TryAgainAt lets the waiters in the queue of the key try again at a time (milliseconds since 1970), as
 	// if the key had changed then.
 	TryAgainAt(c *Ctx, key []byte, atMS int64)
-	// Nested runs a command inside another as if its client had sent it, but without waiting. Permissions are
-	// checked, the command is counted, and its reply or error becomes the outer command's. argv is not kept.
-	Nested(c *Ctx, row *Row, argv [][]byte) error
 	// RisingSecond returns nowS, the time in seconds since 1970, or the highest value of all calls if that is
 	// later. So results that use it do not go back when the clock is set back.
 	RisingSecond(nowS int64) int64
-	// ReadsEverything reports whether the client may run the command and read every key. Commands that name
-	// keys by patterns (SORT) need it.
-	ReadsEverything(c *Ctx) bool
-	// MayRead reports whether the client may read a key that the call does not name.
-	MayRead(c *Ctx, key []byte) bool
 	// Unconfirmed reports whether the owner was granted all of these locks after waits with Wait.Notify, and
 	// has confirmed none of the grants.
 	Unconfirmed(c *Ctx, keys [][]byte, owner []byte) bool
@@ -160,6 +144,32 @@ type Services interface {
 	// LockEvent records Ctx.Event, for figures and the history. It copies the data that it needs, and must
 	// not change the data of the store. An event that ends a hold is recorded before the change.
 	LockEvent(c *Ctx)
+}
+
+// ServerServices are the functions of the server around the shards.
+type ServerServices interface {
+	// Released reports that a lock is free: its owner, or LOCK.FORCE, has released it. It returns
+	// AnyoneListens, which is mostly false, so that the caller need not ask.
+	Released(c *Ctx, key []byte, forced bool) (listened bool)
+	// Publish sends a message to all subscribers of the channel, and returns their number. They get it after
+	// the reply of the running unit; neither slice is kept.
+	Publish(channel, message []byte) int64
+	// TellFirst sends the client its invalidation messages (CLIENT TRACKING) for the running command before
+	// the reply, which must not have begun. It is for commands that empty a database, as in Redis.
+	TellFirst(c *Ctx)
+	// KeyEvent publishes an event of a key of db; see Ctx.Notify. The key is not kept.
+	KeyEvent(db *store.DB, event string, key []byte)
+	// AnyoneListens reports whether anyone is subscribed to anything: if not, a
+	// message need not even be written.
+	AnyoneListens() bool
+	// Nested runs a command inside another as if its client had sent it, but without waiting. Permissions are
+	// checked, the command is counted, and its reply or error becomes the outer command's. argv is not kept.
+	Nested(c *Ctx, row *Row, argv [][]byte) error
+	// ReadsEverything reports whether the client may run the command and read every key. Commands that name
+	// keys by patterns (SORT) need it.
+	ReadsEverything(c *Ctx) bool
+	// MayRead reports whether the client may read a key that the call does not name.
+	MayRead(c *Ctx, key []byte) bool
 }
 
 // LockEvent is an event of a lock that was caused by a command on locks.

@@ -50,7 +50,6 @@ type executor struct {
 	uptime   clock.Stopwatch // started by Start
 	dump     dump.State      // of MIGRATE
 	shutdown shutdown
-	idSecond int64   // the highest of RisingSecond
 	applier  applier // of what the master sends; nil: nothing ever did
 	debug    debugging
 }

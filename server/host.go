@@ -1,11 +1,8 @@
 package server
 
 import (
-	"slices"
-
 	"lockserver/commands"
 	"lockserver/server/acl"
-	"lockserver/server/shard"
 	"lockserver/server/wait"
 	"lockserver/store"
 )
@@ -16,56 +13,10 @@ import (
 
 var _ commands.Services = services{}
 
-// Park implements commands.Services.
-func (h services) Park(c *commands.Ctx, w commands.Wait) error { return h.Waits.Park(c, w) }
-
-// TryAgainAt implements commands.Services.
-func (h services) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
-	h.Waits.TryAgainAt(c, key, atMS)
-}
-
-// NextToken implements commands.Services.
-func (h services) NextToken(floor int64) int64 { return h.Durable.NextToken(floor) }
-
-// Held implements commands.Services.
-func (h services) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	h.Waits.Watchdog.Held(c, key, owner, token, renewed)
-	return lockRecord(c, was)
-}
-
-// lockRecord is what a lock that is acquired now keeps about its holder. was is the same if another client of
-// the same owner has acquired it before.
-func lockRecord(c *commands.Ctx, was uint64) uint64 {
-	since := c.NowMS()
-	if was != 0 {
-		_, since = store.ReadLockRecord(was)
-	}
-	return store.NewLockRecord(sessionOf(c).Number, since)
-}
-
 // Released implements commands.Services.
 func (h services) Released(c *commands.Ctx, key []byte, forced bool) (listened bool) {
 	h.Waits.Watchdog.Released(c, key, forced)
 	return h.anyoneListens()
-}
-
-// StopRenewing implements commands.Services.
-func (h services) StopRenewing(c *commands.Ctx, key []byte) { h.Waits.Watchdog.StopRenewing(c, key) }
-
-// HeldShare implements commands.Services.
-func (h services) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (record uint64) {
-	h.Waits.Watchdog.HeldShare(c, key, owner, token, renewed)
-	return lockRecord(c, was)
-}
-
-// ReleasedShare implements commands.Services.
-func (h services) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
-	h.Waits.Watchdog.ReleasedShare(c, key, owner, released)
-}
-
-// ForcedShare implements commands.Services.
-func (h services) ForcedShare(c *commands.Ctx, key, owner []byte) {
-	h.Waits.Watchdog.ForcedShare(c, key, owner)
 }
 
 // Publish implements commands.Services.
@@ -92,9 +43,6 @@ func (h services) TellFirst(c *commands.Ctx) { // nothing has been answered yet
 	}
 }
 
-// Emptied implements commands.Services.
-func (h services) Emptied() { h.Durable.Emptied() }
-
 // KeyEvent implements commands.Services.
 func (h services) KeyEvent(db *store.DB, event string, key []byte) {
 	keyEvents(h).send(db, event, key)
@@ -115,30 +63,6 @@ func (h services) ReadsEverything(c *commands.Ctx) bool {
 func (h services) MayRead(c *commands.Ctx, key []byte) bool {
 	return sessionOf(c).User.MayRead(c.DB.ID(), key)
 }
-
-// Unconfirmed implements commands.Services.
-func (h services) Unconfirmed(c *commands.Ctx, keys [][]byte, owner []byte) bool {
-	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(h.Waits.Grants.Of(c.DB.ID(), key, owner)) == 0 })
-}
-
-// Confirmed implements commands.Services.
-func (h services) Confirmed(c *commands.Ctx, key, owner []byte, token int64) {
-	if h.Waits.Grants.Len() > 0 {
-		h.Waits.Confirmed(c.DB, key, owner, token)
-	}
-}
-
-// StaleToken implements commands.Services.
-func (h services) StaleToken(c *commands.Ctx) { h.Stats.LocksOf(c.DB.ID()).StaleTokens++ }
-
-// RisingSecond implements commands.Services.
-func (h services) RisingSecond(nowS int64) int64 {
-	h.idSecond = max(h.idSecond, nowS)
-	return h.idSecond
-}
-
-// LockEvent implements commands.Services.
-func (h services) LockEvent(c *commands.Ctx) { h.Waits.LockEvent(c) }
 
 // waitHost is the executor as waits see it.
 type waitHost struct{ *executor }
@@ -254,42 +178,3 @@ func (s waitClient) GuardPeer(silenceMS int64) { s.output.Conn.GuardPeer(silence
 
 // Heard implements connection.
 func (s waitClient) Heard() wait.Silence { return wait.Silence(s.output.Conn.Heard()) }
-
-// shardHost is the server as its shard sees it.
-type shardHost struct{ executor *executor }
-
-var _ shard.Server = shardHost{}
-
-// Leave implements shard.Server.
-func (h shardHost) Leave(p *wait.Party) { clientOf(p).leave() }
-
-// HangUp implements shard.Server.
-func (h shardHost) HangUp(p *wait.Party) { clientOf(p).output.Conn.HangUp() }
-
-// Wake implements shard.Server.
-func (h shardHost) Wake(all []*wait.Party) { wakeAll(all, nil) }
-
-// EndSlice implements shard.Server.
-func (h shardHost) EndSlice() {
-	if h.executor.tracking.InUse() {
-		h.executor.endTracking()
-	}
-}
-
-// Beside implements shard.Server.
-func (h shardHost) Beside() int {
-	parts := h.executor.memoryParts()
-	return parts.Sum() - h.executor.Memory.Clients.Sum
-}
-
-// KeepHouse implements shard.Server.
-func (h shardHost) KeepHouse() { h.executor.keepHouse() }
-
-// CommandPanicked implements shard.Server.
-func (h shardHost) CommandPanicked() { h.executor.tracking.Act(nil) }
-
-// Background implements shard.Server.
-func (h shardHost) Background(f func()) { h.executor.host.background(f) }
-
-// Stop implements shard.Server.
-func (h shardHost) Stop(code int) { h.executor.host.requestStop(code) }

@@ -13,6 +13,7 @@ import (
 	"lockserver/server/output"
 	"lockserver/server/pubsub"
 	"lockserver/server/replication"
+	"lockserver/server/shard"
 	"lockserver/server/topology"
 	"lockserver/server/tracking"
 	"lockserver/server/transport"
@@ -372,3 +373,42 @@ func (s *session) AskUnsent() {
 		s.executor.Touch(&s.Party)
 	}
 }
+
+// shardHost is the server as its shard sees it.
+type shardHost struct{ executor *executor }
+
+var _ shard.Server = shardHost{}
+
+// Leave implements shard.Server.
+func (h shardHost) Leave(p *wait.Party) { clientOf(p).leave() }
+
+// HangUp implements shard.Server.
+func (h shardHost) HangUp(p *wait.Party) { clientOf(p).output.Conn.HangUp() }
+
+// Wake implements shard.Server.
+func (h shardHost) Wake(all []*wait.Party) { wakeAll(all, nil) }
+
+// EndSlice implements shard.Server.
+func (h shardHost) EndSlice() {
+	if h.executor.tracking.InUse() {
+		h.executor.endTracking()
+	}
+}
+
+// Beside implements shard.Server.
+func (h shardHost) Beside() int {
+	parts := h.executor.memoryParts()
+	return parts.Sum() - h.executor.Memory.Clients.Sum
+}
+
+// KeepHouse implements shard.Server.
+func (h shardHost) KeepHouse() { h.executor.keepHouse() }
+
+// CommandPanicked implements shard.Server.
+func (h shardHost) CommandPanicked() { h.executor.tracking.Act(nil) }
+
+// Background implements shard.Server.
+func (h shardHost) Background(f func()) { h.executor.host.background(f) }
+
+// Stop implements shard.Server.
+func (h shardHost) Stop(code int) { h.executor.host.requestStop(code) }

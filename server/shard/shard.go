@@ -72,6 +72,7 @@ type Shard struct {
 	Stats       stats.Book       // for SLOWLOG, LATENCY and INFO
 	Gates       output.Gates     // they have locks of their own
 	Counts      Counts
+	idSecond    int64 // the highest result of RisingSecond
 }
 
 // Server has the requests of a shard to the server around it.

@@ -29,7 +29,7 @@ func block(line string) (at place, n int, ok bool) {
 	return at, n, err == nil
 }
 
-// findServices returns the first lines of the methods of package server that implement commands.Services.
+// findServices returns the first lines of the methods that implement commands.Services.
 // root is the root of the module.
 func findServices(root string) (map[place]string, error) {
 	files := token.NewFileSet()
@@ -39,7 +39,7 @@ func findServices(root string) (map[place]string, error) {
 	}
 	names := map[string]bool{}
 	ast.Inspect(ctx, func(n ast.Node) bool {
-		if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == "Services" {
+		if spec, ok := n.(*ast.TypeSpec); ok && (spec.Name.Name == "ShardServices" || spec.Name.Name == "ServerServices") {
 			for _, m := range spec.Type.(*ast.InterfaceType).Methods.List {
 				names[m.Names[0].Name] = true
 			}
@@ -47,12 +47,17 @@ func findServices(root string) (map[place]string, error) {
 		return true
 	})
 	if len(names) == 0 {
-		return nil, errors.New("commands/ctx.go has no interface Services")
+		return nil, errors.New("commands/ctx.go has no interfaces ShardServices and ServerServices")
 	}
 	paths, err := filepath.Glob(filepath.Join(root, "server", "*.go"))
 	if err != nil {
 		return nil, err
 	}
+	inShard, err := filepath.Glob(filepath.Join(root, "server", "shard", "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	paths = append(paths, inShard...)
 	found := map[place]string{}
 	for _, path := range paths {
 		file, err := parser.ParseFile(files, path, nil, 0)
@@ -62,7 +67,7 @@ func findServices(root string) (map[place]string, error) {
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && names[f.Name.Name] && implements(f) {
 				at := files.Position(f.Body.Lbrace)
-				found[place{"server/" + filepath.Base(path), at.Line}] = f.Name.Name
+				found[place{filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator))), at.Line}] = f.Name.Name
 			}
 		}
 	}
@@ -80,5 +85,5 @@ func implements(f *ast.FuncDecl) bool {
 		t = p.X
 	}
 	name, ok := t.(*ast.Ident)
-	return ok && (name.Name == "services" || name.Name == "executor")
+	return ok && (name.Name == "services" || name.Name == "executor" || name.Name == "Shard")
 }
