@@ -51,7 +51,9 @@ func newScenario(seed uint64, g *grammar.Generator, size int) scenario {
 	sc.steps = append(sc.steps, step{0, write, grammar.Furniture()})
 	n := 0
 	add := func(s step) {
-		s.commands = slices.DeleteFunc(s.commands, recurs)
+		for i := range s.commands {
+			s.commands[i] = farRule(s.commands[i])
+		}
 		sc.steps = append(sc.steps, s)
 		n += len(s.commands)
 	}
@@ -79,13 +81,21 @@ func newScenario(seed uint64, g *grammar.Generator, size int) scenario {
 	return sc
 }
 
-// recurs reports whether a command adds an entry that recurs. Such an entry would change the data for ever,
-// and the data must stand still to be compared. Package timed has these entries.
-func recurs(words []string) bool {
-	has := func(name string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.EqualFold(word, name) })
+// farRule makes the first time of an entry that recurs be far away: in the year 2100. Otherwise it would change
+// the data for ever, and the data must stand still to be compared. A DELAY.MOVE still makes it due once, and
+// the next time is far again.
+func farRule(words []string) []string {
+	is := func(i int, name string) bool { return i >= 0 && i < len(words) && strings.EqualFold(words[i], name) }
+	add := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, "DELAY.ADD") })
+	rule := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, "EVERY") || strings.EqualFold(word, "CRON") })
+	if add < 0 || rule < add+2 {
+		return words
 	}
-	return has("DELAY.ADD") && (has("EVERY") || has("CRON"))
+	if from := rule - 2; is(from, "PX") || is(from, "AT") {
+		words = slices.Delete(slices.Clone(words), from, rule)
+		rule = from
+	}
+	return slices.Insert(slices.Clone(words), rule, "AT", "4102444800000")
 }
 
 // startConfig returns random directives for the start of the server.
