@@ -83,7 +83,7 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 
 // replyTells is tellsOfData for a session's next command. A Sentinel promotes a server in a transaction. The
 // reply to that does not wait for the replicas that are still to come.
-func (s *session) replyTells(row *commands.Row) bool {
+func replyTells(s *session, row *commands.Row) bool {
 	if s.tx.multi != nil && row.Flags.Has(commands.RunsQueue) {
 		return s.tx.multi.tells || s.tx.watches.Len() > 0 || s.tx.watches.Changed()
 	}

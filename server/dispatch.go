@@ -122,7 +122,7 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 // runAny is run for whatever command in whatever state; err is why there is no row.
 func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) (held bool) {
 	s.lastRow = row
-	s.Tells = s.Tells || row != nil && s.replyTells(row)
+	s.Tells = s.Tells || row != nil && replyTells(s, row)
 	if s.inbox.Len() > 0 {
 		s.takeInbox()
 	}

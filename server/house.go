@@ -2,6 +2,10 @@ package server
 
 // What is looked at once a second: what is due to be written, and clients that are idle.
 
+// heldGroups is the number of groups of 64 keys that one search for the longest hold looks at. The next
+// search continues where it ended. keepHouse makes one a second.
+const heldGroups = 64
+
 // keepHouse is what happens once a second, under the executor.
 func (ex *executor) keepHouse() {
 	if ex.debug.housePaused {
@@ -28,7 +32,7 @@ func (ex *executor) keepHouse() {
 // idles reports whether the session does nothing. One that waits, in a command or for the end of CLIENT
 // PAUSE, does not. Nor does one that listens, that is attached to owners, or for which the server renews a
 // lock: closing it would take the lock away.
-func (s *session) idles() bool {
+func idles(s *session) bool {
 	return s.Waiter == nil && !s.KeepsPlaces() && !s.Held && s.subs == nil && !s.monitors && !s.Keeps() && s.Attachments.Len() == 0 && !s.link.replica.Is()
 }
 
@@ -58,7 +62,7 @@ func (ex *executor) closeIdle() {
 		if s.reads.Swap(false) {
 			s.Info.LastUS = now
 		}
-		if s.idles() && now-s.Info.LastUS > ex.config.TimeoutMS*1000 {
+		if idles(s) && now-s.Info.LastUS > ex.config.TimeoutMS*1000 {
 			ex.Logger.Debug("closing an idle client", "client", s.Number)
 			ex.terminate(s)
 		}

@@ -284,10 +284,6 @@ func classLine(f *lockclass.Figures) string {
 	return line
 }
 
-// heldGroups is how many groups of 64 keys one search for the longest hold looks at. A search that does not
-// come to its end is continued by the next. keepHouse makes one a second.
-const heldGroups = 64
-
 // longestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
 func (ex informant) longestHoldMS() int64 {
 	sinceMS := ex.Store.HeldSince(heldGroups)
@@ -530,7 +526,7 @@ const waitersCounted = 1000
 // RefusedLimits are the limiters that refused the most calls.
 type RefusedLimits struct {
 	Calls, Units int64 // of all limiters
-	Margin       int64 // by so many calls the figure of a limiter can be too low
+	Margin       int64 // the number of calls by which the figure of a limiter can be too low
 	Limits       []RefusedLimit
 }
 

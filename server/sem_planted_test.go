@@ -24,13 +24,13 @@ func TestPlantedFaultsOfSemaphores(t *testing.T) {
 	findPlanted(t, semaphoreFaults, "TestSemScripts/.*/pipe|TestSemaphore")
 }
 
-// findPlanted fails unless the tests with these names, here and in package commands, notice each fault, and
+// findPlanted fails unless the tests with these names, here and in package conversations, notice each fault, and
 // pass without one.
 func findPlanted(t *testing.T, faults []plant.Fault, names string) {
 	if !plant.Wanted(t, "..", faults) {
 		return
 	}
-	programs := []string{plant.Build(t, "..", faults), plant.BuildOf(t, "..", "../commands", faults)}
+	programs := []string{plant.Build(t, "..", faults), plant.BuildOf(t, "..", "../commands/conversations", faults)}
 	run := func(fault string) (all []byte, err error) {
 		for _, program := range programs {
 			out, err := plant.Command(program, fault, "-test.run", names, "-test.failfast", "-test.timeout", "120s").CombinedOutput()

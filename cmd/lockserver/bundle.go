@@ -151,7 +151,7 @@ func (b *bundler) addShards(ctx context.Context, servers map[string]string) {
 		var r remote
 		c, err := r.connect(ctx, o, bundlePatience)
 		if err != nil {
-			continue // what is asked of it next says why
+			continue // the next question to it gets the reason
 		}
 		if all := inspect.ShardsOf(c, o.Addr); len(all) > 1 {
 			delete(servers, id)

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"lockserver/internal/inspect"
-	"lockserver/persistence/rdb"
 	"lockserver/server/cluster"
 	"lockserver/server/raft"
 	"lockserver/server/raft/engine"
@@ -263,16 +262,14 @@ func readSet(dir string) (set backupSet, err error) {
 
 // slotsIn returns the slots of the shard that a backup is of, and their generation.
 func slotsIn(b *engine.BackupFile) (owned cluster.Owned, generation int64, err error) {
-	for _, a := range b.Data.Aux {
-		if a.Name == rdb.AuxSlots {
-			var text string
-			if generation, text, err = raft.ReadSlots(a.Value); err == nil {
-				owned, err = cluster.ParseOwned(text)
-			}
-			return owned, generation, err
-		}
+	generation, text, err := raft.ReadSlots(b.Slots)
+	if err == nil && generation == 0 {
+		err = errors.New("it is not a backup of a shard of a cluster")
 	}
-	return owned, 0, errors.New("it is not a backup of a shard of a cluster")
+	if err == nil {
+		owned, err = cluster.ParseOwned(text)
+	}
+	return owned, generation, err
 }
 
 // clusterSnapshotStatus prints the backups of a directory.
@@ -359,8 +356,8 @@ func balance(ctx context.Context, args []string, stdout io.Writer) error {
 // leadMove is a transfer of a shard's lead to a member on another machine.
 type leadMove struct{ shard, leader, member, from, to string }
 
-// spread returns the transfers that even out the leads: no lead is left that a machine with at least two leads
-// less could take over. A machine is the host in the address for clients.
+// spread returns the transfers that even out the leads. Afterwards no lead is left that a machine with at
+// least two leads less could take over. A machine is the host in the address for clients.
 func (v *groupsView) spread() (moves []leadMove) {
 	leads := make(map[string]int) // by machine
 	at := make([]*inspect.GroupMember, len(v.Shards))

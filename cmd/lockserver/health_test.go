@@ -50,7 +50,7 @@ func TestHealth(t *testing.T) {
 }
 
 // TestHealthOfShards: a process is ready if all its shards are, whichever is asked and whatever ports they
-// announce. It lives while the one that is asked does.
+// announce. It lives while the asked server lives.
 func TestHealthOfShards(t *testing.T) {
 	t.Setenv("REDISCLI_AUTH", "")
 	for _, announced := range []string{"0", "9"} {

@@ -60,7 +60,7 @@ func Of(key []byte) int {
 	return int(x % Count)
 }
 
-// ofTagged is Of for a key of any length that has its first '{' at open; -1: it has none.
+// ofTagged is Of for a key of any length. open is the place of its first '{', or -1.
 func ofTagged(key []byte, open int) int {
 	if open >= 0 {
 		if n := closing(key[open+1:]); n > 0 {

@@ -62,7 +62,7 @@ func parseSlots(text string) (*groupSlots, error) {
 }
 
 // ReadSlots reads the slots of a group from the AUX field rdb.AuxSlots of a snapshot: their generation, and
-// the text that package cluster reads.
+// the text that package cluster reads. Without slots the generation is 0.
 func ReadSlots(aux string) (generation int64, text string, err error) {
 	s, err := parseSlots(aux)
 	if err != nil || s == nil {

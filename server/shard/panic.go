@@ -43,8 +43,8 @@ func (sh *Shard) Contain(row *commands.Row, f func() error) (err error) {
 	return f()
 }
 
-// Panicked turns a handler's panic into an error. A command that only reads cannot have damaged anything;
-// after one that writes, going on could make wrong data permanent, so the server stops without saving.
+// Panicked turns a handler's panic into an error. A command that only reads cannot have damaged anything.
+// After a command that writes, going on could make wrong data permanent, so the server stops without saving.
 func (sh *Shard) Panicked(row *commands.Row, p any) error {
 	if _, ok := p.(Damage); ok {
 		panic(p)

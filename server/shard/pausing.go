@@ -95,7 +95,7 @@ func (p *Pausing) End() {
 	}
 }
 
-// TryAgain lets the held clients try again. Those that still must wait are held anew.
+// TryAgain lets the held clients try again. Clients that still must wait are held again.
 func (p *Pausing) TryAgain() {
 	for _, of := range p.held {
 		of.Held = false

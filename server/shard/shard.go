@@ -45,8 +45,8 @@ type Shard struct {
 	Settings commands.Settings
 
 	Terminated []*wait.Party // to be ended when the unit is over
-	// Touched lists parties other than the running one that have output or may go on. Their connections are
-	// woken after the lock is released.
+	// Touched lists parties with output and parties that may go on, without the running party. Their
+	// connections are woken after the lock is released.
 	Touched []*wait.Party
 	// SliceUS is when the slice began. Units that serve waiters set the store to a later time.
 	SliceUS int64

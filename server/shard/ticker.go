@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// slicesPerBreath is after how many slices the ticker rests for a moment, or after one if others wait for
-	// the lock. Only then is it certain that an event loop on another thread gets it. One that was
-	// woken because the lock was released finds it taken again by the time it runs, and its round takes the
-	// lock several times. Without it a million keys that die together kept requests waiting for 250 ms; with
+	// slicesPerBreath is the number of slices after which the ticker rests for a moment. If others wait for the
+	// lock, it rests after each slice. Only then is it certain that an event loop on another thread gets the
+	// lock. A loop that is woken by the release of the lock finds it taken again, and its round takes the lock
+	// several times. Without it a million keys that die together kept requests waiting for 250 ms; with
 	// a rest after every slice they took twice as long to die.
 	slicesPerBreath = 4
 	// shortestSleep is how long the ticker sleeps between slices while replies wait.
@@ -42,7 +42,8 @@ func (t *Ticker) open(sh *Shard) {
 	t.housekeeping.Of = t
 }
 
-// Begin starts the look at what is due once a second: when the data is loaded, and when the clock was set anew.
+// Begin starts the housekeeping once a second. It is called when the data is loaded, and when the clock was set
+// anew.
 func (t *Ticker) Begin() {
 	t.housekeptMS = t.shard.Store.NowMS()
 	t.shard.Counts.Delayed.SinceMS = t.housekeptMS
@@ -108,7 +109,7 @@ func (t *Ticker) DueSlice() (more bool) {
 	if sh.Pausing.UntilMS == 0 {
 		more = sh.Waits.Watchdog.RenewDue(now, wait.DueBudget)
 	}
-	if t.serveOn() { // what is free already goes to those that wait, before their time can be over
+	if t.serveOn() { // free locks go to their waiters, before the waits can time out
 		return true
 	}
 	more = due.FireDue(&sh.Timers, now, wait.DueBudget, sh.Waits.Spent) || more

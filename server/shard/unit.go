@@ -107,8 +107,7 @@ func (sh *Shard) EndUnit() {
 	}
 }
 
-// HandOn records what has been done since the last call. What a command left half done when it panicked stays
-// out of it.
+// HandOn records the effects since the last call, without those of a command that has panicked.
 func (sh *Shard) HandOn() {
 	defer sh.Damaging()
 	sh.Durable.EndUnit(sh.Failed == nil)
@@ -117,6 +116,7 @@ func (sh *Shard) HandOn() {
 // Prepare fills a context for one command of a party. A context that has been prepared before is prepared
 // again.
 func (sh *Shard) Prepare(c *commands.Ctx, p *wait.Party, row *commands.Row, argv [][]byte) {
+	// plant:waiter-prepared
 	if c.Queues == nil {
 		c.Table, c.Rand, c.Host, c.Queues, c.Settings = sh.Table, sh.Rand, sh.services, sh.Waits.Queues, &sh.Settings
 	}
@@ -246,17 +246,16 @@ type Lock struct {
 	Busy Busy
 }
 
-// What happens around a busy script, one that runs for longer than busy-reply-threshold. It lets others have
-// the lock for a moment now and then. They find the shard busy: nothing that touches the data
-// may happen, for the script is in the middle of it. Clients get -BUSY, but for the few commands that are
-// marked AllowBusy; all others that want the lock wait in LockIdle until the script is over; and
-// what an ended connection leaves to be done is put off.
+// A busy script has run for longer than busy-reply-threshold. It gives up the lock for a moment now and then.
+// Others find the shard busy then, and must not touch the data, because the script is in the middle of its
+// work. Clients get -BUSY, but for the few commands that are marked AllowBusy. All others that need the lock
+// wait in LockIdle until the script is over. The work after an ended connection is put off.
 
 // Busy says whether a script is busy, and what waits for its end. It is only touched under the lock.
 type Busy struct {
 	On    bool
 	Over  *sync.Cond // signalled when the script is over
-	Later []func()   // what is put off until then
+	Later []func()   // functions that are put off until then
 }
 
 // LockIdle takes the lock at a moment when no script is in the middle of its work.

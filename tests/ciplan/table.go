@@ -46,7 +46,7 @@ func checks() []suite {
 		{name: "test", fast: "make test", always: true, alone: true, seconds: 250, paths: []string{
 			"admin/", "client/", "cmd/", "commands/", "internal/", "lockservertest/", "persistence/", "server/", "store/",
 			"tests/ciplan/", "tests/client/", "tests/effects/", "tests/embedded/", "tests/fairness/", "tests/grammar/", "tests/hostile/", "tests/interop/",
-			"tests/linearizability/", "tests/lossy/", "tests/shrink/", "tests/tabletest/",
+			"tests/conversation/", "tests/linearizability/", "tests/lossy/", "tests/shrink/", "tests/tabletest/",
 			"tests/queued/", "tests/timed/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/"}},
 		{name: "test-clock", full: "make test-clock", alone: true, seconds: 600, paths: []string{
 			".ci/clock", "admin/", "client/", "cmd/", "commands/", "internal/", "persistence/", "server/", "store/"}},

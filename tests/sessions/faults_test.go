@@ -7,11 +7,33 @@ import "lockserver/internal/plant"
 var faults = []plant.Fault{
 	// The behaviour before there was a list: a client that sends too much ends the other session at once,
 	// inside of its own command.
-	plant.New("a session ends in the middle of a unit", plant.Instead("end-session", `ex.terminated = append(ex.terminated, s)
-	ex.endTerminated()`)),
-	plant.New("and a context is filled again while it is used", plant.Instead("end-session", `ex.terminated = append(ex.terminated, s)
-	ex.endTerminated()`),
-		plant.Insert("waiter-prepared", `h.prepare(&h.ctx, p, row, argv)`)),
+	plant.New("a session ends in the middle of a unit", plant.Instead("end-session", `ex.Terminated = append(ex.Terminated, &s.Party)
+	for i := 0; i < len(ex.Terminated); i++ {
+		if p := ex.Terminated[i]; !p.Dead {
+			clientOf(p).leave()
+			if w := p.Granted; w != nil {
+				p.Granted = nil
+				ex.Waits.Undo(w)
+			}
+			clientOf(p).output.Conn.HangUp()
+		}
+	}
+	ex.Terminated = ex.Terminated[:0]`)),
+	plant.New("and a context is filled again while it is used", plant.Instead("end-session", `ex.Terminated = append(ex.Terminated, &s.Party)
+	for i := 0; i < len(ex.Terminated); i++ {
+		if p := ex.Terminated[i]; !p.Dead {
+			clientOf(p).leave()
+			if w := p.Granted; w != nil {
+				p.Granted = nil
+				ex.Waits.Undo(w)
+			}
+			clientOf(p).output.Conn.HangUp()
+		}
+	}
+	ex.Terminated = ex.Terminated[:0]`),
+		plant.Insert("waiter-prepared", `if c != &sh.Ctx {
+		sh.Prepare(&sh.Ctx, p, row, argv)
+	}`)),
 	plant.New("a grant that was not sent is kept", plant.Omit("unsent-grant")),
 	plant.New("the terminated go on listening", plant.Omit("leave-channels")),
 	plant.New("a waiter's reply is not muted", plant.And("waiter-muted", "false")),

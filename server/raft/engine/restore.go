@@ -80,7 +80,10 @@ type BackupFile struct {
 	Sum      string // the file's SHA-256 in hexadecimal digits
 	Keys     int64
 	Timed    int64 // keys with a deadline
-	Data     *aof.CheckedSnapshot
+	// Slots has the slots of a group that is a shard of a cluster, as raft.ReadSlots reads it; empty: it has
+	// no slots.
+	Slots string
+	Data  *aof.CheckedSnapshot
 }
 
 // ReadBackup verifies a backup, or any other RDB file: each length, each encoding and the checksum.
@@ -123,6 +126,8 @@ func (b *BackupFile) take(a rdb.AuxField) {
 		b.Group = a.Value
 	case auxMembers:
 		b.Members = a.Value
+	case rdb.AuxSlots:
+		b.Slots = a.Value
 	case "ctime":
 		if b.ClockMS == 0 {
 			b.ClockMS = n * 1000

@@ -1,4 +1,4 @@
-package commands_test
+package conversations
 
 import (
 	"os"
@@ -410,7 +410,7 @@ func TestLockEdges(t *testing.T) {
 func TestEdgesNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
-	for _, file := range []string{"../server/lock_race_test.go", "../server/lock_edges_more_test.go"} {
+	for _, file := range []string{"../../server/lock_race_test.go", "../../server/lock_edges_more_test.go"} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		code.Write(text)

@@ -1,4 +1,4 @@
-package commands_test
+package conversations
 
 // lockLuaEdges are locks that scripts take and give back. Words are split at blanks, so the scripts contain
 // no blanks.

@@ -1,4 +1,4 @@
-package commands_test
+package conversations
 
 // lockWatchEdges: C watches the lock while something happens to it, and then tries a transaction.
 var lockWatchEdges = []script{
