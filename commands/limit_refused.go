@@ -32,8 +32,8 @@ func (c *Ctx) countRefused(key []byte, cost int64) {
 	}
 }
 
-// LimiterFullMS returns when the limiter at a key is full, in milliseconds since 1970; 0: it is full, or there
-// is no limiter.
+// LimiterFullMS returns when the limiter at a key is full, in milliseconds since 1970; 0: it is full, or
+// there is no limiter.
 func LimiterFullMS(db *store.DB, key []byte) int64 {
 	r := db.PeekLive(key)
 	if r.Kind() != store.String {

@@ -24,8 +24,8 @@ func TestPlantedFaultsOfSemaphores(t *testing.T) {
 	findPlanted(t, semaphoreFaults, "TestSemScripts/.*/pipe|TestSemaphore")
 }
 
-// findPlanted fails unless the tests with these names, here and in package conversations, notice each fault, and
-// pass without one.
+// findPlanted fails unless the tests with these names, here and in package conversations, notice each
+// fault, and pass without one.
 func findPlanted(t *testing.T, faults []plant.Fault, names string) {
 	if !plant.Wanted(t, "..", faults) {
 		return

@@ -27,7 +27,7 @@ func (m *Member) MayRecur() error {
 }
 
 // older returns a member that is known to run a version that cannot apply a form of the history. A member
-// that was not heard of is none.
+// without an answer is not returned.
 func (s *Status) older(history int64) (o Observation, ok bool) {
 	for _, p := range s.Peers {
 		o := s.observation(p)

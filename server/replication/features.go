@@ -43,8 +43,8 @@ const (
 	FieldDeadlines Features = 1 << iota
 	BloomFilters
 	allFeatures = FieldDeadlines | BloomFilters
-	// RecurringEntries is a feature that only early versions of lockserver do not know. Nothing asks about it:
-	// see closeOlder.
+	// RecurringEntries is a feature that only early versions of lockserver do not know. Nothing asks about
+	// it: see closeOlder.
 	RecurringEntries Features = 1 << 7
 )
 

@@ -150,8 +150,8 @@ func (w *world) reply(p *wait.Party) string {
 	return reply
 }
 
-// story runs a contended lock, a released one and one with a lease that ends, and returns all replies. between
-// runs before each step.
+// story runs a contended lock, a released one and one with a lease that ends, and returns all replies.
+// between runs before each step.
 func (w *world) story(between func()) (replies []string) {
 	a, b, c := w.connect(), w.connect(), w.connect()
 	say := func(reply string) {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// slicesPerBreath is the number of slices after which the ticker rests for a moment. If others wait for the
-	// lock, it rests after each slice. Only then is it certain that an event loop on another thread gets the
-	// lock. A loop that is woken by the release of the lock finds it taken again, and its round takes the lock
-	// several times. Without it a million keys that die together kept requests waiting for 250 ms; with
-	// a rest after every slice they took twice as long to die.
+	// slicesPerBreath is the number of slices after which the ticker rests for a moment. If others wait
+	// for the lock, it rests after each slice. Only then is it certain that an event loop on another
+	// thread gets the lock. A loop that is woken by the release of the lock finds it taken again, and its
+	// round takes the lock several times. Without it a million keys that die together kept requests
+	// waiting for 250 ms; with a rest after every slice they took twice as long to die.
 	slicesPerBreath = 4
 	// shortestSleep is how long the ticker sleeps between slices while replies wait.
 	shortestSleep = 100 * time.Microsecond
@@ -42,8 +42,8 @@ func (t *Ticker) open(sh *Shard) {
 	t.housekeeping.Of = t
 }
 
-// Begin starts the housekeeping once a second. It is called when the data is loaded, and when the clock was set
-// anew.
+// Begin starts the housekeeping once a second. It is called when the data is loaded, and when the clock was
+// set anew.
 func (t *Ticker) Begin() {
 	t.housekeptMS = t.shard.Store.NowMS()
 	t.shard.Counts.Delayed.SinceMS = t.housekeptMS

@@ -91,8 +91,8 @@ func encode(of, from string, shards []Shard) string {
 	return string(text)
 }
 
-// Read reads a reply of CLUSTER MAP: the name of the cluster, the shard of the server that sent the reply, and
-// the shards that it knows.
+// Read reads a reply of CLUSTER MAP: the name of the cluster, the shard of the server that sent the reply,
+// and the shards that it knows.
 func Read(reply string) (name, own string, shards []Shard, err error) { return decode(reply) }
 
 // decode reads a document, and checks all that is in it.

@@ -65,10 +65,10 @@ type conversation struct {
 //	parked 2                        so many commands wait
 //
 // An expected reply is written as resp.Value.String does. For fencing tokens it is "token" (any token),
-// "token=x" (the token with the name x; the first use names it) or "token>x" (a token above x). "tokens=x,y" is
-// an array of such tokens. In an argument, and inside of a reply, token:x stands for the token x. "" is an empty
-// argument. share:x:2:0 is the value of a shared holder with the token x, ~ is any reply, and "addr" is the
-// address of any client.
+// "token=x" (the token with the name x; the first use names it) or "token>x" (a token above x).
+// "tokens=x,y" is an array of such tokens. In an argument, and inside of a reply, token:x stands for the
+// token x. "" is an empty argument. share:x:2:0 is the value of a shared holder with the token x, ~ is any
+// reply, and "addr" is the address of any client.
 func Run(t *testing.T, srv Server, text string) {
 	t.Helper()
 	sc := &conversation{srv, make(map[string]*testkit.Client), make(map[string]int64)}

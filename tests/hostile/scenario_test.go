@@ -81,9 +81,9 @@ func newScenario(seed uint64, g *grammar.Generator, size int) scenario {
 	return sc
 }
 
-// farRule makes the first time of an entry that recurs be far away: in the year 2100. Otherwise it would change
-// the data for ever, and the data must stand still to be compared. A DELAY.MOVE still makes it due once, and
-// the next time is far again.
+// farRule makes the first time of an entry that recurs be far away: in the year 2100. Otherwise it would
+// change the data for ever, and the data must stand still to be compared. A DELAY.MOVE still makes it due
+// once, and the next time is far again.
 func farRule(words []string) []string {
 	is := func(i int, name string) bool { return i >= 0 && i < len(words) && strings.EqualFold(words[i], name) }
 	add := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, "DELAY.ADD") })

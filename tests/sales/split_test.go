@@ -422,8 +422,8 @@ func (x *explorer) ask(s *splitState, i int, home int8) {
 	c.step, c.from, c.to, c.number, c.order = stepSync, c.at, home, p.given[home], int8(i)
 }
 
-// take sells a piece of another part to the order that it was given for, or puts it into the stock. A transfer
-// that was taken before is left out.
+// take sells a piece of another part to the order that it was given for, or puts it into the stock. A
+// transfer that was taken before is left out.
 func (x *explorer) take(s *splitState, from, to int8, sent lateTake) {
 	p := &s.parts[to]
 	if x.rules.numbered && p.taken[from] >= sent.number {
@@ -452,8 +452,8 @@ var splitWorlds = map[string]splitWorld{
 	"an order is cancelled meanwhile": {stock: [2]int8{1, 0}, users: [3]int8{0, 1, 3}, orders: [3]int8{0, 1, 2}, cancel: 1, deaths: 1},
 }
 
-// TestSplitDesign: the design breaks no promise in any order of steps, except that of TestSplitOrderOfTwoUsers.
-// Each call can get an answer while all parts can be reached.
+// TestSplitDesign: the design breaks no promise in any order of steps, except that of
+// TestSplitOrderOfTwoUsers. Each call can get an answer while all parts can be reached.
 func TestSplitDesign(t *testing.T) {
 	all := 0
 	for name, world := range splitWorlds {

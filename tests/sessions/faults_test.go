@@ -37,9 +37,9 @@ var faults = []plant.Fault{
 	plant.New("a grant that was not sent is kept", plant.Omit("unsent-grant")),
 	plant.New("the terminated go on listening", plant.Omit("leave-channels")),
 	plant.New("a waiter's reply is not muted", plant.And("waiter-muted", "false")),
-	plant.New("CLIENT REPLY SKIP lasts", plant.Insert("reply-skip", `next |= s.replies & replySkip`)),
+	plant.New("CLIENT REPLY SKIP lasts", plant.Insert("reply-skip", `next |= m.mode & replySkip`)),
 	plant.New("HTTP ends what was granted before it untold", plant.Insert("refuse-http", `s.Out.Rollback(0)
-	s.closing = true
+	s.Closing = true
 	return`)),
 	plant.New("a waiter's database is its client's", plant.Insert("waiter-context", `if w.First() != nil {
 		c.DB = ws.Store.DB((2*w.DB() + 1) % 3)

@@ -117,7 +117,8 @@ func TestDropInsHaveTheSameNames(t *testing.T) {
 	}
 }
 
-// exportedBy returns the exported names of a package: functions and methods with their types, types, values, fields.
+// exportedBy returns the exported names of a package: functions and methods with their types, types,
+// values, fields.
 func exportedBy(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	names := map[string]string{}

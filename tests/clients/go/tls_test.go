@@ -35,7 +35,8 @@ func startSecure(t *testing.T, authClients string) *server {
 	return s
 }
 
-// tls returns the settings with which a client speaks with the server. certificate: the one that it shows, if it has one.
+// tls returns the settings with which a client speaks with the server. certificate: the one that it shows,
+// if it has one.
 func (s *server) tls(t *testing.T, certificate, authority string) *tls.Config {
 	t.Helper()
 	pem, err := os.ReadFile(filepath.Join(s.certificates, authority+".crt"))
