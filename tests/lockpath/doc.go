@@ -2,6 +2,8 @@
 // command calls the server around the data (commands.Services). `make lock-path` builds it with coverage, so
 // that it can see after each command what ran, and compares the result with passed.txt and with the bounds in
 // main.go.
+// It also counts the statements of SET and LOCK on a shard of a cluster, beside those on a server without
+// shards (slots.go).
 //
 // It must not know what a command does. To look at another command, add it to looks.
 package main

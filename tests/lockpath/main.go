@@ -99,6 +99,11 @@ func run(list string, write bool) error {
 	if write {
 		return os.WriteFile(list, text.Bytes(), 0o600)
 	}
+	dearer, err := s.compareSlots()
+	if err != nil {
+		return err
+	}
+	failed = append(failed, dearer...)
 	if failed != nil {
 		return fmt.Errorf("%s\nmake lock-path WRITE=-write writes the list anew", strings.Join(failed, "\n"))
 	}
