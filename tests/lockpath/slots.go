@@ -76,9 +76,9 @@ func (s *subject) compareSlots() (failed []string, err error) {
 	return failed, nil
 }
 
-// statements returns the number of statements that run for slotCommands commands. The keys are the same in each
-// measurement, so that no table grows in the later ones. It is the least of some measurements, because an event
-// loop may do other work in between.
+// statements returns the number of statements that run for slotCommands commands. The keys are the same in
+// each measurement, so that no table grows in the later ones. It is the least of some measurements, because
+// an event loop may do other work in between.
 func (s *subject) statements(l slotLook, batch int) (least int, err error) {
 	var requests [][]byte
 	for key := 0; len(requests)*batch < slotCommands; {
