@@ -298,6 +298,9 @@ test('on a plain Redis every first call says that it is no lockserver', async (t
     'info of a sale': (locks) => locks.sale('shoe').info(),
     buy: (locks) => locks.sale('shoe').buy('ann', 'o'),
     cancel: (locks) => locks.sale('shoe').cancel('ann', 'o'),
+    extend: (locks) => locks.sale('shoe').extend('ann', 'o', 1000),
+    cart: (locks) => locks.cart('ann', 'o', [{ sale: locks.sale('shoe') }]),
+    ask: (locks) => locks.ask('k'),
     campaign: (locks) => locks.campaign('k', () => {}),
   };
   const tried = new Set(['Locks.connect']);

@@ -377,8 +377,12 @@ test('scenario: leader', async (t) => {
   assert.equal(await over, 'enough');
   assert.ok(led[1] > led[0]);
   await assert.rejects(one.campaign('leader', () => { throw new Error('of the leader'); }), /of the leader/);
-  const closing = rejection(one.campaign('leader', async (lock) => { throw await endOf(lock); }));
-  await eventually(async () => await server.call('EXISTS', 'leader') === 1, 'it leads');
+  let leads = false;
+  const closing = rejection(one.campaign('leader', async (lock) => {
+    leads = true;
+    throw await endOf(lock);
+  }));
+  await eventually(() => leads, 'it leads');
   await one.close();
   const closed = await closing;
   assert.ok(closed instanceof LockLostError && closed.reason === 'closed');
