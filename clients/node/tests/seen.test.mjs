@@ -299,7 +299,7 @@ test('on a plain Redis every first call says that it is no lockserver', async (t
     buy: (locks) => locks.sale('shoe').buy('ann', 'o'),
     cancel: (locks) => locks.sale('shoe').cancel('ann', 'o'),
     extend: (locks) => locks.sale('shoe').extend('ann', 'o', 1000),
-    cart: (locks) => locks.cart('ann', 'o', [{ sale: locks.sale('shoe') }]),
+    cart: (locks) => locks.cart('ann', 'o', [{ voucher: 'shoe', pieces: 1 }]),
     ask: (locks) => locks.ask('k'),
     campaign: (locks) => locks.campaign('k', () => {}),
   };
