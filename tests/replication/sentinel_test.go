@@ -73,7 +73,8 @@ func failovers(t *testing.T, run programs) {
 
 	old = leader
 	sleeper := reach(t, old.Addr())
-	// The votes of the Sentinels may be split. The sleep may end before the next vote, so there is another one.
+	// The votes of the Sentinels may be split, and a sleep may end before the next vote. So the leader sleeps
+	// again.
 	for f.Leader(f.Sentinels[0]) == old {
 		_, err := sleeper.Call("DEBUG", "SLEEP", "5")
 		if err != nil { // a leader that becomes a replica closes connections
