@@ -359,50 +359,43 @@ type leadMove struct{ shard, leader, member, from, to string }
 // spread returns the transfers that even out the leads. Afterwards no lead is left that a machine with at
 // least two leads less could take over. A machine is the host in the address for clients.
 func (v *groupsView) spread() (moves []leadMove) {
-	leads := make(map[string]int) // by machine
-	at := make([]*inspect.GroupMember, len(v.Shards))
+	leads := make(map[string]int)                       // by machine
+	from := make([]*inspect.GroupMember, len(v.Shards)) // the leaders
 	for i, s := range v.Shards {
 		for m := range s.Group.Members {
-			member := &s.Group.Members[m]
-			leads[machineOf(member)] += 0
-			if member.Role == "leader" {
-				at[i] = member
+			if member := &s.Group.Members[m]; member.Role == "leader" {
+				from[i] = member
 				leads[machineOf(member)]++
 			}
 		}
 	}
-	moved := make([]bool, len(v.Shards))
+	to := slices.Clone(from)
 	for {
-		best, shard, to := 1, -1, (*inspect.GroupMember)(nil)
+		best, shard, next := 1, -1, (*inspect.GroupMember)(nil)
 		for i, s := range v.Shards {
 			for m := range s.Group.Members {
 				member := &s.Group.Members[m]
-				if member.Role != "follower" || member.Learner || member.Problem != "" {
+				if member.Role != "leader" && (member.Role != "follower" || member.Learner || member.Problem != "") {
 					continue
 				}
-				if gain := leads[machineOf(at[i])] - leads[machineOf(member)]; gain > best {
-					best, shard, to = gain, i, member
+				if gain := leads[machineOf(to[i])] - leads[machineOf(member)]; gain > best {
+					best, shard, next = gain, i, member
 				}
 			}
 		}
 		if shard < 0 {
-			return moves
+			break
 		}
-		leads[machineOf(at[shard])]--
-		leads[machineOf(to)]++
-		move := leadMove{v.Shards[shard].Name, at[shard].Client, to.ID, machineOf(at[shard]), machineOf(to)}
-		if moved[shard] { // one transfer for a shard, from its leader to the last target
-			for i := range moves {
-				if moves[i].shard == move.shard {
-					move.leader, move.from = moves[i].leader, moves[i].from
-					moves = slices.Delete(moves, i, i+1)
-					break
-				}
-			}
-		}
-		moved[shard], at[shard] = true, to
-		moves = append(moves, move)
+		leads[machineOf(to[shard])]--
+		leads[machineOf(next)]++
+		to[shard] = next
 	}
+	for i, s := range v.Shards {
+		if to[i] != from[i] {
+			moves = append(moves, leadMove{s.Name, from[i].Client, to[i].ID, machineOf(from[i]), machineOf(to[i])})
+		}
+	}
+	return moves
 }
 
 // machineOf returns the host of a member's address for clients.

@@ -46,7 +46,7 @@ func TestSpread(t *testing.T) {
 		{[]string{"a -b c", "a -b c", "a -b c"}, "s1 a c"},
 		{[]string{"a -b", "a -b"}, ""},
 		{[]string{"a", "a", "a"}, ""},
-		{[]string{"a b", "a b", "a b", "a b", "a c", "a c"}, "s1 a b, s5 a c, s2 a b, s6 a c"},
+		{[]string{"a b", "a b", "a b", "a b", "a c", "a c"}, "s1 a b, s2 a b, s5 a c, s6 a c"},
 	} {
 		v := viewOf(tt.shards...)
 		var moves []string
