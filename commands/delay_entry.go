@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 
 	"lockserver/internal/decimal"
@@ -124,6 +125,11 @@ func StoresRule(args [][]byte) bool {
 		}
 	}
 	return false
+}
+
+// StoreRules reports whether one of some effects stores a delayed entry that recurs.
+func StoreRules(effects []store.Effect) bool {
+	return slices.ContainsFunc(effects, func(e store.Effect) bool { return StoresRule(e.Args) })
 }
 
 // isRule reports whether the value of an entry's field has a rule.

@@ -45,12 +45,13 @@ const (
 	rulesVersion = 2
 )
 
-// versionOf is the version of an entry, by whether it has rules.
-var versionOf = map[bool]byte{false: entryVersion, true: rulesVersion}
-
 // appendTo appends the entry in its format.
 func (e *entry) appendTo(dst []byte) []byte {
-	dst = append(dst, versionOf[e.rules])
+	version := byte(entryVersion)
+	if e.rules {
+		version = rulesVersion
+	}
+	dst = append(dst, version)
 	for _, name := range []string{e.after.id, e.id} {
 		dst = append(append(dst, byte(len(name))), name...)
 	}

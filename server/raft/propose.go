@@ -3,6 +3,7 @@ package raft
 import (
 	"time"
 
+	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/resp"
 )
@@ -30,7 +31,7 @@ const (
 
 // Append takes the effects of a unit. It implements durability.Journal.
 func (m *Member) Append(unit Effects) {
-	m.rules = m.rules || storesRules(unit)
+	m.rules = m.rules || commands.StoreRules(unit)
 	before := len(m.bytes)
 	m.bytes = m.encoder.Unit(m.bytes, unit)
 	m.offset += int64(len(m.bytes) - before)

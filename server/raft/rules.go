@@ -2,10 +2,8 @@ package raft
 
 import (
 	"fmt"
-	"slices"
 
 	"lockserver/commands"
-	"lockserver/store"
 )
 
 // A version before historyRules takes a delayed entry that recurs for a damaged one. As a leader it would
@@ -36,9 +34,4 @@ func (s *Status) older(history int64) (o Observation, ok bool) {
 		}
 	}
 	return o, false
-}
-
-// storesRules reports whether effects store delayed entries that recur.
-func storesRules(unit Effects) bool {
-	return slices.ContainsFunc(unit, func(e store.Effect) bool { return commands.StoresRule(e.Args) })
 }

@@ -8,7 +8,6 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/resp"
-	"lockserver/store"
 )
 
 // Some replicas do not know all effects. A replica that does not know an effect skips it, and continues: from
@@ -275,11 +274,6 @@ const errOlderReplica commands.Error = "ERR this server has delayed entries that
 
 // older reports whether a replica is a lockserver that does not know entries that recur.
 func (r *Replica) older() bool { return r.own && !r.rules && !r.snapshot }
-
-// storesRules reports whether effects store delayed entries that recur.
-func storesRules(unit Effects) bool {
-	return slices.ContainsFunc(unit, func(e store.Effect) bool { return commands.StoresRule(e.Args) })
-}
 
 // storesRules reports whether a unit of the master's history stores delayed entries that recur.
 func (u *Unit) storesRules() bool {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
 	"lockserver/persistence/aof"
@@ -128,7 +129,7 @@ func (n *Node) Append(unit Effects) {
 		return
 	}
 	n.askBefore(unit)
-	if storesRules(unit) {
+	if commands.StoreRules(unit) {
 		closeOlder(n)
 	}
 	n.buf = n.encoder.Unit(n.buf[:0], unit)
