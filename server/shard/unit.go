@@ -96,8 +96,8 @@ func (sh *Shard) Touch(p *wait.Party) {
 	}
 }
 
-// EndUnit ends who was terminated in the unit, serves who waited for what it
-// changed, and hands its effects on.
+// EndUnit ends the parties that were terminated in the unit, serves the waiters of the keys that it changed,
+// and hands its effects on.
 func (sh *Shard) EndUnit() {
 	if sh.Waits.Queues.Ready()+len(sh.Terminated)+sh.Waits.Watchdog.Attached.Doubts() > 0 {
 		sh.serve()
@@ -113,8 +113,8 @@ func (sh *Shard) HandOn() {
 	sh.Durable.EndUnit(sh.Failed == nil)
 }
 
-// Prepare fills a context for one command of a party. A context that has been prepared before is prepared
-// again.
+// Prepare fills a context for one command of a party. The parts of the shard never change after Open, so a
+// context gets them once.
 func (sh *Shard) Prepare(c *commands.Ctx, p *wait.Party, row *commands.Row, argv [][]byte) {
 	// plant:waiter-prepared
 	if c.Queues == nil {
@@ -142,8 +142,8 @@ func (sh *Shard) UnlockUnit(f func()) {
 	sh.wake(touched)
 }
 
-// AfterScript runs f, under the lock and as a unit of its own: now, or when
-// the script is over that is busy.
+// AfterScript runs f under the lock, as a unit of its own. If a script is busy, f runs when the script is
+// over.
 func (sh *Shard) AfterScript(f func()) {
 	sh.Mu.Lock()
 	defer sh.Damaging()
@@ -264,7 +264,7 @@ func (l *Lock) LockIdle() {
 	l.AwaitIdle()
 }
 
-// AwaitIdle is lockIdle for who has the lock.
+// AwaitIdle is LockIdle for a caller that has the lock.
 func (l *Lock) AwaitIdle() {
 	for l.Busy.On {
 		l.Busy.Over.Wait()
