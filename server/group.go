@@ -258,6 +258,9 @@ var _ groups.ShardServer = groupsHost{}
 
 // Dial implements groups.ShardServer.
 func (h groupsHost) Dial(ctx context.Context, host string, port int) (net.Conn, error) {
+	if dial := h.opts.DialShards; dial != nil {
+		return dial(ctx, host, port)
+	}
 	return replicationHost(h).Dial(ctx, host, port)
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -88,6 +89,9 @@ type Options struct {
 	// ShardMapPath is the file that keeps what is known of the other shards, where shards are raft groups
 	// (cluster-name); empty: nothing keeps it.
 	ShardMapPath string
+	// DialShards connects to members of other shards there; nil: over TCP, encrypted if tls-replication is
+	// yes.
+	DialShards func(ctx context.Context, host string, port int) (net.Conn, error)
 	// Version is what INFO and HELLO call this build; empty: "dev".
 	Version string
 

@@ -168,6 +168,7 @@ func (s *Shard) Seen(status *raft.Status) {
 			own.Generation, own.Slots = generation, owned.Slots
 		}
 	}
+	// plant:slots-own
 	s.mu.Lock()
 	if s.misnamed != misnamed && misnamed != "" {
 		s.log.Error("raft: this member serves no slots: " + misnamed)

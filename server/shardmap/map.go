@@ -148,6 +148,7 @@ func (m *Map) isNamesake(shards []Shard) error {
 // learn takes a statement about a shard, if it is newer than the known one, and reports whether clients see
 // a change. Statements of others about this member's own shard do not count.
 func (m *Map) learn(s Shard) (changed bool) {
+	// plant:slots-learn
 	if s.Name == m.options.Shard {
 		return false
 	}
@@ -205,6 +206,7 @@ func (m *Map) View() (v View) {
 	all := m.inOrder()
 	var taken []cluster.Range
 	for _, s := range all {
+		// plant:slots-claimed
 		slots := cluster.Without(s.Slots, taken)
 		taken = cluster.Join(taken, slots)
 		served := Served{Shard: *s, Leads: s.Leader, Up: s.Leader != ""}

@@ -32,6 +32,7 @@ type Shard struct {
 func (s *Shard) newer(than *Shard) bool {
 	switch {
 	case s.Generation != than.Generation:
+		// plant:slots-newer
 		return s.Generation > than.Generation
 	case s.Term != than.Term:
 		return s.Term > than.Term

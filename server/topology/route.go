@@ -129,6 +129,7 @@ func (g *Group) elsewhere(p *Place, n int) error {
 		return nil
 	}
 	to := now.owner(n)
+	// plant:slots-elsewhere
 	switch {
 	case to == nil, in(now.Lost, n):
 		return errUnserved
@@ -157,6 +158,7 @@ func (g *Group) Redirect(p *Place, call *Call) error {
 	case !call.Keyed && (!call.Reads || serves):
 		return nil
 	case now.leader == nil:
+		// plant:slots-no-leader
 		return errDown
 	case serves && !call.Write:
 		return nil

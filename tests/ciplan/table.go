@@ -60,7 +60,7 @@ func checks() []suite {
 			"server/", "commands/", "tests/linearizability/", "tests/fairness/", "tests/restarts/"}},
 		{name: "lock-path", fast: "make lock-path", alone: true, seconds: 60, paths: with("tests/lockpath/", "internal/waiting/", "internal/lockhistory/", "internal/lockclass/")},
 		{name: "simulation", fast: "make simulation RUNS=300 SEED=802000", full: "make simulation RUNS=4000", seconds: 200,
-			paths: []string{"server/raft/", "server/topology/", "tests/simulation/"}},
+			paths: []string{"server/raft/", "server/topology/", "server/shardmap/", "server/groups/", "tests/simulation/"}},
 	}
 }
 

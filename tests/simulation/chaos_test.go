@@ -120,7 +120,7 @@ func (c *chaos) slowLinks() {
 // calm ends all cuts.
 func (c *chaos) calm() {
 	c.say("the network is well")
-	c.group.network.calm()
+	c.group.calm()
 	for _, m := range c.group.all {
 		m.disk.set(false, 0)
 		if m.alive.Load() == nil && m.in.Load() {

@@ -17,8 +17,19 @@ const mostChecking = 2 * time.Second
 
 // check checks the history of each key with its model, and all tokens with each other.
 func (w *world) check() error {
+	if err := w.checkKeys(families()); err != nil {
+		return err
+	}
+	if err := w.checkCancels(); err != nil {
+		return err
+	}
+	return w.checkTokens(w.all)
+}
+
+// checkKeys checks the history of each key with its model.
+func (w *world) checkKeys(all []family) error {
 	kinds := map[string]family{}
-	for _, f := range families() {
+	for _, f := range all {
 		kinds[f.name] = f
 	}
 	parts := map[string][]*operation{}
@@ -45,10 +56,7 @@ func (w *world) check() error {
 			w.say("undecided: %s, %d operations", about, len(ops))
 		}
 	}
-	if err := w.checkCancels(); err != nil {
-		return err
-	}
-	return w.checkTokens()
+	return nil
 }
 
 // checkCancels: a cancelled wait is not granted. A positive reply of LOCK.CANCEL means that it has ended a
@@ -90,11 +98,12 @@ func model(begin func() sequential) porcupine.Model {
 	return m.ToModel()
 }
 
-// checkTokens: a token is greater than all tokens, of any lock, that clients got before it was asked for.
-func (w *world) checkTokens() error {
+// checkTokens: a token is greater than all tokens, of any lock among some operations, that clients got before
+// it was asked for.
+func (w *world) checkTokens(some []*operation) error {
 	var answered []*operation
 	first := map[int64]*operation{}
-	for _, o := range w.all {
+	for _, o := range some {
 		if o.acquires() && !o.unknown && o.reply.Int > 0 {
 			if f := first[o.reply.Int]; f == nil || o.ret.event < f.ret.event {
 				first[o.reply.Int] = o

@@ -20,6 +20,7 @@ type client struct {
 	chance *chance
 	values int
 	tokens map[int]int64 // the last token that it got for each lock
+	routes map[int]int   // in a cluster of groups: the member to which clients were last sent, by slot
 
 	at    int // the member to which it is connected
 	conn  *caller
@@ -59,7 +60,7 @@ const patience = 2 * time.Second
 
 // do asks one member after the other until one has run the operation, or until the result is unknown.
 func (c *client) do(o *operation) {
-	for !c.world.over() {
+	for c.route(o); !c.world.over(); {
 		if !c.connect() {
 			continue
 		}
@@ -85,7 +86,7 @@ func (c *client) do(o *operation) {
 			return
 		case elsewhere(v):
 			c.leave()
-			c.at = c.chance.below(len(c.world.group.all))
+			c.at = c.next(v)
 			time.Sleep(c.chance.between(time.Millisecond, 50*time.Millisecond))
 			continue
 		}
@@ -157,7 +158,7 @@ func elsewhere(v resp.Value) bool {
 		return false
 	}
 	word, _, _ := strings.Cut(v.Str, " ")
-	return word == "READONLY" || word == "CLUSTERDOWN" || word == "LOADING" || word == "UNBLOCKED"
+	return word == "READONLY" || word == "CLUSTERDOWN" || word == "LOADING" || word == "UNBLOCKED" || word == "MOVED"
 }
 
 // history holds all commands and replies of all clients.

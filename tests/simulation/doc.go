@@ -17,6 +17,12 @@
 // time of the run, whatever clocks show; there is no upper limit. After a run all faults are mended. Then all
 // members must get to one place of the history with the same data (heal), within a minute of their time.
 //
+// A cluster of two or three groups runs in the same way (shards_test.go). Each group has its own faults, and
+// there are faults between the groups: they do not reach each other, and members start with old maps. Clients
+// follow MOVED, and at times ask any member. In some runs a slot goes to another group, by entries of both
+// logs. In other runs two groups own a slot by mistake, and a third slot has no owner. The histories of the
+// keys go through the same models. After a run each member must send clients to the owner of each slot.
+//
 // A seed determines which members there are, what clients ask and when, and how long each message and each
 // write takes. It also determines the faults of each member and their times, the times of elections, and all
 // time. It does not determine which of several ready cases a select takes, nor the order of maps. So it does

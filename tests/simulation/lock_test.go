@@ -35,7 +35,7 @@ type holder struct {
 func leaseSlack(lease time.Duration) time.Duration { return lease/1000 + 5*time.Millisecond }
 
 func lockFamily() family {
-	key := func(n int) string { return fmt.Sprint("lock:", n) }
+	key := func(n int) string { return fmt.Sprintf("{lock:%d}", n) }
 	about := aboutLock
 	return family{name: "lock", keys: lockKeys, model: func() sequential { return lock{} }, prune: pruneLock,
 		final: func(n int) *operation { return op(about(n), "read", "GET", key(n)+":data") },

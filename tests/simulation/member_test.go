@@ -51,6 +51,14 @@ type life struct {
 	crashed   atomic.Bool
 }
 
+// number is another one for each server of a run.
+func (m *member) number() (sum uint64) {
+	for _, b := range []byte(m.peer.ID) {
+		sum = sum*2 + uint64(b)
+	}
+	return sum
+}
+
 // at returns the member's address for the others.
 func (m *member) at() hraft.ServerAddress { return engine.Address(m.peer) }
 
@@ -84,9 +92,12 @@ func (m *member) start() error {
 		return t, nil
 	}
 	l.engine = engine.New(eo)
-	so := server.Options{Log: log, Clock: &m.clock, Seed: m.group.seed + uint64(m.lives)<<32 + uint64(m.peer.ID[0]) | 1, Raft: l.engine,
+	so := server.Options{Log: log, Clock: &m.clock, Seed: m.group.seed + uint64(m.lives)<<32 + m.number() | 1, Raft: l.engine,
 		Directives: map[string]string{"bind": "", "enable-debug-command": "yes", "lock-watchdog-timeout": fmt.Sprint(watchdogMS)}}
 	so.RaftOptions = raft.MemberOptions{SnapshotBytes: m.group.snapshotBytes}
+	if s := m.group.shard; s != nil {
+		s.configure(m, &so)
+	}
 	if l.server, err = server.New(so); err != nil {
 		return err
 	}
@@ -169,6 +180,7 @@ type group struct {
 	log                       *slog.Logger
 	all                       []*member
 	founders                  []raft.Peer
+	shard                     *shard // nil: the group is no shard of a cluster
 	trailing                  uint64
 	snapshotBytes             int64
 	mu                        sync.Mutex
@@ -178,7 +190,12 @@ type group struct {
 
 // newGroup returns a group without running members, and spare servers outside of it.
 func newGroup(seed uint64, members, spare int) *group {
-	g := &group{seed: seed, network: newNetwork(seed), log: slog.New(slog.DiscardHandler), trailing: 20, snapshotBytes: 1 << 30}
+	return newShard(seed, nil, newNetwork(seed), members, spare)
+}
+
+// newShard returns such a group on a network, as a shard of a cluster, if shard is not nil.
+func newShard(seed uint64, shard *shard, network *network, members, spare int) *group {
+	g := &group{seed: seed, shard: shard, network: network, log: slog.New(slog.DiscardHandler), trailing: 20, snapshotBytes: 1 << 30}
 	if os.Getenv("RAFT_LOG") != "" {
 		g.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
@@ -206,6 +223,9 @@ func (g *group) count(m *member) {
 func (g *group) add() *member {
 	i := len(g.all)
 	id := string(rune('a' + i))
+	if g.shard != nil {
+		id = g.shard.name + id
+	}
 	m := &member{group: g, disk: newDisk(newChance(g.seed, "disk "+id)),
 		peer: raft.Peer{ID: id, Raft: fmt.Sprintf("%s:%d", id, 7000+i), Client: fmt.Sprintf("%s:%d", id, 6379+i)}}
 	g.all = append(g.all, m)

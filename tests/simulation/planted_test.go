@@ -51,6 +51,22 @@ var lostFaults = []plant.Fault{
 	plant.New("a server is added that nobody has asked", plant.And("add-check", "false")),
 }
 
+// shardFaults are faults of groups that are the shards of a cluster.
+var shardFaults = []plant.Fault{
+	plant.New("a member serves a slot that its log does not give to its shard", plant.Insert("slots-own", `if owned, err := cluster.ParseRanges(s.names.Slots); err == nil && own.Generation > 0 {
+		own.Slots = owned
+	}`)),
+	plant.New("a map is taken for ownership", plant.Insert("slots-learn", `if s.Name == m.options.Shard {
+		m.own.Slots = s.Slots
+	}`)),
+	plant.New("a slot without an owner in the map is served", plant.Insert("slots-elsewhere", `if to == nil && now.leader != nil && now.leader.ID == p.Self {
+		return nil
+	}`)),
+	plant.New("a lower generation wins", plant.Instead("slots-newer", "return s.Generation < than.Generation")),
+	plant.New("a shard without a leader answers", plant.Instead("slots-no-leader", "return nil"), plant.Or("raft-serves", `m.state == following && m.engine.Leader().ID == ""`)),
+	plant.New("two shards serve a slot that both own", plant.Insert("slots-claimed", "taken = nil")),
+}
+
 // scenes matches the tests that find lostFaults.
 const scenes = "Lost|NothingIsAdded|NothingIsRemoved|LearnerHasNoVote|OtherData"
 
@@ -59,7 +75,7 @@ const plantedRuns = "1000"
 
 // TestPlantedFaults: runs find each fault, and nothing without a fault.
 func TestPlantedFaults(t *testing.T) {
-	all, root := slices.Concat(lostFaults, faults), filepath.Join("..", "..")
+	all, root := slices.Concat(lostFaults, faults, shardFaults), filepath.Join("..", "..")
 	if !plant.Wanted(t, root, all) {
 		return
 	}
@@ -71,7 +87,13 @@ func TestPlantedFaults(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	for _, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {
-			out, err := run(f.Name, "Simulation", plantedRuns)
+			out, err := run(f.Name, "Simulation$", plantedRuns)
+			require.Error(t, err, "not noticed: %s", out)
+		})
+	}
+	for _, f := range shardFaults {
+		t.Run(f.Name, func(t *testing.T) {
+			out, err := run(f.Name, "SimulationOfShards", plantedRuns)
 			require.Error(t, err, "not noticed: %s", out)
 		})
 	}

@@ -158,7 +158,7 @@ func TestDifferencesAreReported(t *testing.T) {
 		require.NoError(s.t, err)
 		require.Len(s.t, has, 2)
 		require.Contains(s.t, has["over"], "until 9", "of the year 2000")
-		w := &world{group: s.group}
+		w := &world{group: s.group, history: new(history)}
 		require.NotContains(s.t, w.differences(), "over")
 		require.Equal(s.t, "OK", leader.ask("DEBUG", "SET-ACTIVE-EXPIRE", "1").Str)
 		s.eventually("it is gone", func() bool { return leader.ask("DBSIZE").Int == 1 })

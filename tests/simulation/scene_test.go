@@ -21,7 +21,7 @@ type scene struct {
 func play(t *testing.T, members int, f func(s *scene)) {
 	bubble(t, func(t *testing.T) {
 		s := &scene{t, newGroup(1, members, 0)}
-		w := &world{group: s.group}
+		w := &world{group: s.group, history: new(history)}
 		w.begun = time.Now()
 		defer func() { require.NoError(t, w.end()) }()
 		for _, m := range s.all {
@@ -83,7 +83,7 @@ func (s *scene) do(words ...string) (v resp.Value) {
 // same waits until all running members have the same data.
 func (s *scene) same() {
 	s.t.Helper()
-	w := &world{group: s.group}
+	w := &world{group: s.group, history: new(history)}
 	s.eventually("all have the same", func() bool { return w.same() == nil })
 }
 

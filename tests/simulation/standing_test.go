@@ -151,7 +151,7 @@ func (c *chaos) change(leader, m *member, in bool, words ...string) {
 // an error if there is no leader yet, or if a member gives another answer.
 func (w *world) learnMembers() error {
 	for _, m := range w.group.all {
-		if l := m.alive.Load(); l == nil || !l.engine.Leads() || m.ask("GET", "any").IsError() {
+		if l := m.alive.Load(); l == nil || !l.engine.Leads() || m.ask("GET", w.group.anyKey()).IsError() {
 			continue
 		}
 		v := m.ask("RAFT", "MEMBERS")

@@ -22,7 +22,7 @@ type world struct {
 	group  *group
 	chance *chance
 	ends   time.Time // the time when clients stop
-	history
+	*history
 	memberIDs map[string]bool        // the members at the end of the run
 	lost      atomic.Pointer[member] // the last member that lost its disk
 	err       error
@@ -35,7 +35,7 @@ const lasts = 12 * time.Second
 
 // run plays a world, and returns its fault.
 func run(t *testing.T, seed uint64) (w *world) {
-	w = &world{seed: seed, chance: newChance(seed, "world")}
+	w = &world{seed: seed, chance: newChance(seed, "world"), history: new(history)}
 	w.group = newGroup(seed, one(w.chance, 3, 3, 5), spares)
 	//lint:ignore SA1019 there is no other way to make that library's choices repeat
 	oldrand.Seed(int64(seed)) // hashicorp/raft draws the times of elections from this source
