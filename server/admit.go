@@ -81,6 +81,73 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	return nil
 }
 
+// standing is the executor as far as its state refuses the commands of any client. Each way to run a command
+// asks it: a client's command (admitHere), the calls of scripts (script_host.go), and what has waited
+// (refusesWaiter).
+type standing struct{ *executor }
+
+// stale reports whether the data may be old, because there is no link to the master, and is not to be shown.
+func (ex standing) stale() bool {
+	return ex.Follows && !ex.config.Replication.ServeStale && !ex.Replication.LinkUp()
+}
+
+// isReadOnly reports whether the server is a replica that its clients may not write to.
+func (ex standing) isReadOnly() bool {
+	return ex.guarded && ex.Follows && ex.config.Replication.ReadOnly
+}
+
+// refusedByLoad reports whether a command may not run while data is loaded.
+func (ex standing) refusedByLoad(flags commands.Flags) bool {
+	if ex.Durable.Serves() {
+		return flags.Has(commands.NoAsyncLoading)
+	}
+	return !flags.Has(commands.Loading)
+}
+
+// refusesWrite says what speaks against a command that writes, or that asks the disk (commands.NeedsDisk).
+func (ex standing) refusesWrite(flags commands.Flags) error {
+	if err := ex.Durable.RefusesWrites(); err != nil || !flags.Has(commands.Write) {
+		return err
+	}
+	switch {
+	case ex.guarded && ex.Replication.RefusesWrites():
+		return commands.ErrNoReplicas
+	case ex.isReadOnly():
+		return commands.ErrReadOnly
+	case ex.Durable.Adopted():
+		return commands.ErrLoading
+	}
+	return nil
+}
+
+// refusesWriteInScript is refusesWrite for scripts, in their order.
+func (ex standing) refusesWriteInScript() error {
+	if ex.isReadOnly() {
+		return commands.ErrReadOnly
+	}
+	return ex.refusesWrite(commands.Write)
+}
+
+// refusesWaiter says what speaks against a command that has waited, when its turn comes. Redis runs such a
+// command anew, with all its checks. What has to do with the role of the server ended the wait before.
+func (ex standing) refusesWaiter(row *commands.Row) error {
+	if row.Flags.Has(commands.DenyOOM) && ex.Store.Full() && !ex.Memory.Pressure.Evicting && ex.Pausing.UntilMS == 0 {
+		most := ex.Memory.Pressure.MostEvictions
+		if removed := ex.Store.Evict(most); removed < most && ex.Store.Full() {
+			return commands.ErrOutOfMemory
+		}
+	}
+	if row.Flags.Has(commands.Write) {
+		if err := ex.refusesWrite(row.Flags); err != nil {
+			return err
+		}
+	}
+	if ex.mayBeStale && !row.Flags.Has(commands.Stale) && ex.stale() {
+		return commands.ErrMasterDown
+	}
+	return nil
+}
+
 // replyTells is tellsOfData for a session's next command. A Sentinel promotes a server in a transaction. The
 // reply to that does not wait for the replicas that are still to come.
 func replyTells(s *session, row *commands.Row) bool {
@@ -147,7 +214,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.tx.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.mute.mode == 0 && s.tracker == nil &&
-		!ex.Durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.Busy.On && ex.Busy.Later == nil && ex.Pausing.UntilMS == 0 && ex.group.Leads(&s.place) && ex.hook == nil
+		!ex.Durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.Busy.On && ex.Busy.Later == nil && ex.Pausing.UntilMS == 0 && (ex.group == nil || ex.group.Leads(&s.place)) && ex.hook == nil
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.

@@ -91,16 +91,6 @@ func DueMS(score float64) int64 {
 	return int64(math.Ceil(score))
 }
 
-// NextAlarmMS returns a time, in milliseconds since 1970. Before it no member of a set of this kind falls
-// due. The result is false if no member ever falls due.
-func (s *Store) NextAlarmMS(kind Alarm) (int64, bool) { return s.alarms[kind].NextMS() }
-
-// AlarmDue reports whether a member of a set of this kind may be due.
-func (s *Store) AlarmDue(kind Alarm) bool {
-	atMS, ok := s.alarms[kind].NextMS()
-	return ok && atMS <= s.nowMS && !s.frozenTime
-}
-
 // DueSet returns a sorted set with a first member that is due; ok is false if there is no such set. steps
 // bounds the work and is counted down for every false alarm. The key belongs to the caller.
 func (s *Store) DueSet(kind Alarm, steps *int) (db *DB, key []byte, ok bool) {

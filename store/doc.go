@@ -15,8 +15,8 @@
 //
 // The files, from below. Each uses those above it in this list:
 //
-//   - value.go, clone.go, memory.go, lazyfree.go, ref.go, lock_fields.go, permits.go and effects.go know
-//     values alone: their forms, copies, sizes and readers, the fields of locks, the form of effects.
+//   - value.go, clone.go, lazyfree.go, ref.go, lock_fields.go, permits.go and effects.go know values alone:
+//     their forms, copies, sizes and readers, the fields of locks, the form of effects.
 //   - store.go has Store and space, the content of a database. db.go has DB: look-ups, and keys that come
 //     and go. Each of expire.go, contents.go, own.go, alarms.go, tokens.go, lock_end.go, use.go, undo.go and
 //     changes.go has one consequence of a change of a key. These files depend on each other.

@@ -39,6 +39,20 @@ func (s *Store) NextDeadlineMS() (int64, bool) {
 	return atMS + 1, ok
 }
 
+// NextRenewalMS returns a time, in milliseconds since 1970, before which no renewal falls due. The result is
+// false if no renewal ever falls due.
+func (s *Store) NextRenewalMS() (int64, bool) { return s.renewMS, s.renewMS != due.Never }
+
+// NextAlarmMS returns a time, in milliseconds since 1970. Before it no member of a set of this kind falls
+// due. The result is false if no member ever falls due.
+func (s *Store) NextAlarmMS(kind Alarm) (int64, bool) { return s.alarms[kind].NextMS() }
+
+// AlarmDue reports whether a member of a set of this kind may be due.
+func (s *Store) AlarmDue(kind Alarm) bool {
+	atMS, ok := s.alarms[kind].NextMS()
+	return ok && atMS <= s.nowMS && !s.frozenTime
+}
+
 // ExpireDue removes at most budget keys that are due, earliest first. Then it removes fields of hashes and
 // messages of streams that are due. It reports whether there may be more.
 func (s *Store) ExpireDue(budget int) (more bool) {

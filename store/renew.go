@@ -123,10 +123,6 @@ func (s *Store) Leave(k *renewals.Keeper, most int, stays func(db *DB, of Ref, r
 	}
 }
 
-// NextRenewalMS returns a time, in milliseconds since 1970, before which no renewal falls due. The result is
-// false if no renewal ever falls due.
-func (s *Store) NextRenewalMS() (int64, bool) { return s.renewMS, s.renewMS != due.Never }
-
 // Due is a key with a renewal that is due. It is valid until RenewDue continues.
 type Due struct {
 	DB      *DB

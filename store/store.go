@@ -85,7 +85,7 @@ type Store struct {
 	noUndo   bool  // nothing can be undone: see SetUndo
 	seed     maphash.Seed
 	limits   Limits
-	used     int // bytes: see memory.go
+	used     int // bytes: see value.go
 	eviction eviction
 	lazy     Lazy
 	effects  *recorder // nil: there is no journal

@@ -1,10 +1,6 @@
 package lockhistory
 
-import (
-	"encoding/binary"
-
-	"lockserver/internal/tracecontext"
-)
+import "lockserver/internal/tracecontext"
 
 // Unknown is the value of Event.TookUS if the time is not known.
 const Unknown = -1
@@ -129,51 +125,6 @@ func (r *Ring) Add(e *Event) {
 	r.write(c, e)
 	c.count++
 	r.nextID++
-}
-
-// Brief packs the kind, the reason and the mode of an event for AddBrief.
-func Brief(kind Kind, reason Reason, mode Mode) uint32 {
-	return uint32(kind) | uint32(reason)<<reasonShift | uint32(mode)<<modeShift
-}
-
-// AddBrief adds an event of one lock of database 0 that has no trace. what is a result of Brief. If AddBrief
-// returns false, it has added nothing, and the caller must call Add: for instance, the client is not known
-// yet. Almost all events are added by AddBrief, which takes few instructions.
-func (r *Ring) AddBrief(what uint32, permits int32, atUS, token, tookUS, client int64, n *Names) bool {
-	c := r.last
-	if c == nil {
-		return false
-	}
-	since, ahead, from, at := uint64(atUS-c.baseUS), token-atUS, &r.latest[client&(clients-1)], c.end
-	if (since|uint64(ahead+1<<31)|uint64(tookUS+1<<31))>>32 != 0 || from.number != client ||
-		len(n.Key)|len(n.Owner) >= mostText || len(c.buf)-at < mostRecord+len(n.Key)+len(n.Owner) {
-		return false
-	}
-	b, granted := (*[headBytes]byte)(c.buf[at:]), Kind(what) == Granted
-	known, names := &r.named[token&(tokens-1)], from.names
-	if at += headBytes; permits != 0 {
-		what |= hasPermits
-		binary.LittleEndian.PutUint32(c.buf[at:], uint32(permits))
-		at += numberBytes
-	}
-	if !granted && c.has(*known, n) {
-		names = *known
-	} else if names == 0 || !c.has(names, n) {
-		what |= hasNames
-		names = uint32(at)
-		at = c.writeNames(at, n)
-	}
-	*known = names
-	if from.names = names; granted {
-		from.names = 0
-	}
-	binary.LittleEndian.PutUint64(b[:8], uint64(what)|since<<32)
-	binary.LittleEndian.PutUint64(b[8:16], uint64(uint32(ahead))|uint64(tookUS)<<32)
-	binary.LittleEndian.PutUint64(b[16:24], uint64(names)|uint64(from.offset)<<32)
-	c.end = at
-	c.count++
-	r.nextID++
-	return true
 }
 
 // turn makes an empty chunk the last chunk: a new chunk, or the oldest chunk without its events.

@@ -12,7 +12,7 @@
 //   - The formats of floating point numbers that commands share: [ParseFloat], [AppendDouble], and
 //     [LongDouble], which is the arithmetic of INCRBYFLOAT. Those of integers are in internal/decimal.
 //
-// The texts of protocol errors are Redis', byte for byte (protocol.go). The tests hold cases that were
+// The texts of protocol errors are Redis', byte for byte (decoder.go). The tests hold cases that were
 // checked with Redis 7.4.1; run them with -oracle host:port to check them again.
 //
 // To add a reply type: give [Writer] a method with both encodings, [Kind] a constant, and the reader a case.

@@ -43,6 +43,23 @@ const (
 	loopYield = 8 * time.Millisecond
 )
 
+// Loop is an event loop: a goroutine that reads from its connections, feeds their sessions, and writes their
+// output, without passing work to another goroutine.
+type Loop struct {
+	scratch Scratch
+	// queue holds connections of this loop that the loop itself has woken. They are pumped before it reads
+	// on.
+	queue []*loopConn
+	// late holds woken connections with their turn at the end of the round.
+	late []*loopConn
+	// ahead counts the woken connections that were pumped in this round: see release.
+	ahead int
+	// unflushed is flushed at the end of this round, or nil.
+	unflushed Flusher
+
+	driver loopDriver
+}
+
 // loops serve TCP and unix sockets.
 type loops struct {
 	endpoint *Endpoint

@@ -141,14 +141,13 @@ func (ws *Waits) LockEvent(c *commands.Ctx) {
 	if c.Traced || len(st.Traces) > 0 {
 		trace = ws.traceEvent(c)
 	}
-	if !st.Ring.On() {
-		return
-	}
 	s := partyOf(c)
 	if what := lockhistory.Brief(e.Kind, e.Reason, e.Mode); trace != nil || c.DB.ID() != 0 ||
 		!st.Ring.AddBrief(what, e.Permits, now, e.Token, took, s.Number, &e.Names) {
-		st.Ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
-			Key: e.Key, Owner: e.Owner, Token: e.Token, Client: s.Number, Address: s.Info.Addr, TookUS: took, Trace: trace})
+		if st.Ring.On() {
+			st.Ring.Add(&lockhistory.Event{AtUS: now, DB: c.DB.ID(), Kind: e.Kind, Reason: e.Reason, Mode: e.Mode, Permits: e.Permits,
+				Key: e.Key, Owner: e.Owner, Token: e.Token, Client: s.Number, Address: s.Info.Addr, TookUS: took, Trace: trace})
+		}
 	}
 }
 

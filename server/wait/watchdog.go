@@ -91,7 +91,9 @@ func (w *watchdog) Held(c *commands.Ctx, key, owner []byte, token int64, renewed
 	s := partyOf(c)
 	r := renewals.Renewal{AtMS: c.NowMS() + w.everyMS(), Pin: w.pinOf(owner, token)}
 	if !s.Ended() { // otherwise an attached session may keep the lock alive
-		w.watchOver(s)
+		if s.Pulse == nil || !s.Pulse.Timer.Queued() {
+			w.watchOver(s)
+		}
 		r.Keeper = s.keeperOf()
 	}
 	c.DB.Renew(key, r)

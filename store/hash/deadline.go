@@ -5,14 +5,6 @@ import "unsafe"
 // The deadlines of fields are milliseconds since 1970, greater than 0. This package only stores them; the
 // store removes the fields that are due. A field that is set keeps its deadline; Delete removes it too.
 
-// Timed returns how many fields have a deadline.
-func (h *Hash) Timed() int {
-	if t := h.times(); t != nil {
-		return t.len()
-	}
-	return 0
-}
-
 // Deadline returns when a field expires; 0 if it has no deadline, or the field does not exist.
 func (h *Hash) Deadline(field []byte) int64 {
 	if t := h.times(); t != nil {

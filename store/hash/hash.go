@@ -195,6 +195,14 @@ func (h *Hash) Len() int {
 	return h.lp().Len() / 2
 }
 
+// Timed returns how many fields have a deadline.
+func (h *Hash) Timed() int {
+	if t := h.times(); t != nil {
+		return t.len()
+	}
+	return 0
+}
+
 // Encoding returns the form's name in OBJECT ENCODING: "listpack", "listpackex" once a field had a deadline,
 // or "hashtable".
 func (h *Hash) Encoding() string {
@@ -379,6 +387,14 @@ func (e *Edit) mustOwn() {
 	if e.common.Epoch.Shared(e.Stamp()) {
 		panic("hash: write to a header that a snapshot reads")
 	}
+}
+
+// mostBytes returns the largest size of a string of this length in a listpack.
+func mostBytes(length int) int {
+	if length < 64 {
+		return length + 2
+	}
+	return length + 10
 }
 
 // bytesOf returns the bytes of a string, which the caller must not write to.

@@ -17,14 +17,6 @@ const (
 	mostIntBytes = 10
 )
 
-// mostBytes returns the largest size of a string of this length in a listpack.
-func mostBytes(length int) int {
-	if length < 64 {
-		return length + 2
-	}
-	return length + 10
-}
-
 // PairBytes returns the size to pass to New if the caller then sets a field to a value.
 func PairBytes(field, value []byte) int {
 	return listpack.EncodedLen(field) + listpack.EncodedLen(value)
