@@ -124,9 +124,13 @@ func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
 		}
 		return l.takeAt(c, key), nil
 	}
-	held, edit, err := openLock(c.DB, key, l.owner)
-	if err != nil || l.shared {
-		return l.acquireShare(c, key, held, edit, err)
+	held, edit, kind := openLock(c.DB, key, l.owner)
+	if kind != plainLock || l.shared {
+		v, err := viewOf(edit.Hash(), l.owner, held, kind)
+		if err != nil {
+			return 0, err
+		}
+		return l.acquireShare(c, key, v, edit)
 	}
 	if ok, err := l.allows(c, key, held, false); !ok {
 		return 0, err
@@ -138,9 +142,13 @@ func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
 func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
 	head, _ := fairHead(c, key)
 	first := head != nil && bytes.Equal(head, l.owner)
-	held, _, err := peekLock(c.DB, key, l.owner)
-	if err != nil || l.shared {
-		return l.admitsShare(c, key, head, first)
+	held, r, kind := peekLock(c.DB, key, l.owner)
+	if kind != plainLock || l.shared {
+		v, err := viewOf(r.Hash(), l.owner, held, kind)
+		if err != nil {
+			return false, err
+		}
+		return l.admitsShare(c, key, v, head, first)
 	}
 	ok, err := l.allows(c, key, held, first)
 	if !ok || err != nil {
@@ -170,10 +178,14 @@ func (l *lockCall) allows(c *Ctx, key []byte, held heldLock, first bool) (bool, 
 // takeAt takes a lock that admits allowed the owner to take.
 func (l *lockCall) takeAt(c *Ctx, key []byte) (token int64) {
 	floor, _ := fence(c, key) // before openLock: the look-up may remove an overdue key, and that moves other slots
-	held, edit, err := openLock(c.DB, key, l.owner)
+	held, edit, kind := openLock(c.DB, key, l.owner)
 	fresh, was := held.holds == 0, held.token
-	if err != nil || l.shared {
-		token, was, fresh = l.takeShare(c, key, floor)
+	if kind != plainLock || l.shared {
+		v, err := viewOf(edit.Hash(), l.owner, held, kind)
+		if err != nil {
+			panic("commands: a lock changed between two looks: " + err.Error())
+		}
+		token, was, fresh = l.takeView(c, key, v, edit, floor)
 	} else {
 		token = l.take(c, key, held, edit, floor)
 	}
@@ -336,9 +348,12 @@ func (l *lockCall) giveBack(c *Ctx) {
 		if !g.canBeGivenBack(c.DB.LockRecord(key)) {
 			continue
 		}
-		held, edit, err := openLock(c.DB, key, l.owner)
-		if err != nil {
-			l.giveShareBack(c, key, g.token)
+		held, edit, kind := openLock(c.DB, key, l.owner)
+		if kind != plainLock {
+			v, err := viewOf(edit.Hash(), l.owner, held, kind)
+			if err == nil && v.mine.token == g.token && (v.mine.shared > 0 || !l.shared) {
+				releaseShare(c, key, l.owner, v, edit, l.shared)
+			}
 		} else if held.holds > 0 && held.token == g.token {
 			release(c, key, l.owner, held, edit)
 		}

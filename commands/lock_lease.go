@@ -7,9 +7,9 @@ import "lockserver/store"
 // lease already ends at that time or later.
 func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
 	lastMS := endMS - 1
-	l, edit, err := openLock(db, key, owner)
-	if err != nil {
-		return extendShare(db, owner, key, token, lastMS)
+	l, edit, kind := openLock(db, key, owner)
+	if kind != plainLock {
+		return extendShare(db, owner, key, token, lastMS, edit, kind)
 	}
 	if l.holds == 0 || token != 0 && token != l.token {
 		return false, false
@@ -25,9 +25,9 @@ func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) (held, exte
 // later.
 func CutLock(db *store.DB, owner, key []byte, token, endMS int64) {
 	lastMS := endMS - 1
-	l, edit, err := openLock(db, key, owner)
-	if err != nil {
-		cutShare(db, owner, key, token, lastMS)
+	l, edit, kind := openLock(db, key, owner)
+	if kind != plainLock {
+		cutShare(db, owner, key, token, lastMS, edit, kind)
 	} else if l.holds > 0 && l.token == token && db.Peek(key).DeadlineMS() > lastMS {
 		edit.Expire(lastMS)
 	}

@@ -46,9 +46,9 @@ func unlock(c *Ctx) error {
 	if err := CheckOwner(owner); err != nil {
 		return err
 	}
-	held, edit, err := openLock(c.DB, key, owner)
-	if err != nil || shared {
-		v, err := viewOf(edit.Hash(), owner, held, err)
+	held, edit, kind := openLock(c.DB, key, owner)
+	if kind != plainLock || shared {
+		v, err := viewOf(edit.Hash(), owner, held, kind)
 		if err == nil {
 			unlockShare(c, key, owner, token, shared, v, edit)
 		}
@@ -132,16 +132,16 @@ func munlock(c *Ctx) error {
 	}
 	c.Out.Array(len(keys))
 	for i, key := range keys {
-		held, edit, err := openLock(c.DB, key, owner)
+		held, edit, kind := openLock(c.DB, key, owner)
 		// plant:munlock-each
 		stale := tokens != nil && tokens[i] != held.token
 		switch {
-		case err != nil || shared:
+		case kind != plainLock || shared:
 			token := int64(0)
 			if tokens != nil {
 				token = tokens[i]
 			}
-			v, _ := viewOf(edit.Hash(), owner, held, err) // no error: it was looked at before
+			v, _ := viewOf(edit.Hash(), owner, held, kind) // no error: it was looked at before
 			unlockShare(c, key, owner, token, shared, v, edit)
 			continue
 		case held.holds > 0 && !stale:
@@ -179,9 +179,9 @@ func lockForce(c *Ctx) error {
 		c.Out.Int(1)
 		return nil
 	}
-	held, edit, err := openLock(c.DB, key, owner)
-	if err != nil {
-		return forceShares(c, key, owner, edit)
+	held, edit, kind := openLock(c.DB, key, owner)
+	if kind != plainLock {
+		return forceShares(c, key, owner, edit, kind)
 	}
 	if !held.taken || owner != nil && held.holds == 0 {
 		c.Out.Int(0)

@@ -47,9 +47,9 @@ func renew(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	held, edit, err := openLock(c.DB, r.key, r.owner)
-	if err != nil {
-		return r.share(c, edit)
+	held, edit, kind := openLock(c.DB, r.key, r.owner)
+	if kind != plainLock {
+		return r.share(c, edit, kind)
 	}
 	// plant:renew-owner
 	if held.holds == 0 || r.token != 0 && r.token != held.token {

@@ -64,12 +64,12 @@ func openSemaphore(db *store.DB, key, owner []byte, v *lockView, edit *store.Has
 			return nil
 		}
 	}
-	if mode, native := h.Get(nil, shareField); native && string(mode) == store.SemaphoreMode { // nearly every call
+	if kindOfFields(h) == semaphoreLock { // nearly every call
 		*v, err = viewSemaphore(h, owner)
 		return err
 	}
-	held, err := readLock(h, owner)
-	*v, err = viewAny(h, owner, held, err)
+	held, kind := readLock(h, owner)
+	*v, err = viewAny(h, owner, held, kind)
 	if err == nil && v.owners > 0 && v.limit == 0 {
 		err = ErrWrongType
 	}

@@ -22,27 +22,9 @@ import (
 // UNLOCK gives back an exclusive hold first, which is a downgrade if shared holds are left. With SHARED it
 // gives back a shared hold.
 
-// openShares is openLock for both layouts.
-func openShares(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdit, err error) {
-	held, edit, err := openLock(db, key, owner)
-	v, err = viewOf(edit.Hash(), owner, held, err)
-	return v, edit, err
-}
-
-// openAny is openShares that accepts a semaphore, too.
-func openAny(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdit, err error) {
-	held, edit, err := openLock(db, key, owner)
-	v, err = viewAny(edit.Hash(), owner, held, err)
-	return v, edit, err
-}
-
-// acquireShare is acquire for a call of LOCK with SHARED, or on a lock that has had shared holders. held,
-// edit and err are the results of openLock.
-func (l *lockCall) acquireShare(c *Ctx, key []byte, held heldLock, edit store.HashEdit, err error) (token int64, _ error) {
-	v, err := viewOf(edit.Hash(), l.owner, held, err)
-	if err != nil {
-		return 0, err
-	}
+// acquireShare is acquire for a call of LOCK with SHARED, or on a lock that has had shared holders. v is the
+// lock, and edit changes it.
+func (l *lockCall) acquireShare(c *Ctx, key []byte, v lockView, edit store.HashEdit) (token int64, _ error) {
 	if ok, err := l.allowsShare(c, key, v, false); !ok {
 		return 0, err
 	}
@@ -51,11 +33,7 @@ func (l *lockCall) acquireShare(c *Ctx, key []byte, held heldLock, edit store.Ha
 }
 
 // admitsShare is admits for such a call. head is the first waiter of RFairLock's queue, or nil.
-func (l *lockCall) admitsShare(c *Ctx, key, head []byte, first bool) (bool, error) {
-	v, _, err := openShares(c.DB, key, l.owner)
-	if err != nil {
-		return false, err
-	}
+func (l *lockCall) admitsShare(c *Ctx, key []byte, v lockView, head []byte, first bool) (bool, error) {
 	if ok, err := l.allowsShare(c, key, v, first); !ok {
 		return false, err
 	}
@@ -102,17 +80,8 @@ func (l *lockCall) countsShare(v lockView) bool {
 	return v.mine.exclusive == 0 || !l.once
 }
 
-// takeShare takes a lock that admitsShare allowed the owner to take. was is the previous token of the owner;
-// fresh says that it held nothing.
-func (l *lockCall) takeShare(c *Ctx, key []byte, floor int64) (token, was int64, fresh bool) {
-	v, edit, err := openShares(c.DB, key, l.owner)
-	if err != nil {
-		panic("commands: a lock changed between two looks: " + err.Error())
-	}
-	return l.takeView(c, key, v, edit, floor)
-}
-
-// takeView adds a hold for the owner. A new token is greater than floor.
+// takeView adds a hold for the owner. A new token is greater than floor. was is the previous token of the
+// owner; fresh says that it held nothing.
 func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit, floor int64) (token, was int64, fresh bool) {
 	if v.owners == 0 && edit.Hash() != nil { // the rest of a lock without holders
 		edit.Remove()
@@ -217,14 +186,6 @@ func endWithLast(db *store.DB, key []byte, edit store.HashEdit) {
 	}
 }
 
-// giveShareBack is giveBack for one lock that has had shared holders.
-func (l *lockCall) giveShareBack(c *Ctx, key []byte, token int64) {
-	v, edit, err := openShares(c.DB, key, l.owner)
-	if err == nil && v.mine.token == token && (v.mine.shared > 0 || !l.shared) {
-		releaseShare(c, key, l.owner, v, edit, l.shared)
-	}
-}
-
 // releaseShare gives back one hold: a shared hold if shared is set or the owner has no other. It returns 1 if
 // it was the owner's last hold, else 0.
 func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, shared bool) int64 {
@@ -300,8 +261,8 @@ func unlockShare(c *Ctx, key, owner []byte, token int64, shared bool, v lockView
 }
 
 // share runs RENEW of a lock that has had shared holders.
-func (r *renewCall) share(c *Ctx, edit store.HashEdit) error {
-	v, err := viewOf(edit.Hash(), r.owner, heldLock{}, ErrWrongType)
+func (r *renewCall) share(c *Ctx, edit store.HashEdit, kind lockKind) error {
+	v, err := viewOf(edit.Hash(), r.owner, heldLock{}, kind)
 	if err != nil {
 		return err
 	}
@@ -334,8 +295,8 @@ func (r *renewCall) holder(c *Ctx, v lockView, edit store.HashEdit) {
 
 // forceShares runs LOCK.FORCE of a lock that has had shared holders, or of a semaphore. owner is nil to end
 // the holds of all owners.
-func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit) error {
-	v, err := viewAny(edit.Hash(), owner, heldLock{}, ErrWrongType)
+func forceShares(c *Ctx, key, owner []byte, edit store.HashEdit, kind lockKind) error {
+	v, err := viewAny(edit.Hash(), owner, heldLock{}, kind)
 	switch {
 	case err != nil:
 		return err
@@ -396,8 +357,8 @@ func dropShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit) {
 }
 
 // extendShare is ExtendLock for a lock with several holders. endMS is the deadline of the field.
-func extendShare(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
-	v, edit, err := openAny(db, key, owner)
+func extendShare(db *store.DB, owner, key []byte, token, endMS int64, edit store.HashEdit, kind lockKind) (held, extended bool) {
+	v, err := viewAny(edit.Hash(), owner, heldLock{}, kind)
 	if err != nil || !v.mine.held() || token != 0 && token != v.mine.token {
 		return false, false
 	}
@@ -409,8 +370,8 @@ func extendShare(db *store.DB, owner, key []byte, token, endMS int64) (held, ext
 }
 
 // cutShare is CutLock for a lock with several holders. endMS is the deadline of the field.
-func cutShare(db *store.DB, owner, key []byte, token, endMS int64) {
-	v, edit, err := openAny(db, key, owner)
+func cutShare(db *store.DB, owner, key []byte, token, endMS int64, edit store.HashEdit, kind lockKind) {
+	v, err := viewAny(edit.Hash(), owner, heldLock{}, kind)
 	if err == nil && v.mine.held() && v.mine.token == token && edit.Hash().Deadline(owner) > endMS {
 		moveLease(db, key, owner, endMS, v, edit)
 	}

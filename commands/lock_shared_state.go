@@ -96,13 +96,13 @@ type lockView struct {
 // viewLock reads the lock at a key. The error is ErrWrongType if the value is no lock. It is ErrHeldByScript
 // if the owner holds it by Redisson's scripts, which store its holds in another form.
 func viewLock(h *hash.Hash, owner []byte) (lockView, error) {
-	held, err := readLock(h, owner)
-	return viewOf(h, owner, held, err)
+	held, kind := readLock(h, owner)
+	return viewOf(h, owner, held, kind)
 }
 
-// viewOf is viewLock for a caller that has called readLock or openLock. held and err are their results.
-func viewOf(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, error) {
-	v, err := viewAny(h, owner, held, err)
+// viewOf is viewLock for a caller that has looked at the key: held and kind are the results.
+func viewOf(h *hash.Hash, owner []byte, held heldLock, kind lockKind) (lockView, error) {
+	v, err := viewAny(h, owner, held, kind)
 	if err == nil && v.limit > 0 && v.owners > 0 {
 		return lockView{}, ErrWrongType
 	}
@@ -110,12 +110,9 @@ func viewOf(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, err
 }
 
 // viewAny is viewOf that accepts a semaphore, too.
-func viewAny(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, error) {
-	switch {
-	case err != nil && h == nil: // the value has another type
-		return lockView{}, err
-	case err != nil:
-		return viewShares(h, owner)
+func viewAny(h *hash.Hash, owner []byte, held heldLock, kind lockKind) (lockView, error) {
+	if kind != plainLock {
+		return viewShares(h, owner, kind)
 	}
 	v := lockView{plain: true, exclusive: held.taken}
 	if held.taken {
@@ -127,13 +124,16 @@ func viewAny(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, er
 	return v, nil
 }
 
-// viewShares is viewLock for a hash without RLock's layout. A field that was written by hand beside native
-// holders does not count. A hash with such a field and no holder is no lock.
-func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
-	mode, native := h.Get(nil, shareField)
-	if native && string(mode) == store.SemaphoreMode {
+// viewShares is viewLock for all kinds but plainLock. A field that was written by hand beside native holders
+// does not count. A hash with such a field and no holder is no lock.
+func viewShares(h *hash.Hash, owner []byte, kind lockKind) (v lockView, err error) {
+	switch kind {
+	case semaphoreLock:
 		return viewSemaphore(h, owner)
+	case noLock:
+		return lockView{}, ErrWrongType
 	}
+	native := kind != scriptLock
 	var mine, script []byte
 	var alone, byScript bool // alone: the asking owner holds it, and no other owner has a field
 	if native && h.Len() == 2 && len(owner) > 0 {
@@ -142,10 +142,7 @@ func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	if !alone {
 		script, byScript = h.Get(nil, modeField)
 	}
-	if !native {
-		mode = script
-	}
-	if v.exclusive = string(mode) == "write"; !v.exclusive && string(mode) != "read" {
+	if v.exclusive = kind == upgradedLock || !native && string(script) == "write"; !native && !v.exclusive && string(script) != "read" {
 		return lockView{}, ErrWrongType
 	}
 	if v.byScript = byScript; byScript {
@@ -178,16 +175,18 @@ func lockMode(h *hash.Hash) []byte {
 	if h == nil || h.Has(modeField) {
 		return nil
 	}
-	if mode, ok := h.Get(nil, shareField); ok {
-		if v, err := viewShares(h, nil); err == nil && v.owners > 0 {
-			return mode
+	held, kind := readLock(h, nil)
+	if kind == plainLock {
+		if held.taken && held.token != 0 {
+			return writeMode
 		}
 		return nil
 	}
-	if held, err := readLock(h, nil); err == nil && held.taken && held.token != 0 {
-		return writeMode
+	if v, err := viewShares(h, nil, kind); err != nil || v.owners == 0 {
+		return nil
 	}
-	return nil
+	mode, _ := h.Get(nil, shareField)
+	return mode
 }
 
 // Holder is a holder of a lock.
@@ -265,8 +264,8 @@ func HolderOf(r store.LiveRef, owner []byte) (h Holder, ok bool) {
 	if !r.OK() || !r.Is(store.Hash) {
 		return h, false
 	}
-	held, err := readLock(r.Hash(), owner)
-	v, err := viewAny(r.Hash(), owner, held, err)
+	held, kind := readLock(r.Hash(), owner)
+	v, err := viewAny(r.Hash(), owner, held, kind)
 	switch {
 	case err == ErrHeldByScript:
 		EachHolder(r, func(of Holder) bool {

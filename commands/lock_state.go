@@ -30,6 +30,35 @@ type heldLock struct {
 	token   int64 // 0 means no token, as for Redisson's own locks
 }
 
+// lockKind is the kind of what a key has, as the commands of locks see it. A command looks at the key once
+// (openLock, peekLock), and goes one way for each kind.
+type lockKind uint8
+
+const (
+	plainLock     lockKind = iota // the layout of RLock, with one owner; or a free key
+	sharedLock                    // native owners hold the lock shared; readers of Redisson may hold it, too
+	upgradedLock                  // as sharedLock, but one owner holds it exclusively
+	semaphoreLock                 // a semaphore
+	scriptLock                    // an RReadWriteLock that only Redisson's scripts hold
+	noLock                        // any other value
+)
+
+// kindOfFields returns the kind of a hash without the layout of RLock.
+func kindOfFields(h *hash.Hash) lockKind {
+	mode, native := h.Get(nil, shareField)
+	switch {
+	case !native && h.Has(modeField):
+		return scriptLock
+	case string(mode) == "read":
+		return sharedLock
+	case string(mode) == "write":
+		return upgradedLock
+	case string(mode) == store.SemaphoreMode:
+		return semaphoreLock
+	}
+	return noLock
+}
+
 // LockState is a lock as any client sees it. Owner is valid until the next change of the store.
 type LockState struct {
 	// Shares is the number of holders of a lock that has had shared holders, and 0 for any other lock. If it
@@ -81,9 +110,9 @@ func StateOf(r store.LiveRef) LockState {
 
 // lockAt is FindLock for a key without a value, or with a hash.
 func lockAt(r store.LiveRef) (l LockState, err error) {
-	held, err := readLock(r.Hash(), nil)
-	if err != nil {
-		v, err := viewShares(r.Hash(), nil)
+	held, kind := readLock(r.Hash(), nil)
+	if kind != plainLock {
+		v, err := viewShares(r.Hash(), nil, kind)
 		l = LockState{Shares: v.owners, Exclusive: v.exclusive && v.owners > 0}
 		if v.owners > 0 {
 			l.Limit = v.limit
@@ -139,42 +168,43 @@ func (l *LockState) TTLMS(nowUS int64) int64 {
 	return LeaseLeftMS(l.DeadlineMS, nowUS)
 }
 
-// openLock reads the lock at key from the owner's point of view, and opens it for a change. The error is
-// ErrWrongType if the value is no lock.
-func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit, err error) {
+// openLock looks at a key from the owner's point of view, and opens it for a change. Only a plainLock sets l;
+// viewOf reads the other kinds.
+func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit, kind lockKind) {
 	if !edit.Open(db, key) {
-		return l, edit, ErrWrongType
+		return l, edit, noLock
 	}
-	l, err = readLock(edit.Hash(), owner)
-	return l, edit, err
+	l, kind = readLock(edit.Hash(), owner)
+	return l, edit, kind
 }
 
 // peekLock is openLock for a caller that changes nothing.
-func peekLock(db *store.DB, key, owner []byte) (l heldLock, r store.Ref, err error) {
+func peekLock(db *store.DB, key, owner []byte) (l heldLock, r store.Ref, kind lockKind) {
 	if r = db.Peek(key); !r.Is(store.Hash) {
-		return l, r, ErrWrongType
+		return l, r, noLock
 	}
-	l, err = readLock(r.Hash(), owner)
-	return l, r, err
+	l, kind = readLock(r.Hash(), owner)
+	return l, r, kind
 }
 
 // readLock returns the lock in a hash from the owner's point of view; h may be nil.
-func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
+func readLock(h *hash.Hash, owner []byte) (l heldLock, kind lockKind) {
 	if h == nil {
-		return l, nil
+		return l, plainLock
 	}
 	if mine, holds, token, ok := store.OneOwner(h); ok && string(mine) == string(owner) && holds > 0 && token > 0 && token < MaxToken &&
 		string(owner) != string(modeField) && string(owner) != string(watchdogField) { // nearly every lock
-		return heldLock{taken: true, holds: holds, token: token}, nil
+		return heldLock{taken: true, holds: holds, token: token}, plainLock
 	}
 	return readLockFields(h, owner)
 }
 
 // readLockFields is readLock for any hash.
-func readLockFields(h *hash.Hash, owner []byte) (l heldLock, err error) {
-	switch {
-	case h.Timed() > 0 && h.Has(shareField):
-		return l, ErrWrongType // viewShares reads this layout
+func readLockFields(h *hash.Hash, owner []byte) (l heldLock, kind lockKind) {
+	if h.Timed() > 0 {
+		if kind = kindOfFields(h); kind != noLock || h.Has(shareField) {
+			return l, kind
+		}
 	}
 	token, isInt, has := h.GetInt(tokenField)
 	others := h.Len()
@@ -186,25 +216,25 @@ func readLockFields(h *hash.Hash, owner []byte) (l heldLock, err error) {
 		others--
 	}
 	if has && (!isInt || token <= 0 || token >= MaxToken) || others > 1 {
-		return heldLock{}, ErrWrongType
+		return heldLock{}, kindOfFields(h)
 	}
 	l.token = token
 	if others == 0 { // a token without a holder
-		return l, nil
+		return l, plainLock
 	}
 	holds, isInt, held := h.GetInt(owner)
 	if held && (string(owner) == string(tokenField) || string(owner) == string(watchdogField)) {
 		held = false // the field belongs to no owner
 	}
 	if !held && h.Has(modeField) || string(owner) == string(modeField) {
-		return heldLock{}, ErrWrongType
+		return heldLock{}, kindOfFields(h)
 	}
 	if held && isInt && holds > 0 {
 		l.taken, l.holds = true, holds
-		return l, nil
+		return l, plainLock
 	}
 	if held {
-		return heldLock{}, ErrWrongType
+		return heldLock{}, kindOfFields(h)
 	}
 	var space [48]byte
 	_, holds, l.taken = holder(h, space[:0])
@@ -212,9 +242,9 @@ func readLockFields(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	case !l.taken: // the owner was removed by hand
 		l.watched = true
 	case holds <= 0:
-		return heldLock{}, ErrWrongType
+		return heldLock{}, kindOfFields(h)
 	}
-	return l, nil
+	return l, plainLock
 }
 
 // holder returns the field of the owner and its number of holds, which is not positive if the value is no
