@@ -12,7 +12,7 @@ import (
 	"lockserver/server/durability"
 )
 
-// How a start fills the databases: durability reads what is on disk, and the commands of a log run here.
+// How a start fills the databases: durability reads the files, and the commands of a log run here.
 
 // load fills the empty databases with what is on disk. When it returns nil the server is ready. The caller
 // has locked the executor; load unlocks it.
@@ -149,3 +149,30 @@ func (r *replayer) lookAtReply(row *commands.Row) {
 		}
 	}
 }
+
+// durabilityHost is the executor as the log and the snapshots see it.
+type durabilityHost struct{ executor *executor }
+
+var _ durability.Program = durabilityHost{}
+
+// Background implements durability.Program.
+func (h durabilityHost) Background(f func()) { h.executor.host.background(f) }
+
+// NewReplayer implements durability.Program.
+func (h durabilityHost) NewReplayer() durability.Replayer { return h.executor.newReplayer() }
+
+// Libraries implements durability.Program.
+func (h durabilityHost) Libraries() [][]byte { return h.executor.scripts.Libraries() }
+
+// LoadLibraries implements durability.Program.
+func (h durabilityHost) LoadLibraries(code [][]byte, replace bool) error {
+	return h.executor.scripts.LoadLibraries(code, replace)
+}
+
+// ReplaceLibraries implements durability.Program.
+func (h durabilityHost) ReplaceLibraries(code [][]byte) error {
+	return h.executor.scripts.ReplaceLibraries(code)
+}
+
+// DropLibraries implements durability.Program.
+func (h durabilityHost) DropLibraries() { h.executor.scripts.DropLibraries() }
