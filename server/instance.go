@@ -103,6 +103,14 @@ func newOn(files disk.FS, o Options) (*instance, error) {
 
 // Start is Server.Start.
 func (srv *instance) Start() error {
+	if err := srv.open(); err != nil {
+		return err
+	}
+	return srv.serve(nil)
+}
+
+// open makes clients able to connect. Their commands wait for serve, which must follow if there is no error.
+func (srv *instance) open() error {
 	if err := srv.executor.loadUsers(); err != nil {
 		return err
 	}
@@ -113,9 +121,18 @@ func (srv *instance) Start() error {
 		srv.executor.logUnbound(err)
 		return err
 	}
-	srv.executor.Logger.Info("Server initialized")
-	srv.executor.shutdown.enter(PhaseListening)
-	err := srv.executor.load()
+	return nil
+}
+
+// serve loads the data and begins to serve. With an error that came between, it ends what open has begun.
+func (srv *instance) serve(err error) error {
+	if err == nil {
+		srv.executor.Logger.Info("Server initialized")
+		srv.executor.shutdown.enter(PhaseListening)
+		err = srv.executor.load()
+	} else {
+		srv.executor.Mu.Unlock()
+	}
 	if err == nil {
 		err = srv.executor.startMember()
 	}

@@ -181,12 +181,24 @@ func (c *Cluster) SecureAddr() net.Addr { return c.shards[0].Server.SecureAddr()
 // Directives are those of the first shard: see Server.Directives.
 func (c *Cluster) Directives() map[string]string { return c.shards[0].Server.Directives() }
 
-// Start starts all shards at once, and returns when the data of all is there. After an error none runs.
+// Start starts all shards at once, and returns when the data of all is there. All listen before the first of
+// them answers a command, because a client may go from any of them to any other. After an error none runs.
 func (c *Cluster) Start() error {
 	errs := make([]error, len(c.shards))
-	c.each(func(s *clusterShard) {
-		if err := s.Server.Start(); err != nil {
+	try := func(s *clusterShard, step func() error) {
+		if err := step(); err != nil {
 			errs[s.index] = fmt.Errorf("shard %d: %w", s.index+1, err)
+		}
+	}
+	c.each(func(s *clusterShard) { try(s, s.in.(*instance).open) })
+	deaf := errors.Join(errs...)
+	c.each(func(s *clusterShard) {
+		switch {
+		case errs[s.index] != nil:
+		case deaf != nil:
+			_ = s.in.(*instance).serve(deaf)
+		default:
+			try(s, func() error { return s.in.(*instance).serve(nil) })
 		}
 	})
 	if err := errors.Join(errs...); err != nil {

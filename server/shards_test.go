@@ -1,8 +1,11 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +42,37 @@ func keyIn(shard int) string {
 			return key
 		}
 	}
+}
+
+// A shard begins to load, and to serve, when all shards listen. A client that connects to the first one at once
+// can connect to all others. If one of them cannot listen, none begins.
+func TestAllShardsListenFirst(t *testing.T) {
+	first := testkit.FreePorts(t, 3)
+	taken, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+1)))
+	require.NoError(t, err)
+	begun, deaf := 0, error(nil)
+	o := Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(first)), Phase: func(phase Phase) {
+		if phase != PhaseListening {
+			return
+		}
+		begun++
+		for i := range 3 {
+			conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+i)))
+			if err == nil {
+				err = conn.Close()
+			}
+			deaf = errors.Join(deaf, err)
+		}
+	}}
+	c, err := NewCluster(o, 3)
+	require.NoError(t, err)
+	require.ErrorContains(t, c.Start(), "shard 2: ")
+	require.Zero(t, begun)
+	require.NoError(t, taken.Close())
+	_, shards := shardsOf(t, o, 3)
+	require.Equal(t, "+PONG", shards[0].Do("PING").String())
+	require.Equal(t, 1, begun)
+	require.NoError(t, deaf)
 }
 
 // Each shard serves its slots, and sends the client of another slot to the shard that has it.
