@@ -403,8 +403,9 @@ clients-python-build: $(PACKAGE_VENV)/ready ## wheel and sdist of the package fo
 	cd clients/python && ../../$(PACKAGE_VENV)/bin/python -m build --no-isolation -o ../../bin/packages/python >/dev/null
 
 clients-python-package clients-python-oldest clients-python-bench clients-python-sql: export LOCKSERVER := $(or $(LOCKSERVER),$(CURDIR)/bin/lockserver)
-clients-python-package: build fleet need-redis need-openssl clients-python-build ## tests of the package for Python: redis-py's own of Lock, failures of connections, servers and processes; the built files (LONG=1: more)
+clients-python-package: build fleet need-redis need-openssl clients-python-build ## tests of the package for Python: redis-py's own of Lock, failures of connections, servers and processes; the built files; the scenarios over three shards (LONG=1: more)
 	cd clients/python/tests && $(if $(LONG),BREAKS=1000) $(call pytest,$(PACKAGE_VENV)) --deselect test_scenarios.py::test_hand_off
+	cd clients/python/tests && SHARDS=3 $(call pytest,$(PACKAGE_VENV))
 
 clients-python-oldest: build $(OLDEST_VENV)/ready ## the same package with the earliest Python and redis-py that it supports
 	cd clients/python/tests && $(call pytest,$(OLDEST_VENV)) test_core.py test_locks.py test_more.py test_direct.py test_sql.py

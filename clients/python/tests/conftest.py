@@ -13,6 +13,24 @@ sys.path.insert(0, str(ROOT / "tests" / "clients" / "python"))  # the server pro
 
 import lockserver as package  # noqa: E402
 from server import PATIENCE, Server, eventually  # noqa: E402
+from sharded import SHARDS, ClusterServer, Process, is_scenario  # noqa: E402
+
+
+def pytest_collection_modifyitems(config, items):
+    """Over shards only the scenarios are played."""
+    if SHARDS > 1:
+        config.hook.pytest_deselected(items=[item for item in items if not is_scenario(item.originalname)])
+        items[:] = [item for item in items if is_scenario(item.originalname)]
+
+
+if SHARDS > 1:
+    @pytest.fixture
+    def lockserver():
+        """A cluster for one test."""
+        with Process("--test-mode", "yes") as process:
+            server = ClusterServer(process)
+            yield server
+            server.close()
 
 
 class Loop:

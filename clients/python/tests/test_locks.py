@@ -64,12 +64,12 @@ def test_five_errors(locks, lockserver, background, make):
         assert isinstance(late.value, TimeoutError)
     free(lockserver.control, "k")
     one, other = locks.task(), holder.task()
-    with one.lock("a").acquire():
-        b = other.lock("b").acquire()
-        call = background(lambda: one.lock("b", wait=60).acquire())
+    with one.lock("{d}a").acquire():
+        b = other.lock("{d}b").acquire()
+        call = background(lambda: one.lock("{d}b", wait=60).acquire())
         waiting(lockserver.control)
-        with pytest.raises(package.Deadlock, match="DEADLOCK .*a"):
-            other.lock("a", wait=60).acquire()
+        with pytest.raises(package.Deadlock, match="DEADLOCK .*{d}a"):
+            other.lock("{d}a", wait=60).acquire()
         b.release()
         call().release()
     dead = make("redis://127.0.0.1:1", timeout=0.2)
@@ -98,16 +98,16 @@ def test_a_wait_is_cancelled_by_another_thread(lockserver, background):
 def test_released_or_lost(locks, lockserver):
     held = locks.lock("k").acquire()
     held.release()
-    for call in (held.check, held.release, lambda: held.guard("SET", "x", "1")):
+    for call in (held.check, held.release, lambda: held.guard("SET", "{k}x", "1")):
         with pytest.raises(package.LockReleased):
             call()
     held = locks.lock("k").acquire()
     lockserver.control.execute_command("LOCK.FORCE", "k")
     eventually(lambda: held.lost, "the loss is known")
-    for call in (held.check, held.release, lambda: held.guard("SET", "x", "1")):
+    for call in (held.check, held.release, lambda: held.guard("SET", "{k}x", "1")):
         with pytest.raises(package.LockLost, match="forced"):
             call()
-    assert not lockserver.control.exists("x")
+    assert not lockserver.control.exists("{k}x")
 
 
 @pytest.mark.parametrize("reason, how", [
@@ -140,7 +140,7 @@ def test_a_lease_is_renewed_by_its_holder(locks, lockserver, clock):
     held.renew(600)
     clock.advance(599)
     held.check()
-    assert held.guard("SET", "x", "1") == b"OK"
+    assert held.guard("SET", "{k}x", "1") == b"OK"
     clock.advance(1)
     eventually(lambda: held.lost, "the lease is over")
     with pytest.raises(package.LockLost):
@@ -150,11 +150,11 @@ def test_a_lease_is_renewed_by_its_holder(locks, lockserver, clock):
 def test_a_stale_token_is_a_loss(locks, lockserver):
     held = locks.lock("k").acquire()
     lockserver.control.execute_command("CLIENT", "REPLY", "ON")
-    assert held.guard("SET", "x", "1") == b"OK"
+    assert held.guard("SET", "{k}x", "1") == b"OK"
     lockserver.control.execute_command("LOCK.FORCE", "k")
     with pytest.raises(package.LockLost):
-        held.guard("SET", "x", "2")
-    assert lockserver.control.get("x") == "1"
+        held.guard("SET", "{k}x", "2")
+    assert lockserver.control.get("{k}x") == "1"
 
 
 def test_a_guarded_error_is_the_servers(locks, lockserver):
@@ -167,7 +167,7 @@ def test_several_keys(locks, lockserver):
     with locks.lock_all(["b", "a", "b"]).acquire() as held:
         assert held.keys == (b"a", b"b") and set(held.tokens) == {b"a", b"b"}
         with pytest.raises(package.Error, match="2 keys"):
-            held.guard("SET", "x", "1")
+            held.guard("SET", "{k}x", "1")
         with pytest.raises(package.NotAcquired):
             locks.lock_all(["b", "c"], wait=0.05).acquire()
         assert holders(lockserver, "c") is None
@@ -202,7 +202,7 @@ def test_a_task_takes_its_lock_again(locks, lockserver):
 
 def test_close_releases(make, lockserver, background):
     locks = make(lockserver.url)
-    held, late = locks.lock("k").acquire(), locks.lock_all(["l", "m"], lease=60).acquire()
+    held, late = locks.lock("k").acquire(), locks.lock_all(["{l}", "{l}m"], lease=60).acquire()
     call = background(lambda: locks.lock("k").acquire())
     waiting(lockserver.control)
     locks.close()
@@ -259,8 +259,8 @@ def test_a_block_whose_lock_was_lost_raises(lockserver):
 def test_guard_once(locks, lockserver):
     with locks.lock("k").acquire() as held:
         with lockserver.fault("DROPAFTER", "MATCH", "GUARD", "TIMES", 1), pytest.raises(package.NoConnection):
-            held.guard("INCR", "n")
-        assert held.guard("INCR", "n") == 2
+            held.guard("INCR", "{k}n")
+        assert held.guard("INCR", "{k}n") == 2
 
 
 def test_owed_unlock(make, lockserver):
@@ -283,7 +283,7 @@ def test_a_lock_outlives_its_connection(locks, lockserver):
             if client["name"] == "test":
                 lockserver.control.client_kill_filter(_id=client["id"])
         eventually(lambda: holders(lockserver, "k")["attached"], "it is attached again")
-    assert held.guard("SET", "x", "1") == b"OK" and fixed.guard("SET", "x", "2") == b"OK"
+    assert held.guard("SET", "{k}x", "1") == b"OK" and fixed.guard("SET", "{f}x", "2") == b"OK"
     held.release()
     fixed.release()
 

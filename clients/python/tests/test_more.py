@@ -23,7 +23,7 @@ def test_semaphore(locks, lockserver, background):
     call = background(lambda: pool.acquire(2, wait=60))
     waiting(lockserver.control)
     assert pool.info()[b"available"] == 1
-    assert two.guard("SET", "x", "1") == b"OK"
+    assert two.guard("SET", "{pool}x", "1") == b"OK"
     two.release()
     held = call()
     assert held.token > two.token and pool.resize(5) and pool.info()[b"limit"] == 5
@@ -116,13 +116,13 @@ def test_limiter_after_a_lost_answer(locks, lockserver, clock, background):
 
 def test_several_limiters(locks, lockserver, clock, background):
     """All give their units or none does; the answer says which one refused; a call that waits has taken from none."""
-    second, day = locks.limiter("second:ann", burst=2, count=2, period=1), locks.limiter("day:ann", burst=3, count=3, period=86400)
+    second, day = locks.limiter("second:{ann}", burst=2, count=2, period=1), locks.limiter("day:{ann}", burst=3, count=3, period=86400)
     one = locks.take_limits([second, day])
     assert one and one.allowed and one.refused_by is None and one.remaining == 1
     assert one.retry_after == 0 and one.full_after == 28800
     assert locks.take_limits([second, day])
     refused = locks.take_limits([second, day])
-    assert not refused and refused.refused_by.key == b"second:ann" and refused.retry_after == 0.5 and refused.remaining == 0
+    assert not refused and refused.refused_by.key == b"second:{ann}" and refused.retry_after == 0.5 and refused.remaining == 0
     assert day.take(0).remaining == 1, "nothing was taken from the one that allows it"
     call = background(lambda: locks.take_limits([second, day], wait=60))
     waiting(lockserver.control)
@@ -131,12 +131,12 @@ def test_several_limiters(locks, lockserver, clock, background):
     assert call()
     clock.advance(1)
     refused = locks.take_limits([second, day], 2)
-    assert not refused and refused.refused_by.key == b"day:ann" and refused.remaining == 0
+    assert not refused and refused.refused_by.key == b"day:{ann}" and refused.remaining == 0
     call = background(lambda: locks.take_limits([second, day], wait=60))
     waiting(lockserver.control)
     clock.advance(60)
     refused = call()
-    assert not refused and refused.refused_by.key == b"day:ann" and refused.retry_after == 28800 - 61.5
+    assert not refused and refused.refused_by.key == b"day:{ann}" and refused.retry_after == 28800 - 61.5
 
 
 def test_several_limiters_after_a_lost_answer(locks, lockserver, clock, background):
@@ -267,8 +267,8 @@ def test_priority(locks, lockserver, background):
 
 
 def test_sale(locks, lockserver, clock):
-    lockserver.control.execute_command("SECKILL.CREATE", "shoe", "STOCK", 3, "LIMIT", 2, "HOLD", 900_000)
-    sale = locks.sale("shoe")
+    lockserver.control.execute_command("SECKILL.CREATE", "{shoe}", "STOCK", 3, "LIMIT", 2, "HOLD", 900_000, "STREAM", "orders:{shoe}")
+    sale = locks.sale("{shoe}")
     locks.execute("PING")
     with lockserver.fault("DROPAFTER", "MATCH", "SECKILL", "TIMES", 1):
         assert sale.buy("ann", "o1", 2) is Outcome.SOLD

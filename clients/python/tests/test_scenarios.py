@@ -17,16 +17,13 @@ import pytest
 import redis
 
 import lockserver as package
-from conftest import free, waiting
+from conftest import as_map, free, waiting
 from server import PATIENCE, Server, eventually, stop
-from test_broken import ANSWERED, ASKING, NOW, Way
+from sharded import SHARDS, Process, operator, ports_of, url, way_to
+from test_broken import ANSWERED, ASKING, NOW
 
 BREAKS = int(os.environ.get("BREAKS", "500"))  # for each kind of client
 WORKERS, DOORS = 8, 3
-
-
-def url(server, port=None):
-    return f"redis://{server.host}:{port or server.port}"
 
 
 class Trial:
@@ -50,7 +47,7 @@ class Trial:
             assert held.token > self.tokens[door], "a token of the past"
             self.inside[door], self.tokens[door] = number, held.token
         try:
-            held.guard("SET", f"written:{door}", held.token)
+            held.guard("SET", f"{{{door}}}written", held.token)
         except package.NoConnection:
             pass  # it may have been done
         with self.guard:
@@ -108,14 +105,15 @@ class Trial:
 
 @pytest.fixture
 def server():
-    with Server("--lock-watchdog-timeout", "15000") as s:
+    with Process("--lock-watchdog-timeout", "15000") as s:
         yield s
 
 
 def test_broken_connections(make, server):
-    way, operator = Way(server.port), redis.Redis(port=server.port, decode_responses=True)
-    locks = make(url(server, way.port), timeout=PATIENCE)
-    trial = Trial(locks, operator, way)
+    control = operator(server)
+    way = way_to(server, control)
+    locks = make(url(server, way.ports), timeout=PATIENCE)
+    trial = Trial(locks, control, way)
     kept = locks.lock("kept").acquire()
     lost = []
     kept.on_lost(lost.append)
@@ -138,26 +136,26 @@ def test_broken_connections(make, server):
     assert len(trial.sections) == WORKERS and sum(trial.losses.values()) > 2 * trial.losses["stale"]
     assert not lost, "a loss that is none"
     eventually(lambda: locks.attached, "it is attached")
-    assert operator.execute_command("LOCK.INFO", "kept")["token"] == kept.token
+    assert as_map(control.execute_command("LOCK.INFO", "kept"))["token"] == kept.token
     kept.release()
-    eventually(lambda: operator.execute_command("LOCK.LIST") == [], "no lock stays behind")
+    eventually(lambda: control.execute_command("LOCK.LIST") == [], "no lock stays behind")
     locks.close()
     way.close()
-    operator.close()
+    control.close()
 
 
 def test_kill_and_restart(make, background):
-    with Server("--appendonly", "yes", "--appendfsync", "always") as server:
+    with Process("--appendonly", "yes", "--appendfsync", "always") as server:
         locks, waiter = make(url(server)), make(url(server), name="waiter")
         held = locks.lock("k").acquire()
         fixed = locks.lock("f", lease=600).acquire()
         call = background(lambda: waiter.lock("k", wait=PATIENCE).acquire())
-        waiting(redis.Redis(port=server.port, decode_responses=True))
+        waiting(operator(server))
         server.kill()
         server._run()
         eventually(lambda: locks.attached and waiter.attached, "it is attached again")
         held.check()
-        assert held.guard("SET", "x", "1") == b"OK" and fixed.guard("SET", "x", "2") == b"OK"
+        assert held.guard("SET", "{k}x", "1") == b"OK" and fixed.guard("SET", "{f}x", "2") == b"OK"
         token = held.token
         held.release()
         fixed.release()
@@ -171,21 +169,22 @@ def test_kill_without_data(make, server):
     eventually(lambda: held.lost, "the loss is known")
     assert held.lost.reason == "stale"
     with pytest.raises(package.LockLost):
-        held.guard("SET", "x", "1")
+        held.guard("SET", "{k}x", "1")
 
 
 def test_server_gone(make, background):
-    with Server("--lock-watchdog-timeout", "3000") as server:
+    with Process("--lock-watchdog-timeout", "3000") as server:
         locks = make(url(server), timeout=3)
         held, told = locks.lock("k").acquire(), []
         held.on_lost(lambda loss: told.append((loss.reason, time.monotonic())))
         call = background(lambda: locks.lock("k").acquire())
-        waiting(redis.Redis(port=server.port, decode_responses=True))
+        waiting(operator(server))
         killed = time.monotonic()
         server.kill()
-        taken = socket.socket()  # no other program gets the port
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind((server.host, server.port))
+        taken = [socket.socket() for _ in ports_of(server)]  # no other program gets the ports
+        for bound, port in zip(taken, ports_of(server)):
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind((server.host, port))
         eventually(lambda: told, "the loss is reported")
         reason, at = told[0]
         assert reason == "unreachable"
@@ -201,11 +200,12 @@ def test_server_gone(make, background):
         with pytest.raises(package.LockLost):
             held.release()
         assert time.monotonic() - began < PATIENCE
-        taken.close()
+        for bound in taken:
+            bound.close()
 
 
 def test_server_stopped(make, background):
-    with Server("--lock-watchdog-timeout", "3000") as server:
+    with Process("--lock-watchdog-timeout", "3000") as server:
         locks = make(url(server), timeout=3)
         held = locks.lock("k").acquire()
         stop(server._process)
@@ -215,17 +215,17 @@ def test_server_stopped(make, background):
             with pytest.raises(package.NoConnection):
                 locks.lock("other").acquire()
             with pytest.raises(package.LockLost):
-                held.guard("SET", "x", "1")
+                held.guard("SET", "{k}x", "1")
         finally:
             os.kill(server._process.pid, signal.SIGCONT)
-        r = redis.Redis(port=server.port, decode_responses=True)
+        r = operator(server)
         free(r, "k")
         locks.lock("k", wait=PATIENCE).acquire().release()
         eventually(lambda: r.execute_command("LOCK.LIST") == [], "no lock stays behind")
 
 
 def test_close_is_bounded_when_the_server_is_stopped(make):
-    with Server() as server:
+    with Process() as server:
         locks = make(url(server), timeout=2)
         locks.lock("k").acquire()
         stop(server._process)
@@ -237,12 +237,12 @@ def test_close_is_bounded_when_the_server_is_stopped(make):
 
 STOPPED = """
     import os, sys, time, lockserver
-    locks = lockserver.Locks.from_url(sys.argv[1])
-    held = locks.lock("k", lease=float(sys.argv[2]) or None).acquire()
+    locks = lockserver.Locks.from_url(sys.argv[2:] if sys.argv[3:] else sys.argv[2])
+    held = locks.lock("k", lease=float(sys.argv[1]) or None).acquire()
     print("held", flush=True)
     sys.stdin.readline()  # the test has stopped this process, and it goes on
     try:
-        held.guard("SET", "x", "stopped")
+        held.guard("SET", "{k}x", "stopped")
         print("written")
     except lockserver.LockLost as e:
         print(e.reason)
@@ -256,24 +256,25 @@ STOPPED = """
 
 @pytest.mark.parametrize("lease", [1.0, 0.0], ids=["fixed", "renewed"])
 def test_client_stopped(lease):
-    with Server("--lock-watchdog-timeout", "2000") as server:
-        process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(STOPPED), url(server), str(lease)],
+    with Process("--lock-watchdog-timeout", "2000") as server:
+        urls = url(server) if SHARDS > 1 else [url(server)]
+        process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(STOPPED), str(lease), *urls],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
         assert process.stdout.readline() == "held\n"
         stop(process)
         with package.Locks.from_url(url(server)) as locks:
             if lease:
                 held = locks.lock("k", wait=PATIENCE).acquire()
-                held.guard("SET", "x", "successor")
+                held.guard("SET", "{k}x", "successor")
             else:
-                with redis.Redis(port=server.port) as r:
+                with operator(server) as r:
                     began = r.time()[0]  # for twice the lease: the connection lives, so the server renews it
                     eventually(lambda: r.time()[0] > began + 4, "time has passed")
             os.kill(process.pid, signal.SIGCONT)
             said, _ = process.communicate("\n", timeout=PATIENCE)
             if lease:
                 assert said.split() in (["expired", "expired"], ["stale", "stale"])
-                assert locks.execute("GET", "x") == b"successor"
+                assert locks.execute("GET", "{k}x") == b"successor"
                 held.release()
             else:
                 assert said.split() == ["written", "released"]
@@ -284,7 +285,7 @@ def test_ten_thousand_waiters():
     count = int(os.environ.get("WAITERS", "10000"))
 
     async def trial(server):
-        r = redis.Redis(port=server.port, decode_responses=True)
+        r = operator(server)
         async with package.AsyncLocks.from_url(url(server), name="crowd", timeout=PATIENCE) as locks:
             first = await locks.lock("k").acquire()
             order = []
@@ -296,14 +297,14 @@ def test_ten_thousand_waiters():
             tasks = [asyncio.ensure_future(wait(number)) for number in range(count)]
             while int(r.info("locks")["lock_waiters_notify"]) < count:
                 await asyncio.sleep(0.05)
-            assert len([c for c in r.client_list() if c["name"] == "crowd"]) <= 2
+            assert len([c for c in r.client_list() if c["name"] == "crowd"]) <= 2 * SHARDS
             await first.release()
             began = time.monotonic()
             await asyncio.gather(*tasks)
             print(f"{count} waiters were served in {time.monotonic() - began:.1f} s")
             assert order == list(range(count))
 
-    with Server() as server:
+    with Process() as server:
         asyncio.run(trial(server))
 
 

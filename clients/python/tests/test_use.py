@@ -15,7 +15,8 @@ import pytest
 
 import lockserver as package
 from conftest import waiting
-from server import PATIENCE, Server, eventually, stop
+from server import PATIENCE, eventually, stop
+from sharded import Process, url
 
 
 # Functions with a lock.
@@ -243,14 +244,13 @@ class Silent:
 
 def test_silent_server(make):
     """A call ends within its own limit, and not with the client's timeout, which is a minute here."""
-    with Server() as server:
-        url = f"redis://{server.host}:{server.port}"
-        locks = make(url, timeout=60)
+    with Process() as server:
+        locks = make(url(server), timeout=60)
         locks.lock("k").acquire()
         calls = {
             "lock": lambda: locks.lock("other", wait=0.2).acquire(),
             "lock that is held": lambda: locks.lock("k", wait=0.2).acquire(),
-            "several": lambda: locks.lock_all(["a", "b"], wait=0.2).acquire(),
+            "several": lambda: locks.lock_all(["{a}", "{a}b"], wait=0.2).acquire(),
             "permits": lambda: locks.semaphore("s", 1).acquire(wait=0.2),
             "deadline": lambda: locks.lock("other", deadline=time.monotonic() + 0.2).acquire(),
             "units": lambda: locks.limiter("l", burst=1, count=1, period=1).take(wait=0.2),

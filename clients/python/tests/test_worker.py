@@ -48,7 +48,7 @@ def work(request, lockserver):
     """Runs a worker in a thread, of either kind: work(handler, ...) returns what stops it."""
     stops = []
 
-    def start(handler, stream="s", **options):
+    def start(handler, stream="{s}", **options):
         ready, box = threading.Event(), {}
 
         def threads():
@@ -92,7 +92,7 @@ def work(request, lockserver):
 
 
 def pending(control):
-    return control.xpending("s", "g")["pending"]
+    return control.xpending("{s}", "g")["pending"]
 
 
 def passing(clock, condition):
@@ -106,7 +106,7 @@ def test_due_of_an_entry(work, lockserver):
     found = []
     entries = (({"a": 1, "delay.due": 1500}, 1.5), ({"delay.due": 1500, "a": 1500}, None), ({"delay.due": "soon"}, None), ({"a": 1}, None))
     for fields, _ in entries:
-        lockserver.control.xadd("s", fields)
+        lockserver.control.xadd("{s}", fields)
     work(lambda entry: found.append(entry.due))
     eventually(lambda: len(found) == len(entries), "all are done")
     assert found == [due for _, due in entries]
@@ -124,34 +124,34 @@ def test_worker(lockserver, work, clock, caplog):
 
     with caplog.at_level(logging.ERROR, "lockserver"):
         stop = work(handler, attempts=3, claim_after=30)
-        bad = control.xadd("s", {"n": "bad"})
-        control.xadd("s", {"n": "good"})
-        control.xadd("s", {"n": "twice"})
-        eventually(lambda: passing(clock, lambda: control.xlen("s:dead") == 1 and pending(control) == 0), "all are done")
+        bad = control.xadd("{s}", {"n": "bad"})
+        control.xadd("{s}", {"n": "good"})
+        control.xadd("{s}", {"n": "twice"})
+        eventually(lambda: passing(clock, lambda: control.xlen("{s}:dead") == 1 and pending(control) == 0), "all are done")
     assert sorted(attempt[:2] for attempt in seen) == [("bad", 1), ("bad", 2), ("bad", 3), ("good", 1), ("twice", 1), ("twice", 2)]
     at = {attempt[:2]: attempt[2] for attempt in seen}
     assert at["bad", 2] - at["bad", 1] >= 1 and at["bad", 3] - at["bad", 2] >= 2 and at["twice", 2] - at["twice", 1] >= 1
-    (_, fields), = control.xrange("s:dead")
+    (_, fields), = control.xrange("{s}:dead")
     assert fields == {"n": "bad", "entry-id": bad, "entry-error": "ZeroDivisionError: no", "entry-attempts": "3"}
     assert "dead letter" in caplog.text and "attempt 2" in caplog.text
     stop()
-    assert control.xinfo_consumers("s", "g") == [], "a worker that has ended leaves the group"
+    assert control.xinfo_consumers("{s}", "g") == [], "a worker that has ended leaves the group"
 
 
 def test_a_worker_that_died_and_one_that_was_paused(lockserver, work, clock, path):
     """What another consumer had in hand is done after claim_after; when that goes on later, it changes nothing."""
     control, done = lockserver.control, {}
-    control.xgroup_create("s", "g", 0, mkstream=True)
-    control.xadd("s", {"n": "7"})
-    (_, ((name, fields),)), = control.xreadgroup("g", "dead", {"s": ">"}, count=1)
-    late, began = package.Entry("s", "g", name, fields, 1), clock.now()
+    control.xgroup_create("{s}", "g", 0, mkstream=True)
+    control.xadd("{s}", {"n": "7"})
+    (_, ((name, fields),)), = control.xreadgroup("g", "dead", {"{s}": ">"}, count=1)
+    late, began = package.Entry("{s}", "g", name, fields, 1), clock.now()
 
     def handler(entry):
         apply(path, entry, int(entry.fields[b"n"]))
         done[entry.fields[b"n"]] = entry.attempt, clock.now()
 
     work(handler, claim_after=30)
-    control.xadd("s", {"n": "5"})
+    control.xadd("{s}", {"n": "5"})
     eventually(lambda: passing(clock, lambda: len(done) == 2), "both are done")
     assert done[b"5"][0] == 1 and done[b"7"][0] == 2 and done[b"7"][1] - began >= 30
     apply(path, late, 7)
@@ -168,11 +168,11 @@ def test_an_entry_that_takes_long_stays(lockserver, work, clock):
 
     for _ in range(2):
         work(handler, claim_after=3)
-    control.xadd("s", {"n": "1"})
+    control.xadd("{s}", {"n": "1"})
     eventually(lambda: begun, "it has begun")
     for _ in range(3):
         clock.advance(2)
-        eventually(lambda: control.xpending_range("s", "g", "-", "+", 1)[0]["time_since_delivered"] == 0, "a sign of life")
+        eventually(lambda: control.xpending_range("{s}", "g", "-", "+", 1)[0]["time_since_delivered"] == 0, "a sign of life")
     assert begun == [1]
     go.set()
     eventually(lambda: pending(control) == 0, "it is acknowledged")
@@ -190,7 +190,7 @@ def handler(entry):
         if entry.once(c):
             c.execute("UPDATE sums SET sum = sum + ?", (int(entry.fields[b"n"]),))
 
-locks.worker("s", "g", handler, claim_after=0.5, parallel=4).run()
+locks.worker("{s}", "g", handler, claim_after=0.5, parallel=4).run()
 """
 
 
@@ -198,7 +198,7 @@ def test_workers_that_are_killed(lockserver, path):
     """Whichever process is killed at whatever moment, each entry is applied once."""
     control, entries = lockserver.control, 120
     for number in range(entries):
-        control.xadd("s", {"n": number})
+        control.xadd("{s}", {"n": number})
 
     def start():
         return subprocess.Popen([sys.executable, "-c", WORKER, lockserver.url, path])
@@ -220,14 +220,14 @@ def test_workers_that_are_killed(lockserver, path):
         for worker in workers:
             worker.kill()
             worker.wait()
-    assert total(path) == sum(range(entries)) and control.xlen("s:dead") == 0
+    assert total(path) == sum(range(entries)) and control.xlen("{s}:dead") == 0
 
 
 def test_bad_values(lockserver):
     locks = lockserver.locks()
     for options in ({"attempts": 0}, {"claim_after": "x"}, {"parallel": True}, {"dead": ""}, {"name": ""}):
         with pytest.raises((TypeError, ValueError)):
-            locks.worker("s", "g", print, **options)
-    for stream, group in (("", "g"), ("s", "")):
+            locks.worker("{s}", "g", print, **options)
+    for stream, group in (("", "g"), ("{s}", "")):
         with pytest.raises(ValueError):
             locks.worker(stream, group, print)

@@ -41,13 +41,17 @@ def stop(process):
     os.waitid(os.P_PID, process.pid, os.WSTOPPED)
 
 
-def free_port():
-    """A port below those that the system gives to connections: none takes it while the server is down."""
+def free_port(count=1):
+    """The first of so many free ports, below those that the system gives to connections: none takes it while the server is down."""
     while True:
         port = random.randrange(12000, 32000)
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) != 0:
-                return port
+        if not any(is_taken(port + n) for n in range(count)):
+            return port
+
+
+def is_taken(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Server:

@@ -34,9 +34,10 @@ class Link:
 class Way:
     """A way to a server whose connections a test breaks: a proxy."""
 
-    def __init__(self, port):
+    def __init__(self, port, at=0):
+        """at: where it listens; 0: at a free port."""
         self._target = ("127.0.0.1", port)
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self._listener = socket.create_server(("127.0.0.1", at), backlog=100)
         self.port = self._listener.getsockname()[1]
         self._lock, self._links = threading.Lock(), []
         self.broken = 0
