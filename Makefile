@@ -583,8 +583,13 @@ crash: ## crash the log at each of its operations, and kill servers under load (
 	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds $(LOG_ROUNDS) -kills $(KILLS) -seed $(or $(SEED),0)
 
 .PHONY: shards
-shards: need-oracle ## several shards in one process: generated commands beside a Redis Cluster of three masters of ORACLE, and kills under load (LOCKSERVER_SEED=n LONG=1)
+# The scenarios of clients/SCENARIOS.md that the client for Go plays over three shards as well.
+SHARDED_GO = Test(BrokenConnections|Restart|AnotherServer|Unreachable|StoppedServer|UnreachableAndBack|Loss|Deadlines|GuardAfterUnlock|$\
+	BrokenWhileWaiting|GuardIsSentOnce|GrantIsTakenBack|CloseReleases|TenThousandWait|Semaphore|Latch|Limiter|Limits|Delay|Sale|$\
+	Campaign|DelayRepeated|SilentServer|ForgottenHold|Inspection|LimitChanges|SaysWhatIsWrong|Worker)
+shards: need-oracle ## several shards in one process: generated commands beside a Redis Cluster of three masters of ORACLE, kills under load, and the scenarios of the client for Go (LOCKSERVER_SEED=n LONG=1)
 	$(GO) test -tags oracle -count=1 -timeout 30m $(GOTESTFLAGS) ./tests/shards
+	LOCKSERVER_SHARDS=3 $(GO) test -count=1 $(GOTESTFLAGS) -run '^$(SHARDED_GO)$$' ./tests/client
 
 hostile: ## what no client would send, in random pipelines, and kill -9 (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) -rights-calls 2 -seed $(or $(SEED),0) -rights-seed $(or $(SEED),0)

@@ -28,25 +28,25 @@ func TestGuardAfterUnlock(t *testing.T) {
 	inner, err := c.Lock(outer.Context(), "k")
 	require.NoError(t, err)
 	require.NoError(t, inner.Unlock(ctx))
-	_, err = inner.Guard(ctx, "SET", "data", "inner")
+	_, err = inner.Guard(ctx, "SET", "{k}data", "inner")
 	require.ErrorIs(t, err, client.ErrReleased)
-	_, err = outer.Guard(ctx, "SET", "data", "outer")
+	_, err = outer.Guard(ctx, "SET", "{k}data", "outer")
 	require.NoError(t, err)
 	require.NoError(t, outer.Unlock(ctx))
-	_, err = outer.Guard(ctx, "SET", "data", "late")
+	_, err = outer.Guard(ctx, "SET", "{k}data", "late")
 	require.ErrorIs(t, err, client.ErrReleased)
-	require.Equal(t, "outer", op.Do("GET", "data").Str)
+	require.Equal(t, "outer", op.Do("GET", "{k}data").Str)
 
 	lost, err := c.Lock(ctx, "k")
 	require.NoError(t, err)
 	op.Do("LOCK.FORCE", "k")
 	ends(t, lost)
-	_, err = lost.Guard(ctx, "SET", "data", "lost")
+	_, err = lost.Guard(ctx, "SET", "{k}data", "lost")
 	isLoss(t, err, "k", lost.Token(), "forced")
 	require.Equal(t, err, lost.Unlock(ctx))
-	_, err = lost.Guard(ctx, "SET", "data", "lost")
+	_, err = lost.Guard(ctx, "SET", "{k}data", "lost")
 	require.ErrorIs(t, err, client.ErrLost)
-	require.Equal(t, "outer", op.Do("GET", "data").Str)
+	require.Equal(t, "outer", op.Do("GET", "{k}data").Str)
 }
 
 // TestGuardWhileUnlocking: the server refuses a guard that comes behind the unlock of the same lock.
@@ -60,7 +60,7 @@ func TestGuardWhileUnlocking(t *testing.T) {
 		go func() { unlocked <- l.Unlock(ctx) }()
 		for err == nil {
 			var reply any
-			if reply, err = l.Guard(ctx, "SET", "data", "v"); err == nil {
+			if reply, err = l.Guard(ctx, "SET", "{k}data", "v"); err == nil {
 				require.Equal(t, "OK", reply)
 			}
 		}
@@ -80,9 +80,9 @@ func TestClosed(t *testing.T) {
 	}
 	_, err := c.TryLock(ctx, "k")
 	require.ErrorIs(t, err, client.ErrClosed)
-	_, err = c.MLock(ctx, []string{"a", "b"})
+	_, err = c.MLock(ctx, []string{"{a}", "{a}b"})
 	require.ErrorIs(t, err, client.ErrClosed)
-	_, err = c.Sale("v").Buy(ctx, "ann", "1")
+	_, err = c.Sale("{v}").Buy(ctx, "ann", "1")
 	require.ErrorIs(t, err, client.ErrClosed)
 	require.ErrorIs(t, c.Campaign(ctx, "k", func(context.Context) error { return nil }), client.ErrClosed)
 	require.Equal(t, int64(0), op.Do("DBSIZE").Int)
@@ -92,12 +92,10 @@ func TestClosed(t *testing.T) {
 // on; who worked under a lock or waited for one hears of it.
 func TestCloseReleases(t *testing.T) {
 	srv, n := start(t, time.Minute)
-	rdb, op := n.library(t), operator(t, srv)
-	c, err := client.New(rdb)
-	require.NoError(t, err)
+	c, op := n.client(t), operator(t, srv)
 	one, err := c.Lock(ctx, "one")
 	require.NoError(t, err)
-	many, err := c.MLock(ctx, []string{"a", "b"})
+	many, err := c.MLock(ctx, []string{"{a}", "{a}b"})
 	require.NoError(t, err)
 	leased, err := c.Lock(ctx, "leased", client.Lease(time.Hour))
 	require.NoError(t, err)
@@ -110,13 +108,13 @@ func TestCloseReleases(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, time.Minute, time.Millisecond)
 	c.Close()
-	require.Equal(t, int64(0), op.Do("EXISTS", "one", "a", "b", "leased", "shared").Int)
+	require.Equal(t, int64(0), op.Do("DBSIZE").Int)
 	for _, l := range []*client.Lock{one, many, leased, shared} {
 		require.Equal(t, "closed", lossOf(t, context.Cause(l.Context())).Reason)
 		require.ErrorIs(t, context.Cause(l.Context()), client.ErrClosed)
 		require.ErrorIs(t, l.Unlock(ctx), client.ErrClosed)
 	}
-	_, err = one.Guard(ctx, "SET", "data", "v")
+	_, err = one.Guard(ctx, "SET", "{one}data", "v")
 	require.ErrorIs(t, err, client.ErrClosed)
 	require.ErrorIs(t, <-waiting, client.ErrClosed)
 	require.Eventually(t, func() bool { return op.Do("DBSIZE").Int == 0 }, time.Minute, time.Millisecond)
@@ -212,12 +210,18 @@ func TestStoppedServer(t *testing.T) {
 		"TryLock": {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.TryLock(ctx, "other"); return err }},
 		"Lock":    {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.Lock(ctx, "other"); return err }},
 		"RLock":   {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.RLock(ctx, "other"); return err }},
-		"MLock":   {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.MLock(ctx, []string{"x", "y"}); return err }},
-		"Guard":   {limit, func(_ *client.Client, l *client.Lock) error { _, err := l.Guard(ctx, "SET", "data", "v"); return err }},
-		"Unlock":  {limit, func(_ *client.Client, l *client.Lock) error { return l.Unlock(ctx) }},
-		"Buy":     {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.Sale("v").Buy(ctx, "ann", "1"); return err }},
+		"MLock": {limit, func(c *client.Client, _ *client.Lock) error {
+			_, err := c.MLock(ctx, []string{"{x}", "{x}y"})
+			return err
+		}},
+		"Guard": {limit, func(_ *client.Client, l *client.Lock) error {
+			_, err := l.Guard(ctx, "SET", "{k}data", "v")
+			return err
+		}},
+		"Unlock": {limit, func(_ *client.Client, l *client.Lock) error { return l.Unlock(ctx) }},
+		"Buy":    {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.Sale("{v}").Buy(ctx, "ann", "1"); return err }},
 		"Confirm": {2 * limit, func(c *client.Client, _ *client.Lock) error {
-			_, err := c.Sale("v").Confirm(ctx, "ann", "1")
+			_, err := c.Sale("{v}").Confirm(ctx, "ann", "1")
 			return err
 		}},
 		"a deadline": {time.Second, func(c *client.Client, _ *client.Lock) error {
@@ -294,7 +298,7 @@ func TestLateAnswer(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.NoError(t, again.Context().Err())
-		reply, err := again.Guard(ctx, "SET", "data", "v")
+		reply, err := again.Guard(ctx, "SET", "{k}data", "v")
 		require.NoError(t, err)
 		require.Equal(t, "OK", reply)
 		require.NoError(t, again.Unlock(ctx))
@@ -398,7 +402,7 @@ func TestBusyPool(t *testing.T) {
 		10*time.Second, time.Millisecond)
 	_, err = c.TryLock(ctx, "other")
 	require.NoError(t, err)
-	_, err = l.Guard(ctx, "SET", "data", "v")
+	_, err = l.Guard(ctx, "SET", "{k}data", "v")
 	require.ErrorIs(t, err, client.ErrNoAnswer)
 	require.ErrorIs(t, l.Unlock(ctx), client.ErrNoAnswer)
 	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, time.Minute, time.Millisecond)

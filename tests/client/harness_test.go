@@ -92,7 +92,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return k, err
 }
 
-func (n *network) dial(context.Context, string, string) (net.Conn, error) {
+func (n *network) dial(_ context.Context, _, addr string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.dials++
@@ -104,7 +104,7 @@ func (n *network) dial(context.Context, string, string) (net.Conn, error) {
 	if n.srv == nil {
 		return nil, errors.New("there is no route to the server")
 	}
-	nc, err := n.srv.Dial()
+	nc, err := shardAt(n.srv, addr).Dial()
 	if err != nil {
 		return nil, err
 	}
@@ -190,6 +190,10 @@ func start(t *testing.T, lease time.Duration, change ...func(*server.Options)) (
 	for _, f := range change {
 		f(&o)
 	}
+	if shardCount > 1 {
+		srv := startWhole(t, o)
+		return srv, &network{srv: srv, conns: make(map[*conn]bool)}
+	}
 	srv, err := server.New(o)
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
@@ -208,14 +212,25 @@ func (n *network) library(t *testing.T) *redis.Client {
 // client is a client of the package.
 func (n *network) client(t *testing.T, settings ...client.Setting) *client.Client {
 	t.Helper()
-	c, err := client.New(n.library(t), settings...)
+	var c *client.Client
+	var err error
+	if shardCount > 1 {
+		c, err = client.NewCluster(n.cluster(t, &redis.ClusterOptions{}), settings...)
+	} else {
+		c, err = client.New(n.library(t), settings...)
+	}
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
 
 // operator is a connection of another program.
-func operator(t *testing.T, srv *server.Server) *testkit.Client { return testkit.Dial(t, srv.Dial) }
+func operator(t *testing.T, srv *server.Server) *testkit.Client {
+	if len(wholeOf(srv)) > 1 {
+		return testkit.Dial(t, func() (net.Conn, error) { return dialWhole(srv) })
+	}
+	return testkit.Dial(t, srv.Dial)
+}
 
 // ends fails unless the lock's context ends soon, and returns why.
 func ends(t *testing.T, l *client.Lock) error {

@@ -15,8 +15,8 @@ import (
 // TestLimits: several limiters give their units together or not at all, and take units back.
 func TestLimits(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
-		second := c.Limiter("second", client.Rate{Burst: 2, Count: 2, Period: time.Second})
-		day := c.Limiter("day", client.Rate{Burst: 3, Count: 3, Period: 3 * time.Minute})
+		second := c.Limiter("{ann}second", client.Rate{Burst: 2, Count: 2, Period: time.Second})
+		day := c.Limiter("{ann}day", client.Rate{Burst: 3, Count: 3, Period: 3 * time.Minute})
 		both := []client.Limiter{second, day}
 		a, err := c.TakeLimits(ctx, both, 2)
 		require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestLimits(t *testing.T) {
 		back, err = day.Give(ctx, 3)
 		require.NoError(t, err)
 		require.Equal(t, 3, back.Remaining, "never more than full")
-		require.Equal(t, int64(0), op.Do("EXISTS", "day").Int)
+		require.Equal(t, int64(0), op.Do("EXISTS", "{ann}day").Int)
 
 		// The call that waits has taken nothing, and is served when units are given back.
 		_, err = day.Take(ctx, 3)

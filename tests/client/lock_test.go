@@ -155,9 +155,9 @@ func TestMLock(t *testing.T) {
 	require.Equal(t, tokens["b"], part.Token())
 	_, err = c.MLock(l.Context(), []string{"b", "c"})
 	require.ErrorIs(t, err, client.ErrHeldOtherwise)
-	_, err = l.Guard(ctx, "SET", "data", "v")
+	_, err = l.Guard(ctx, "SET", "{k}data", "v")
 	require.ErrorContains(t, err, "a lock of 2 keys")
-	reply, err := part.Guard(ctx, "SET", "data", "v")
+	reply, err := part.Guard(ctx, "SET", "{k}data", "v")
 	require.NoError(t, err)
 	require.Equal(t, "OK", reply)
 	require.NoError(t, part.Unlock(ctx))
@@ -166,9 +166,9 @@ func TestMLock(t *testing.T) {
 	require.Equal(t, int64(1), op.Do("LOCK.FORCE", "b").Int)
 	require.ErrorIs(t, ends(t, l), client.ErrLost)
 	require.Eventually(t, func() bool { return op.Do("EXISTS", "a").Int == 0 }, 30*time.Second, time.Millisecond, "all or nothing")
-	_, err = part.Guard(ctx, "SET", "data", "w")
+	_, err = part.Guard(ctx, "SET", "{k}data", "w")
 	require.ErrorIs(t, err, client.ErrLost)
-	require.Equal(t, "v", op.Do("GET", "data").Str)
+	require.Equal(t, "v", op.Do("GET", "{k}data").Str)
 }
 
 // TestGuardIsSentOnce: though the library would, a guarded command is not done twice.
@@ -177,14 +177,14 @@ func TestGuardIsSentOnce(t *testing.T) {
 	c, op := n.client(t), operator(t, srv)
 	l, err := c.Lock(ctx, "k")
 	require.NoError(t, err)
-	_, err = l.Guard(ctx, "SET", "data", "v") // the library has a connection now
+	_, err = l.Guard(ctx, "SET", "{k}data", "v") // the library has a connection now
 	require.NoError(t, err)
 	n.loseAnswer()
-	_, err = l.Guard(ctx, "INCR", "n")
+	_, err = l.Guard(ctx, "INCR", "{k}n")
 	require.Error(t, err)
 	require.NotErrorIs(t, err, client.ErrLost)
-	require.Equal(t, "1", op.Do("GET", "n").Str)
-	reply, err := l.Guard(ctx, "INCR", "n")
+	require.Equal(t, "1", op.Do("GET", "{k}n").Str)
+	reply, err := l.Guard(ctx, "INCR", "{k}n")
 	require.NoError(t, err)
 	require.Equal(t, int64(2), reply)
 	n.loseAnswer()
@@ -201,11 +201,11 @@ func TestRestart(t *testing.T) {
 	l, err := c.Lock(ctx, "k")
 	require.NoError(t, err)
 	n.connect(nil)
-	require.NoError(t, srv.Close())
+	require.NoError(t, endWhole(srv))
 	srv, other := start(t, 20*time.Second, durable)
 	n.connect(other.srv)
 	require.Eventually(t, func() bool {
-		_, err = l.Guard(ctx, "SET", "data", "v") // the library's old connection is broken
+		_, err = l.Guard(ctx, "SET", "{k}data", "v") // the library's old connection is broken
 		return err == nil
 	}, 30*time.Second, time.Millisecond)
 	op := operator(t, srv)

@@ -154,8 +154,8 @@ func TestLocker(t *testing.T) {
 
 func TestSale(t *testing.T) {
 	srv, n := start(t, time.Minute)
-	require.Equal(t, "+OK", operator(t, srv).Do("SECKILL.CREATE", "10", "STOCK", "4", "LIMIT", "3", "HOLD", "60000").String())
-	sale := n.client(t).Sale("10")
+	require.Equal(t, "+OK", operator(t, srv).Do("SECKILL.CREATE", "{10}", "STOCK", "4", "LIMIT", "3", "HOLD", "60000", "STREAM", "orders:{10}").String())
+	sale := n.client(t).Sale("{10}")
 	for range 2 {
 		outcome, err := sale.Buy(ctx, "ann", "o1", 3)
 		require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestSale(t *testing.T) {
 	}
 	_, err = sale.Confirm(ctx, "user1", "order0")
 	require.ErrorContains(t, err, "belongs to another user")
-	_, err = n.client(t).Sale("none").Buy(ctx, "ann", "o1")
+	_, err = n.client(t).Sale("{none}").Buy(ctx, "ann", "o1")
 	require.ErrorContains(t, err, "no such seckill")
 }
 

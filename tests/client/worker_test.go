@@ -52,7 +52,7 @@ func (a *attempts) of(n string) (list []attempt) {
 // run runs a worker until the test, or stop, ends it.
 func run(t *testing.T, c *client.Client, work client.Work) (stop func()) {
 	t.Helper()
-	work.Stream, work.Group = "s", "g"
+	work.Stream, work.Group = "{s}", "g"
 	w, err := c.Worker(work)
 	require.NoError(t, err)
 	running, cancel := context.WithCancel(ctx)
@@ -65,7 +65,7 @@ func run(t *testing.T, c *client.Client, work client.Work) (stop func()) {
 }
 
 // inHand is how many entries of the group are not acknowledged.
-func inHand(op *testkit.Client) int64 { return op.Do("XPENDING", "s", "g").Elems[0].Int }
+func inHand(op *testkit.Client) int64 { return op.Do("XPENDING", "{s}", "g").Elems[0].Int }
 
 // TestWorker: handlers fail. An entry comes again after a pause that grows, and is in the dead letter stream
 // after its last attempt. An entry without an answer is tried again. A worker that has ended leaves the
@@ -88,13 +88,13 @@ func TestWorker(t *testing.T) {
 			return nil
 		}})
 		synctest.Wait()
-		bad := op.Do("XADD", "s", "*", "n", "bad", "more", "x").Str
+		bad := op.Do("XADD", "{s}", "*", "n", "bad", "more", "x").Str
 		for _, n := range []string{"good", "twice", "panics", "goes"} {
-			op.Do("XADD", "s", "*", "n", n)
+			op.Do("XADD", "{s}", "*", "n", n)
 		}
 		synctest.Wait() // each was tried once, and the worker waits for the next
 		n.loseAnswer()
-		op.Do("XADD", "s", "*", "n", "lost")
+		op.Do("XADD", "{s}", "*", "n", "lost")
 		time.Sleep(5 * time.Minute)
 		require.Zero(t, inHand(op))
 		require.Len(t, a.of("good"), 1)
@@ -111,7 +111,7 @@ func TestWorker(t *testing.T) {
 			require.InDelta(t, pause, tried[i+1].at-tried[i].at, float64(1500*time.Millisecond), "and at most one reading more")
 			require.GreaterOrEqual(t, tried[i+1].at-tried[i].at, pause-time.Millisecond)
 		}
-		dead := op.Do("XRANGE", "s:dead", "-", "+").Elems
+		dead := op.Do("XRANGE", "{s}:dead", "-", "+").Elems
 		require.Len(t, dead, 1)
 		var fields []string
 		for _, f := range dead[0].Elems[1].Elems {
@@ -122,7 +122,7 @@ func TestWorker(t *testing.T) {
 		require.Len(t, log.lines("panic: oh"), 1)
 		require.NotEmpty(t, log.lines("attempt=2"))
 		stop()
-		require.Empty(t, op.Do("XINFO", "CONSUMERS", "s", "g").Elems)
+		require.Empty(t, op.Do("XINFO", "CONSUMERS", "{s}", "g").Elems)
 	})
 }
 
@@ -130,17 +130,17 @@ func TestWorker(t *testing.T) {
 // its worker with each attempt is in the dead letter stream.
 func TestWorkerTakesOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
-		op.Do("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM")
-		op.Do("XADD", "s", "*", "n", "left")
-		spent := op.Do("XADD", "s", "*", "n", "spent").Str
-		op.Do("XREADGROUP", "GROUP", "g", "dead", "COUNT", "2", "STREAMS", "s", ">")
-		op.Do("XCLAIM", "s", "g", "dead", "0", spent, "RETRYCOUNT", "5", "IDLE", "0")
+		op.Do("XGROUP", "CREATE", "{s}", "g", "0", "MKSTREAM")
+		op.Do("XADD", "{s}", "*", "n", "left")
+		spent := op.Do("XADD", "{s}", "*", "n", "spent").Str
+		op.Do("XREADGROUP", "GROUP", "g", "dead", "COUNT", "2", "STREAMS", "{s}", ">")
+		op.Do("XCLAIM", "{s}", "g", "dead", "0", spent, "RETRYCOUNT", "5", "IDLE", "0")
 		a := &attempts{began: time.Now()}
 		stop := run(t, c, client.Work{Parallel: 4, Handle: func(_ context.Context, e client.Entry) error {
 			a.add(e)
 			return nil
 		}})
-		op.Do("XADD", "s", "*", "n", "new")
+		op.Do("XADD", "{s}", "*", "n", "new")
 		time.Sleep(time.Minute)
 		require.Equal(t, 1, a.of("new")[0].of)
 		left := a.of("left")
@@ -148,7 +148,7 @@ func TestWorkerTakesOver(t *testing.T) {
 		require.Equal(t, 2, left[0].of)
 		require.GreaterOrEqual(t, left[0].at, 30*time.Second-10*time.Millisecond)
 		require.Empty(t, a.of("spent"))
-		require.Equal(t, int64(1), op.Do("XLEN", "s:dead").Int)
+		require.Equal(t, int64(1), op.Do("XLEN", "{s}:dead").Int)
 		require.Zero(t, inHand(op))
 		stop()
 	})
@@ -170,16 +170,16 @@ func TestWorkerLives(t *testing.T) {
 			return ctx.Err()
 		}}
 		one, two := run(t, c, work), run(t, n.client(t), work)
-		op.Do("XADD", "s", "*", "n", "long")
+		op.Do("XADD", "{s}", "*", "n", "long")
 		time.Sleep(time.Hour - time.Minute)
 		require.Len(t, a.of("long"), 1)
 		time.Sleep(2 * time.Minute)
 		require.Zero(t, inHand(op))
-		id := op.Do("XADD", "s", "*", "n", "taken").Str
+		id := op.Do("XADD", "{s}", "*", "n", "taken").Str
 		time.Sleep(time.Minute)
-		op.Do("XCLAIM", "s", "g", "other", "0", id)
+		op.Do("XCLAIM", "{s}", "g", "other", "0", id)
 		require.ErrorIs(t, <-lost, client.ErrLost)
-		op.Do("XACK", "s", "g", id)
+		op.Do("XACK", "{s}", "g", id)
 		one()
 		two()
 		require.Len(t, a.of("taken"), 1)
@@ -200,7 +200,7 @@ func TestWorkerEnds(t *testing.T) {
 		for i := range 3 {
 			n.breakSome(1)
 			synctest.Wait() // the server knows that the reader is gone
-			op.Do("XADD", "s", "*", "n", fmt.Sprint(i))
+			op.Do("XADD", "{s}", "*", "n", fmt.Sprint(i))
 			synctest.Wait() // no entry is on its way
 		}
 		time.Sleep(15 * time.Second) // the second one is in hand
@@ -209,21 +209,21 @@ func TestWorkerEnds(t *testing.T) {
 		require.Less(t, time.Since(began), 10*time.Second)
 		require.Empty(t, a.of("2"))
 		require.Zero(t, inHand(op), "the second one is done, and the third one not begun")
-		require.Equal(t, int64(1), call.FieldsOf(op.Do("XINFO", "GROUPS", "s").Elems[0]).Int("lag"))
+		require.Equal(t, int64(1), call.FieldsOf(op.Do("XINFO", "GROUPS", "{s}").Elems[0]).Int("lag"))
 
 		work.Stream, work.Group = "string", "g"
 		op.Do("SET", "string", "x")
 		w, err := c.Worker(work)
 		require.NoError(t, err)
 		require.ErrorContains(t, w.Run(ctx), "WRONGTYPE")
-		work.Stream = "s"
+		work.Stream = "{s}"
 		w, err = c.Worker(work)
 		require.NoError(t, err)
 		c.Close()
 		require.ErrorIs(t, w.Run(ctx), client.ErrClosed)
-		for _, wrong := range []client.Work{{}, {Stream: "s", Group: "g"}, {Stream: "", Group: "g", Handle: work.Handle}, {Stream: "s", Handle: work.Handle},
-			{Stream: "s", Group: "g", Handle: work.Handle, Attempts: -1}, {Stream: "s", Group: "g", Handle: work.Handle, Parallel: -1},
-			{Stream: "s", Group: "g", Handle: work.Handle, ClaimAfter: time.Microsecond}, {Stream: "s", Group: "g", Handle: work.Handle, ClaimAfter: -1}} {
+		for _, wrong := range []client.Work{{}, {Stream: "{s}", Group: "g"}, {Stream: "", Group: "g", Handle: work.Handle}, {Stream: "{s}", Handle: work.Handle},
+			{Stream: "{s}", Group: "g", Handle: work.Handle, Attempts: -1}, {Stream: "{s}", Group: "g", Handle: work.Handle, Parallel: -1},
+			{Stream: "{s}", Group: "g", Handle: work.Handle, ClaimAfter: time.Microsecond}, {Stream: "{s}", Group: "g", Handle: work.Handle, ClaimAfter: -1}} {
 			_, err = c.Worker(wrong)
 			require.ErrorIs(t, err, client.ErrValue)
 		}
@@ -240,10 +240,10 @@ func TestWorkerEndsBesideASilentServer(t *testing.T) {
 				srv, n := start(t, lease)
 				op := operator(t, srv)
 				for i := range entries {
-					op.Do("XADD", "s", "*", "n", fmt.Sprint(i))
+					op.Do("XADD", "{s}", "*", "n", fmt.Sprint(i))
 				}
 				leave := make(chan struct{})
-				w, err := n.client(t, client.Timeout(time.Hour)).Worker(client.Work{Stream: "s", Group: "g", Parallel: 4,
+				w, err := n.client(t, client.Timeout(time.Hour)).Worker(client.Work{Stream: "{s}", Group: "g", Parallel: 4,
 					Handle: func(context.Context, client.Entry) error {
 						<-leave
 						return nil
