@@ -44,8 +44,8 @@ func keyIn(shard int) string {
 	}
 }
 
-// A shard begins to load, and to serve, when all shards listen. A client that connects to the first one at once
-// can connect to all others. If one of them cannot listen, none begins.
+// A shard begins to load, and to serve, when all shards listen. A client that connects to the first shard at
+// once can connect to all others. If a shard cannot listen, no shard begins.
 func TestAllShardsListenFirst(t *testing.T) {
 	first := testkit.FreePorts(t, 3)
 	taken, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+1)))

@@ -51,7 +51,7 @@ func startWhole(t *testing.T, o server.Options) *server.Server {
 	return first
 }
 
-// wholeOf returns the shards of a cluster, or a server that is none.
+// wholeOf returns the shards of the cluster of a server. A plain server is the only one.
 func wholeOf(srv *server.Server) []*server.Server {
 	if of, ok := wholes.Load(srv); ok {
 		return of.(*server.Cluster).Shards()
