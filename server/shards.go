@@ -26,6 +26,7 @@ type Cluster struct {
 	id     string
 	waits  sync.WaitGroup // for what Start has begun
 	done   chan struct{}
+	heard  atomic.Int64 // subscriptions of channels and patterns at all shards
 
 	mu     sync.Mutex
 	places []topology.Member // of the shards; Port 0 and no host: not known yet
@@ -316,11 +317,11 @@ func (s *clusterShard) placed(at topology.Member) {
 }
 
 // listens implements peers.
-func (s *clusterShard) listens(n int) { s.heard.Store(int64(n)) }
+func (s *clusterShard) listens(n int) { s.of.heard.Add(int64(n) - s.heard.Swap(int64(n))) }
 
 // anyoneListens implements peers.
 func (s *clusterShard) anyoneListens() bool {
-	return slices.ContainsFunc(s.of.shards, func(other *clusterShard) bool { return other != s && other.heard.Load() > 0 })
+	return s.of.heard.Load() > s.heard.Load()
 }
 
 // publish implements peers.
