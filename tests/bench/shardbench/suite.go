@@ -22,8 +22,21 @@ import (
 const (
 	clients  = 24 // of all shards together
 	pipeline = 16
-	requests = 1_200_000 // of all shards together, in one measurement
+	many     = 32 // locks that one script takes and frees
 )
+
+// load describes the requests of the clients. One of the first load costs the clients as much as the server.
+// One of the second load costs them little, so both shards have a processor of their own.
+type load struct {
+	name     string
+	traffic  func(tag string) benchkit.Traffic
+	requests int // of all shards together, in one measurement
+}
+
+var loads = []load{
+	{"LOCK and UNLOCK", locksOf, 1_200_000},
+	{fmt.Sprintf("a script with %d times LOCK and UNLOCK", many), scriptsOf, 60_000},
+}
 
 type bench struct{ benchkit.Run }
 
@@ -42,7 +55,7 @@ func Suite() benchkit.Suite {
 // measured is one measurement: requests a second, and the processor time of a request.
 type measured struct{ rate, server, load float64 }
 
-// shards measures one shard and several in turn.
+// shards measures one shard and several in turn, with each load.
 func (b *bench) shards(ctx context.Context) error {
 	var rows [][]string
 	for _, n := range []int{2, 4} {
@@ -50,36 +63,55 @@ func (b *bench) shards(ctx context.Context) error {
 			b.Report.Text(fmt.Sprintf("%d shards need as many processors: this machine has %d.", n, runtime.NumCPU()))
 			continue
 		}
-		var rates benchkit.Rounds
-		var last [2]measured
-		for round := range b.Rounds {
-			for i, shards := range []int{n, 1} {
-				m, err := b.drive(ctx, shards)
-				if err != nil {
-					return fmt.Errorf("%d shards: %w", shards, err)
-				}
-				rates[i] = append(rates[i], m.rate)
-				last[i] = m
-				b.Say("round %d: %d shards: %s a second", round+1, shards, benchkit.Grouped(m.rate))
+		for _, l := range loads {
+			row, err := b.beside(ctx, n, l)
+			if err != nil {
+				return err
 			}
+			rows = append(rows, row)
 		}
-		several, one := rates.Medians()
-		goal := map[int]float64{2: 1.8, 4: 3.5}[n]
-		rows = append(rows, []string{strconv.Itoa(n), benchkit.Grouped(one), benchkit.Grouped(several),
-			b.Report.AtLeast(fmt.Sprintf("%d shards", n), several/one, goal, benchkit.Times), micros(last[1].server), micros(last[0].server), micros(last[0].load)})
 	}
-	b.Report.Text(fmt.Sprintf("## LOCK and UNLOCK of distinct locks, P=%d, %d clients, on %d processors", pipeline, clients, runtime.NumCPU()))
-	b.Report.Table([]string{"shards", "requests a second, one shard", "several", "times", "CPU a request, one shard", "several", "of the load"}, rows)
+	b.Report.Text(fmt.Sprintf("## Distinct locks, P=%d, %d clients, on %d processors", pipeline, clients, runtime.NumCPU()))
+	b.Report.Text("The last column is the processor time of a request with one shard, by that with several, times their number: what " +
+		"several shards do if the load runs on another machine.")
+	b.Report.Table([]string{"load", "shards", "requests a second, one shard", "several", "times",
+		"CPU a request, one shard", "several", "of the load", "times by CPU"}, rows)
 	return nil
+}
+
+// beside measures n shards and one in turn, and returns a row of the table.
+func (b *bench) beside(ctx context.Context, n int, l load) ([]string, error) {
+	var rates, server, sent benchkit.Rounds
+	for round := range b.Rounds {
+		for i, shards := range []int{n, 1} {
+			m, err := b.drive(ctx, shards, l)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %d shards: %w", l.name, shards, err)
+			}
+			rates[i] = append(rates[i], m.rate)
+			server[i] = append(server[i], m.server)
+			sent[i] = append(sent[i], m.load)
+			b.Say("round %d: %s: %d shards: %s a second", round+1, l.name, shards, benchkit.Grouped(m.rate))
+		}
+	}
+	several, one := rates.Medians()
+	costs, cost := server.Medians()
+	ofLoad, _ := sent.Medians()
+	goal := map[int]float64{2: 1.8, 4: 3.5}[n]
+	what := fmt.Sprintf("%s, %d shards", l.name, n)
+	return []string{l.name, strconv.Itoa(n), benchkit.Grouped(one), benchkit.Grouped(several),
+		benchkit.Times(several/one) + ": " + b.Report.AtLeast(what, several/one, goal, benchkit.Times),
+		micros(cost), micros(costs), micros(ofLoad),
+		benchkit.Times(float64(n)*cost/costs) + ": " + b.Report.AtLeast(what+" by CPU", float64(n)*cost/costs, goal, benchkit.Times)}, nil
 }
 
 func micros(us float64) string { return benchkit.Fixed(us, 2) + " µs" }
 
 // drive measures a process with so many shards.
-func (b *bench) drive(ctx context.Context, shards int) (m measured, err error) {
-	total := requests
+func (b *bench) drive(ctx context.Context, shards int, l load) (m measured, err error) {
+	total := l.requests
 	if b.Quick {
-		total = 24_000
+		total /= 50
 	}
 	p := benchkit.Product{Name: "lockserver", Path: b.Lockserver, Args: []string{"--shards", strconv.Itoa(shards)}}
 	s, err := b.start(ctx, p)
@@ -108,7 +140,7 @@ func (b *bench) drive(ctx context.Context, shards int) (m measured, err error) {
 		ended := make(chan result, shards)
 		for i, f := range fleets {
 			go func() {
-				n, err := f.Send(ctx, locksOf(tagOf(i, shards)), total/shards, pipeline)
+				n, err := f.Send(ctx, l.traffic(tagOf(i, shards)), total/shards, pipeline)
 				ended <- result{n, err}
 			}()
 		}
@@ -177,5 +209,24 @@ func locksOf(tag string) benchkit.Traffic {
 			return benchkit.Command(b, 3).Arg("UNLOCK").Arg(key).Arg("owner")
 		},
 		Want: benchkit.Always(":"),
+	}
+}
+
+// script takes and frees distinct locks, each by a name of KEYS[1] and a number from ARGV[1] on.
+const script = `for i = ARGV[1], ARGV[1] + ARGV[2] - 1 do
+	local lock = KEYS[1] .. i
+	redis.call('LOCK', lock, 'owner', 'PX', 60000)
+	redis.call('UNLOCK', lock, 'owner')
+end
+return ARGV[2]`
+
+// scriptsOf sends a script, which takes and frees many distinct locks with a hash tag.
+func scriptsOf(tag string) benchkit.Traffic {
+	prefix, count := "lock:{"+tag+"}", strconv.Itoa(many)
+	return benchkit.Traffic{
+		Append: func(b []byte, n int) []byte {
+			return benchkit.Command(b, 6).Arg("EVAL").Arg(script).Arg("1").Arg(prefix).Int(int64(n * many)).Arg(count)
+		},
+		Want: benchkit.Always("$" + strconv.Itoa(len(count))),
 	}
 }
