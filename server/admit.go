@@ -2,7 +2,6 @@ package server
 
 import (
 	"lockserver/commands"
-	"lockserver/internal/keyslot"
 	"lockserver/server/acl"
 	"lockserver/server/shard"
 )
@@ -225,11 +224,9 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 			return err
 		}
 	}
-	if ex.Settings.OneSlot {
-		if at, ok := row.RoutedBy(); !ok || !ex.group.ServesAll() && !ex.group.Serves(keyslot.Of(argv[at])) {
-			if err := misplaced(s, row, argv); err != nil {
-				return err
-			}
+	if ex.Settings.OneSlot && !surelyServed(ex.group, row, argv) {
+		if err := misplaced(s, row, argv); err != nil {
+			return err
 		}
 	}
 	if ex.Store.Full() {

@@ -107,6 +107,7 @@ type membership struct {
 	steered *clock.Steered  // a member's clock
 	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
 	guarded, mayBeStale bool
+	keyRefs             []commands.KeyRef // of the last command that findKeys looked at; reused
 }
 
 // host is what the executor needs of the server around it.

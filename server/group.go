@@ -10,6 +10,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/internal/keyslot"
 	"lockserver/internal/lockhistory"
 	"lockserver/server/cluster"
 	"lockserver/server/groups"
@@ -93,7 +94,7 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 			}
 			return err
 		}
-	} else if g.Strict() {
+	} else if g.Strict() && !surelyServed(g, row, argv) {
 		if err := misplaced(s, row, argv); err != nil {
 			return err
 		}
@@ -102,6 +103,13 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 		return g.RefusesDatabase(row.Name, argv, row.Databases.Named(argv, nil))
 	}
 	return nil
+}
+
+// surelyServed reports whether a command has one key, and the leader of a cluster serves its slot: nearly all
+// commands. misplaced looks at the others.
+func surelyServed(g *topology.Group, row *commands.Row, argv [][]byte) bool {
+	at, ok := row.RoutedBy()
+	return ok && (g.ServesAll() || g.Serves(keyslot.Of(argv[at])))
 }
 
 // misplaced says why a command on keys that has come to the leader of a cluster is not run there.
@@ -144,6 +152,9 @@ func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags)
 	return call
 }
 
+// mostKeyRefs bounds the list of keys that findKeys keeps for the next command.
+const mostKeyRefs = 64
+
 // findKeys finds the first key of a command: of those that it names, or else of those that follow from what
 // it names. A sharded channel, and a name from which keys follow, go the way of a key. In a strict group it
 // adds the slots of all of them to the call.
@@ -163,7 +174,10 @@ func (s *session) findKeys(call *topology.Call, row *commands.Row, argv [][]byte
 			name = argv[pos]
 		}
 	})
-	refs, err := s.executor.Table.KeyRefs(row, argv, nil)
+	refs, err := s.executor.Table.KeyRefs(row, argv, s.executor.keyRefs[:0])
+	if cap(refs) <= mostKeyRefs {
+		s.executor.keyRefs = refs
+	}
 	if err == nil {
 		for _, ref := range refs {
 			add(argv[ref.Pos], false)

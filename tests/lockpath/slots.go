@@ -30,8 +30,10 @@ func slotLooks() []slotLook {
 	return []slotLook{
 		{"SET %s v", "key:%d", 13},
 		{"SET %s v", "{order:%d}:state", 33},
-		{"LOCK %s alice", "lock:%d", 13},
+		{"LOCK %s alice", "lock:%d", 14},
 		{"LOCK %s alice", "{order:%d}:lock", 38},
+		{"EVAL " + strings.Repeat("redis.call('SET',KEYS[1],1)", 10) + "return(1) 1 %s", "key:%d", 380},
+		{"MSET %[1]s v %[1]s:b v", "{order:%d}", 160},
 	}
 }
 
