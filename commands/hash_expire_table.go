@@ -53,7 +53,6 @@ func hashTimeRows() []Row {
 			Args:       []Arg{Key("key", RO|Access), fieldsArg()}},
 
 		{Name: "hpttl", Group: Hash, Since: "7.4.0", Flags: ReadOnly | Fast, Run: hpttl,
-			Tips:       []string{"nondeterministic_output"},
 			Summary:    "Tells in how many milliseconds fields of a hash die.",
 			Complexity: perField,
 			Args:       []Arg{Key("key", RO|Access), fieldsArg()}},

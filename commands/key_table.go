@@ -92,13 +92,13 @@ func scanRows() []Row {
 
 		{Name: "scan", Group: Generic, Since: "2.8.0", Flags: ReadOnly, Run: scan,
 			Summary: "Lists the keys of a database bit by bit.", Complexity: "O(1) a call, O(N) for all N keys",
-			Tips: []string{"nondeterministic_output", "request_policy:special"},
+			Tips: []string{"nondeterministic_output", "request_policy:special", "response_policy:special"},
 			Args: []Arg{Int("cursor"), Opt(Pattern("pattern").After("MATCH")), Opt(Int("count").After("COUNT")),
 				Opt(Str("type").After("TYPE")).From("6.0.0")}},
 
 		{Name: "randomkey", Group: Generic, Since: "1.0.0", Flags: ReadOnly, Run: randomkey,
 			Summary: "Picks a key by chance.", Complexity: "O(1)",
-			Tips: []string{"request_policy:all_shards", "nondeterministic_output"}},
+			Tips: []string{"request_policy:all_shards", "response_policy:special", "nondeterministic_output"}},
 	}
 }
 

@@ -83,7 +83,6 @@ func stringWriteRows() []Row {
 		{Name: "msetnx", Group: String, Since: "1.0.1", Flags: Write | DenyOOM, Run: msetnx,
 			Summary:    "Puts strings at several keys at once, if nothing is at any of them yet.",
 			Complexity: "O(N) for N keys",
-			Tips:       []string{"request_policy:multi_shard", "response_policy:agg_min"},
 			Args:       []Arg{Block("data", Key("key", OW|Insert), Str("value")).Many()}},
 
 		{Name: "getset", Group: String, Since: "1.0.0", Flags: Write | DenyOOM | Fast, Run: getset,

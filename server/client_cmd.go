@@ -27,15 +27,19 @@ func clientRows() []commands.Row {
 	unblock := row("unblock", "5.0.0", admin, clientUnblock, "Ends another connection's waiting command.",
 		commands.Int("client-id"), commands.Opt(commands.OneOf("unblock-type", commands.Flag("TIMEOUT"), commands.Flag("ERROR"))))
 	unblock.Complexity = "O(log N) where N is the number of connections"
+	setName := row("setname", "2.6.9", whenever, clientSetName, "Names this connection.", commands.Str("connection-name"))
+	setInfo := row("setinfo", "7.2.0", whenever, clientSetInfo, "Tells which client library uses this connection.",
+		commands.OneOf("attr", commands.Str("libname").After("LIB-NAME"), commands.Str("libver").After("LIB-VER")))
+	for _, r := range []*commands.Row{&setName, &setInfo} {
+		r.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
+	}
 	onOff := commands.OneOf("enabled", commands.Flag("ON"), commands.Flag("OFF"))
 	return []commands.Row{{Name: "client", Group: commands.Connection, Since: "2.4.0", HelpSince: "5.0.0", Flags: commands.KeepsCaching,
 		Summary: "Commands about connections.", Complexity: "Depends on the subcommand.",
 		Sub: append([]commands.Row{
 			row("id", "5.0.0", whenever, clientID, "Returns this connection's number."),
 			row("getname", "2.6.9", whenever, clientGetName, "Returns this connection's name."),
-			row("setname", "2.6.9", whenever, clientSetName, "Names this connection.", commands.Str("connection-name")),
-			row("setinfo", "7.2.0", whenever, clientSetInfo, "Tells which client library uses this connection.",
-				commands.OneOf("attr", commands.Str("libname").After("LIB-NAME"), commands.Str("libver").After("LIB-VER"))),
+			setName, setInfo,
 			row("pause", "3.0.0", admin, clientPause, "Holds the commands of all connections for some milliseconds.",
 				commands.Int("timeout"), commands.Opt(commands.OneOf("mode", commands.Flag("WRITE"), commands.Flag("ALL")).From("6.2.0"))),
 			row("unpause", "6.2.0", admin, clientUnpause, "Ends what CLIENT PAUSE began."),

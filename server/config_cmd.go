@@ -35,16 +35,19 @@ func configRows() []commands.Row {
 	set := row("set", configSet, "Changes directives; all of them, or none.", perParameter,
 		commands.Block("data", commands.Str("parameter"), commands.Str("value")).Many())
 	set.Secrets = configSecrets
-	set.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
+	reset := row("resetstat", configResetStat, "Sets the counts of INFO to zero.", "O(1)")
 	rewrite := row("rewrite", configRewrite, "Writes the directives in force into the configuration file.", "O(1)")
 	rewrite.Since = "2.8.0"
+	for _, r := range []*commands.Row{&set, &reset, &rewrite} {
+		r.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
+	}
 	return []commands.Row{{Name: "config", Group: commands.Server, Since: "2.0.0", HelpSince: "5.0.0",
 		Summary: "Commands about the configuration.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{
 			row("get", configGet, "Returns the directives that patterns match.", perParameter,
 				commands.Str("parameter").Many()),
 			set, rewrite,
-			row("resetstat", configResetStat, "Sets the counts of INFO to zero.", "O(1)"),
+			reset,
 		}}}
 }
 

@@ -17,6 +17,10 @@ func Rows(hostOf func(c *commands.Ctx) Directory) []commands.Row {
 	for _, r := range []*commands.Row{&set, &remove, &get} {
 		r.Complexity, r.Secrets = "O(N) where N is the number of rules or users", wordsFromTwo
 	}
+	saved := row("save", admin, save, "Writes the users into the ACL file.")
+	for _, r := range []*commands.Row{&set, &remove, &saved} {
+		r.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
+	}
 	dry := row("dryrun", admin, dryRun, "Tells whether a user may run a command, without running it.",
 		commands.Str("username"), commands.Str("command"), commands.Opt(commands.Str("arg").Many()))
 	dry.Since = "7.0.0"
@@ -31,9 +35,7 @@ func Rows(hostOf func(c *commands.Ctx) Directory) []commands.Row {
 			get,
 			row("list", admin, list, "Tells of all users in the form of an ACL file."),
 			row("load", admin, load, "Makes the users be those of the ACL file."),
-			log,
-			row("save", admin, save, "Writes the users into the ACL file."),
-			set,
+			log, saved, set,
 			row("users", admin, users, "Lists the names of the users."),
 			row("whoami", anyone, whoAmI, "Tells as which user the connection is logged in."),
 		}}}

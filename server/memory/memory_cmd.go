@@ -16,14 +16,16 @@ func memoryRow(on func(h handler) func(c *commands.Ctx) error) commands.Row {
 		commands.Key("key", commands.RO), commands.Opt(commands.Int("count").After("SAMPLES")))
 	usage.Flags = commands.ReadOnly
 	stats := row("stats", on(memoryStats), "Tells what memory is used for.")
-	stats.Tips = []string{"nondeterministic_output"}
+	doctor := row("doctor", on(memoryDoctor), "Says what stands out about memory.")
+	malloc := row("malloc-stats", mallocStats, "Tells about Go's heap.")
+	for _, r := range []*commands.Row{&stats, &doctor, &malloc} {
+		r.Tips = []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"}
+	}
+	purge := row("purge", on(memoryPurge), "Collects garbage and gives free memory back to the system.")
+	purge.Tips = []string{"request_policy:all_shards", "response_policy:all_succeeded"}
 	return commands.Row{Name: "memory", Group: commands.Server, Since: "4.0.0",
 		Summary: "Commands about memory.", Complexity: "Depends on the subcommand.",
-		Sub: []commands.Row{usage, stats,
-			row("doctor", on(memoryDoctor), "Says what stands out about memory."),
-			row("malloc-stats", mallocStats, "Tells about Go's heap."),
-			row("purge", on(memoryPurge), "Collects garbage and gives free memory back to the system."),
-		}}
+		Sub: []commands.Row{usage, stats, doctor, malloc, purge}}
 }
 
 // memoryUsage looks at no element, for any SAMPLES: every value knows its size.

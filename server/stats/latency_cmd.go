@@ -17,7 +17,7 @@ func latencyRow(on binding) commands.Row {
 	}
 	reset := row("reset", "2.8.13", (*Book).latencyReset, "Forgets the samples of events, or of all.",
 		commands.Opt(commands.Str("event").Many()))
-	reset.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
+	reset.Tips = []string{"request_policy:all_nodes", "response_policy:agg_sum"}
 	histogram := row("histogram", "7.0.0", (*Book).latencyHistogram, "Tells how long the calls of commands took.",
 		commands.Opt(commands.Str("command").Many()))
 	histogram.Complexity = "O(N) where N is the number of commands"

@@ -44,6 +44,39 @@ func member(t *testing.T, o topology.GroupOptions, view topology.View, self int)
 	return srv
 }
 
+// TestTips: the tips of each command are those of Redis. Cluster clients go by them: which shards a command is
+// sent to, and what becomes of the replies.
+func TestTips(t *testing.T) {
+	srv, err := server.New(server.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = srv.Close() })
+	require.NoError(t, srv.Start())
+	ours, redis := testkit.Dial(t, srv.Dial), testkit.StartRedis(t).Client(t)
+	tips := func(c *testkit.Client, name string) (all []string) {
+		for _, tip := range c.Do("COMMAND", "INFO", name).Elems[0].Elems[7].Elems {
+			all = append(all, tip.Str)
+		}
+		slices.Sort(all)
+		return all
+	}
+	compared := 0
+	var visit func(of resp.Value)
+	visit = func(of resp.Value) {
+		name := of.Elems[0].Str
+		for _, sub := range of.Elems[9].Elems {
+			visit(sub)
+		}
+		if found := ours.Do("COMMAND", "INFO", name).Elems[0]; !found.IsNull() {
+			require.Equal(t, tips(redis, name), tips(ours, name), name)
+			compared++
+		}
+	}
+	for _, of := range redis.Do("COMMAND").Elems {
+		visit(of)
+	}
+	require.Greater(t, compared, 300)
+}
+
 // clusterQuestions lists the commands for the leader and a follower of a cluster; %s is the leader's id.
 var clusterQuestions = []string{
 	"CLUSTER SLOTS", "CLUSTER SHARDS", "CLUSTER NODES", "CLUSTER INFO", "CLUSTER MYID", "CLUSTER REPLICAS %s", "CLUSTER SLAVES %s",
