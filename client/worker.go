@@ -27,7 +27,8 @@ type Work struct {
 	ClaimAfter time.Duration
 	// Parallel is the number of handlers that run at a time; 0: 1.
 	Parallel int
-	// Dead is the dead letter stream; empty: the name of Stream with the suffix ":dead".
+	// Dead is the dead letter stream; empty: the name of Stream with the suffix ":dead". In a cluster both
+	// share a slot ([ErrCrossSlot]): the dead letter stream of mails is {mails}:dead there.
 	Dead string
 	// Name is the name of the consumer, which no other worker may have; empty: a random name.
 	Name string
@@ -199,6 +200,11 @@ func (w *Worker) start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if _, err := w.client.again(ctx, []string{"DELAY.COUNT", w.work.Stream}); errors.Is(err, ErrNotLockserver) {
 			return err
+		}
+		if w.client.cluster != nil { // the worker says it now, and not with the first dead letter
+			if _, err := w.client.again(ctx, []string{"EXISTS", w.work.Stream, w.work.Dead}); errors.Is(err, ErrCrossSlot) {
+				return fmt.Errorf("%q, %q: %w", w.work.Stream, w.work.Dead, err)
+			}
 		}
 		_, err := w.client.again(ctx, []string{"XGROUP", "CREATE", w.work.Stream, w.work.Group, "0", "MKSTREAM"})
 		var refused ReplyError

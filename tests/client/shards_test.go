@@ -214,7 +214,7 @@ func TestShards(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, added)
 			worked := make(chan client.Entry, 1)
-			w, err := c.Worker(client.Work{Stream: stream, Group: "g", Handle: func(_ context.Context, e client.Entry) error {
+			w, err := c.Worker(client.Work{Stream: stream, Dead: "{" + stream + "}:dead", Group: "g", Handle: func(_ context.Context, e client.Entry) error {
 				worked <- e
 				return nil
 			}})
@@ -578,6 +578,11 @@ func TestCrossSlot(t *testing.T) {
 				}
 			}
 		}
+		w, err := c.Worker(client.Work{Stream: "mails", Group: "g", Handle: func(context.Context, client.Entry) error { return nil }})
+		require.NoError(t, err)
+		err = w.Run(ctx)
+		require.ErrorIs(t, err, client.ErrCrossSlot)
+		require.ErrorContains(t, err, `"mails", "mails:dead"`)
 		tagged := c.Sale("{shoe}")
 		require.ErrorContains(t, second(tagged.Create(ctx, client.Terms{Stock: 1})), "STREAM and a name that has the hash tag {shoe}")
 		_, ok, err := tagged.Info(ctx)

@@ -143,9 +143,11 @@ def test_by_a_cluster_client(cluster):
 
 def test_a_worker_on_each_shard(cluster, background):
     locks = package.Locks.from_url(cluster.urls)
+    with pytest.raises(package.CrossSlot):
+        locks.worker("stream", "g", print).run()
     for key in keys_of("stream"):
         done = []
-        worker = locks.worker(key, "g", lambda entry: done.append(entry.fields))
+        worker = locks.worker(key, "g", lambda entry: done.append(entry.fields), dead=f"{{{key}}}:dead")
         runs = background(worker.run)
         locks.execute("XADD", key, "*", "f", "v")
         eventually(lambda: done, "it is worked off")

@@ -109,7 +109,13 @@ class Work:
         self._cursor = b"0-0"
 
     def start(self) -> Plan[None]:
-        """Makes the group, unless it is there."""
+        """Makes the group, unless it is there. In a cluster the dead letter stream needs the slot of its stream."""
+        try:
+            yield Step(["EXISTS", self.stream, self.dead])
+        except errors.CrossSlot:
+            raise  # now, and not with the first dead letter
+        except errors.ServerError:
+            pass  # the user may lack the right
         try:
             yield Step(["XGROUP", "CREATE", self.stream, self.group, 0, "MKSTREAM"])
         except errors.ServerError as e:
