@@ -44,8 +44,8 @@ func member(t *testing.T, o topology.GroupOptions, view topology.View, self int)
 	return srv
 }
 
-// TestTips: the tips of each command are those of Redis. Cluster clients go by them: which shards a command is
-// sent to, and what becomes of the replies.
+// TestTips: the tips of each command are those of Redis. Cluster clients go by them: which shards a command
+// goes to, and what becomes of the replies.
 func TestTips(t *testing.T) {
 	srv, err := server.New(server.Options{})
 	require.NoError(t, err)
