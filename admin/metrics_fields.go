@@ -148,6 +148,8 @@ var fields = []field{
 	{info: "raft_snapshots_failed", metric: counter("lockserver_raft_snapshots_failed_total", "Snapshots for the group's log that could not be made.", groupLabel)},
 	{info: "raft_last_snapshot_bytes", metric: gauge("lockserver_raft_last_snapshot_bytes", "The size of the newest snapshot.", groupLabel)},
 	{info: "raft_alarms", metric: gauge("lockserver_raft_alarms", "What an operator has to look at. INFO raft names it, and lockserver_raft_alarm counts it by kind.", groupLabel)},
+	{info: "raft_slots", metric: gauge("lockserver_raft_slots", "Slots that the group's log gives it, if the group is a shard of a cluster.", groupLabel)},
+	{info: "raft_map_age_ms", metric: gauge("lockserver_raft_map_age_seconds", "How long ago that other shard of the cluster answered this member that has been silent for the longest time; 0: there is no other shard.", groupLabel), scale: 1e-3},
 	{info: "raft_members_differ", metric: gauge("lockserver_raft_members_differ", "Members with other data than a majority, as far as this member knows.", groupLabel)},
 	{info: "raft_check_index", metric: gauge("lockserver_raft_check_index", "The entry behind which this member's data was last compared with that of the others.", groupLabel)},
 	{info: "raft_checks", metric: counter("lockserver_raft_checks_total", "Digests of this member's data that were compared with those of the others.", groupLabel)},

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,8 @@ import (
 // makes the same checks instead.
 type gatherer struct{ shards []Source }
 
-// shardLabel is the label of all metrics of a process with several shards, counted from 1.
+// shardLabel is the label of all metrics of a process with several shards, counted from 1, and of a member
+// of a raft group that is a shard, with its name.
 const shardLabel = "shard"
 
 // Gather implements prometheus.Gatherer.
@@ -28,6 +30,7 @@ func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
 			s.shard = strconv.Itoa(i + 1)
 		}
 		f := source.Figures()
+		s.shard = cmp.Or(s.shard, f.Shard)
 		s.redis(&f)
 		s.locks(&f)
 		s.classes(&f)

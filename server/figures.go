@@ -64,9 +64,11 @@ type Figures struct {
 	MaxMemory             int64
 	// CertificateEnds is when the first of the server's certificates ends; zero: it has none.
 	CertificateEnds time.Time
-	// Alarms are those of the member of a raft group, and InGroup says that the server is one.
+	// Alarms are those of the member of a raft group, and InGroup says that the server is one. Shard is the
+	// name of the group, if it is a shard of a cluster.
 	Alarms  []raft.Alarm
 	InGroup bool
+	Shard   string
 	// RaftTimes are how long things took in the group, and RaftLags how far members are behind.
 	RaftTimes raft.Times
 	RaftLags  []raft.MemberLag
@@ -122,6 +124,7 @@ func (srv *instance) Figures() (f Figures) {
 			f.LockClasses = append(f.LockClasses, *class)
 		}
 		if f.CertificateEnds = ex.certificateEnds(); ex.Member != nil {
+			f.Shard = ex.config.Groups.Shard
 			f.InGroup, f.Alarms, f.RaftTimes, f.RaftLags = true, ex.Member.Alarms(), ex.Member.Times(), ex.Member.MemberLags()
 		}
 		for id := range ex.Store.Len() {

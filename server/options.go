@@ -109,7 +109,7 @@ type clusterShare interface {
 	Seen(status *raft.Status)
 	Start()
 	Close()
-	Faults() []string
+	State() raft.ClusterState
 }
 
 // peers are the other shards of a process, as a server sees them. Only placed and ending may be called under

@@ -362,12 +362,12 @@ func (h raftHost) Seen(s raft.Status) {
 // MayOwn implements raft.MemberServer.
 func (h raftHost) MayOwn(slots string) error { return groups.MayOwn(h.Store.DB(0), slots) }
 
-// SlotFaults implements raft.MemberServer.
-func (h raftHost) SlotFaults() []string {
+// Cluster implements raft.MemberServer.
+func (h raftHost) Cluster() raft.ClusterState {
 	if h.opts.inCluster == nil {
-		return nil
+		return raft.ClusterState{}
 	}
-	return h.opts.inCluster.Faults()
+	return h.opts.inCluster.State()
 }
 
 // DropClients implements raft.MemberServer.

@@ -76,3 +76,22 @@ func TestAdminPortOfShards(t *testing.T) {
 	status, _ = page(t, port, "/healthz")
 	require.Zero(t, status)
 }
+
+// TestAdminPortOfAGroupAsShard: all series of a member have the name of its shard, and the number of slots is
+// that of its log.
+func TestAdminPortOfAGroupAsShard(t *testing.T) {
+	t.Parallel()
+	port, raft, clients := testkit.FreePort(t), testkit.FreePort(t), testkit.FreePort(t)
+	c := start(t, t.TempDir(), "--port", clients, "--admin-port", port, "--raft-id", "a", "--raft-listen", "127.0.0.1:"+raft,
+		"--raft-members", "a=127.0.0.1:"+raft+"/127.0.0.1:"+clients, "--cluster-enabled", "yes", "--cluster-name", "shop", "--cluster-shard", "s2", "--cluster-slots", "0-99")
+	c.ready(t)
+	text := ""
+	c.eventually(t, func() bool {
+		_, text = page(t, port, "/metrics")
+		return strings.Contains(text, "\nlockserver_raft_slots{group=\"lockserver\",shard=\"s2\"} 100\n")
+	}, "the group owns its slots")
+	require.Contains(t, text, "\nredis_up{shard=\"s2\"} 1\n")
+	require.Contains(t, text, "\nlockserver_raft_alarm{group=\"lockserver\",kind=\"map\",shard=\"s2\"} 0\n")
+	require.NoError(t, c.Signal(syscall.SIGTERM))
+	require.Zero(t, c.exit(t))
+}

@@ -221,13 +221,17 @@ func MayOwn(db *store.DB, text string) error {
 	return err
 }
 
-// Faults lists the faults of the cluster's slots that an operator has to correct.
-func (s *Shard) Faults() []string {
-	all := s.shards.Faults()
+// State returns what this member knows of the cluster, with what an operator has to correct.
+func (s *Shard) State() raft.ClusterState {
+	age, silent := s.shards.Old()
+	is := raft.ClusterState{Shard: s.names.Shard, SlotFaults: s.shards.Faults(), MapFaults: silent, MapAgeMS: age.Milliseconds()}
+	for _, r := range s.shards.View().Own.Shard.Slots {
+		is.Slots += r.Last - r.First + 1
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.misnamed != "" {
-		all = append(all, s.misnamed)
+		is.SlotFaults = append(is.SlotFaults, s.misnamed)
 	}
-	return all
+	return is
 }

@@ -29,11 +29,12 @@ const (
 	// AlarmClientAddress: no server answers at the client address of a member
 	AlarmClientAddress Kind = "client-address"
 	AlarmSlots         Kind = "slots" // a slot of the cluster has two owners, or the group cannot own its slots
+	AlarmMap           Kind = "map"   // another shard of the cluster has been silent: the map of it may be old
 )
 
 // Kinds are all kinds.
 var Kinds = []Kind{AlarmStopped, AlarmWaiting, AlarmNoLeader, AlarmDiffers, AlarmRefused, AlarmDisk, AlarmDamaged, AlarmSnapshot, AlarmUnreachable, AlarmBehind, AlarmClock,
-	AlarmCertificate, AlarmClientAddress, AlarmSlots}
+	AlarmCertificate, AlarmClientAddress, AlarmSlots, AlarmMap}
 
 // Alarm is something that an operator has to look at, in one line.
 type Alarm struct {
@@ -90,9 +91,7 @@ func (m *Member) alarms(s *Status) (all []Alarm) {
 			add(AlarmRefused, "%s: %s", r.Raft, r.Why)
 		}
 	}
-	for _, fault := range m.Owned.faults(m) {
-		add(AlarmSlots, "%s", fault)
-	}
+	m.Owned.alarms(m, add)
 	m.ownAlarms(s, add)
 	m.othersAlarms(s, add)
 	for i := range all {

@@ -37,10 +37,13 @@ func observed(id string, change func(o *Observation)) Observation {
 	return o
 }
 
-// slotless is a server without faults of slots. It has no other method.
-type slotless struct{ MemberServer }
+// lone is a server with a state of its cluster. It has no other method.
+type lone struct {
+	MemberServer
+	is *ClusterState
+}
 
-func (slotless) SlotFaults() []string { return nil }
+func (l lone) Cluster() ClusterState { return *l.is }
 
 // TestEachKindOfAlarm: each kind is raised by what it is about, alone.
 func TestEachKindOfAlarm(t *testing.T) {
@@ -56,6 +59,10 @@ func TestEachKindOfAlarm(t *testing.T) {
 		AlarmSlots: func(m *Member, _ *Status) string {
 			m.Owned.fault = "this group cannot begin to own its slots"
 			return m.Owned.fault
+		},
+		AlarmMap: func(m *Member, _ *Status) string {
+			m.host.(lone).is.MapFaults = []string{"the shard 's2' has not answered for 31 s"}
+			return m.host.(lone).is.MapFaults[0]
 		},
 		AlarmWaiting: func(_ *Member, s *Status) string {
 			s.Leader, s.Waiting = Peer{}, AwaitsAdd
@@ -108,15 +115,15 @@ func TestEachKindOfAlarm(t *testing.T) {
 		},
 	}
 	for _, k := range Kinds {
-		m, s := &Member{host: slotless{}, state: leading}, well()
+		m, s := &Member{host: lone{is: new(ClusterState)}, state: leading}, well()
 		require.Empty(t, m.alarms(&s))
 		require.Contains(t, raised, k)
 		text := raised[k](m, &s)
 		require.Equal(t, []Alarm{{k, text}}, m.alarms(&s))
 	}
-	m, s := &Member{host: slotless{}, state: stopped, failed: errors.New("an entry\nof the log cannot be read")}, well()
+	m, s := &Member{host: lone{is: new(ClusterState)}, state: stopped, failed: errors.New("an entry\nof the log cannot be read")}, well()
 	require.Equal(t, []Alarm{{AlarmStopped, "this member has stopped: an entry of the log cannot be read"}}, m.alarms(&s))
-	m, s = &Member{host: slotless{}, state: leading}, well()
+	m, s = &Member{host: lone{is: new(ClusterState)}, state: leading}, well()
 	s.DiskError = "no space"
 	require.Equal(t, []Alarm{{AlarmDisk, "this member cannot write to its disk: no space"}}, m.alarms(&s))
 	s = well()
@@ -124,7 +131,7 @@ func TestEachKindOfAlarm(t *testing.T) {
 	m.state = following // which measures its own clock, and leaves those of others to the leader
 	m.distance = newDistance()
 	require.Empty(t, m.alarms(&s))
-	m, s = &Member{host: slotless{}, state: leading}, well()
+	m, s = &Member{host: lone{is: new(ClusterState)}, state: leading}, well()
 	s.Observed[1].Reachable, s.Observed[1].Why, s.Observed[1].HeardMS, s.Observed[1].Role = false, "refused", 60_000, stopped.String()
 	require.Equal(t, []Alarm{{AlarmStopped, "'b' has stopped: its log says why"}}, m.alarms(&s), "that is why it does not answer")
 }

@@ -65,9 +65,9 @@ type MemberServer interface {
 	// Cut takes the data at a place of the history, and what the group has agreed on.
 	Cut(at persistence.History, agreed persistence.Agreed) DataCut
 	// MayOwn returns why the group cannot begin to own slots as a text says (Options.Slots); nil: it can.
-	// SlotFaults returns what is wrong with the slots of the cluster, a line for each fault.
+	// Cluster returns what this server knows of the cluster that the group is a shard of.
 	MayOwn(slots string) error
-	SlotFaults() []string
+	Cluster() ClusterState
 	// SetUsers makes the users be these, each a name and its rules, and acts on the connections of those that
 	// have changed. late says that this member may have other users in its configuration.
 	SetUsers(lines []string, late bool)

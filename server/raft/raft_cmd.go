@@ -129,6 +129,7 @@ func (m *Member) WriteInfo(t *info.Text) {
 	alarms := m.alarms(&s)
 	t.Line("raft_alarms", len(alarms))
 	t.Line("raft_alarm", strings.Join(texts(alarms), "; "))
+	m.Owned.write(m, t)
 	t.Line("raft_role", m.state)
 	t.Line("raft_state", s.State)
 	t.Line("raft_leader_id", s.Leader.ID)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"lockserver/server/info"
 )
 
 // meet handles an entry with slots. Under the host's lock.
@@ -57,11 +59,26 @@ func (o *OwnedSlots) mayClaim(m *Member) error {
 	return m.host.MayOwn(m.options.Slots)
 }
 
-// faults returns the texts of the alarms about slots.
-func (o *OwnedSlots) faults(m *Member) []string {
-	all := m.host.SlotFaults()
-	if o.fault != "" {
-		all = append(all, o.fault)
+// alarms adds the alarms about slots, and about the map of the shards.
+func (o *OwnedSlots) alarms(m *Member, add func(k Kind, format string, args ...any)) {
+	c := m.host.Cluster()
+	for _, fault := range c.SlotFaults {
+		add(AlarmSlots, "%s", fault)
 	}
-	return all
+	if o.fault != "" {
+		add(AlarmSlots, "%s", o.fault)
+	}
+	for _, fault := range c.MapFaults {
+		add(AlarmMap, "%s", fault)
+	}
+}
+
+// write writes the fields of INFO about the cluster.
+func (o *OwnedSlots) write(m *Member, t *info.Text) {
+	c := m.host.Cluster()
+	generation, _ := o.Slots()
+	t.Line("raft_shard", c.Shard)
+	t.Line("raft_slots", c.Slots)
+	t.Line("raft_slots_generation", generation)
+	t.Line("raft_map_age_ms", c.MapAgeMS)
 }

@@ -71,6 +71,19 @@ func ReadSlots(aux string) (generation int64, text string, err error) {
 	return s.generation, s.is, nil
 }
 
+// ClusterState is what a member of a group knows of the cluster that the group is a shard of. The zero value
+// is that of a group that is no shard.
+type ClusterState struct {
+	// Shard is the name of the group as a shard, and Slots the number of slots that its log gives it.
+	Shard string
+	Slots int
+	// SlotFaults and MapFaults say what is wrong with the slots, and which shards have been silent for so
+	// long that the map of them may be old. Each has a line for each fault.
+	SlotFaults, MapFaults []string
+	// MapAgeMS is the time since the last answer of the shard that has been silent for the longest time.
+	MapAgeMS int64
+}
+
 // OwnedSlots are the slots of a group that is a shard of a cluster.
 type OwnedSlots struct {
 	// now has the slots of the newest applied entry; nil: the log names no slots. It may be read without

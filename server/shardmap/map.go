@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"lockserver/internal/call"
 	"lockserver/persistence"
@@ -41,6 +42,7 @@ type Map struct {
 	changed func()
 	faults  map[string]string // what is wrong with an answer, by the address of the member that gave it
 	kept    string            // what the file has
+	begun   time.Time
 }
 
 // known has the newest statement about another shard.
@@ -48,12 +50,14 @@ type known struct {
 	Shard
 	last   string // the ID of the last leader
 	silent bool   // no member of the shard has named a leader when all were asked
+	// heard is when a member of the shard answered last, or when this member began to ask.
+	heard time.Time
 }
 
 // New returns a map with what the file has. A file that cannot be read is logged: the map begins with nothing
 // then.
 func New(o Options) *Map {
-	m := &Map{options: o, others: make(map[string]*known), faults: make(map[string]string), changed: func() {}}
+	m := &Map{options: o, others: make(map[string]*known), faults: make(map[string]string), changed: func() {}, begun: time.Now()}
 	if o.Path == "" {
 		return m
 	}
@@ -111,6 +115,9 @@ func (m *Map) take(text, from string) (leads bool, err error) {
 			leads = leads || s.Name == by && s.Leader != ""
 			changed = m.learn(s) || changed
 		}
+		if k := m.others[by]; k != nil && from != m.options.Path {
+			k.heard = time.Now()
+		}
 	}
 	tell := m.changed
 	m.mu.Unlock()
@@ -155,7 +162,7 @@ func (m *Map) learn(s Shard) (changed bool) {
 	was := m.others[s.Name]
 	switch {
 	case was == nil:
-		was = new(known)
+		was = &known{heard: time.Now()}
 		m.others[s.Name] = was
 	case !s.newer(&was.Shard):
 		return false
@@ -290,6 +297,29 @@ func (m *Map) keep() {
 	if err != nil {
 		m.options.Log.Warn("the map of the cluster's shards could not be kept for the next start", "file", m.options.Path, "cause", err)
 	}
+}
+
+// oldAfter is how long a shard may be silent. What is known of it counts as old from then on.
+const oldAfter = 30 * time.Second
+
+// Old returns the time since the last answer of the shard that has been silent for the longest time, and a
+// line for each shard of which the map may be old.
+func (m *Map) Old() (age time.Duration, lines []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := func(since time.Time, what string) {
+		silent := time.Since(since)
+		if age = max(age, silent); silent > oldAfter {
+			lines = append(lines, fmt.Sprintf("%s for %d s", what, int(silent.Seconds())))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.others)) {
+		old(m.others[name].heard, fmt.Sprintf("the shard '%s' has not answered, and the map of it may be old,", name))
+	}
+	if len(m.others) == 0 && len(m.options.Peers) > 0 {
+		old(m.begun, "no shard is known, and no server at an address of cluster-peers has answered,")
+	}
+	return age, lines
 }
 
 // Faults returns what an operator has to correct, a line for each fault.

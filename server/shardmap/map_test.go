@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -231,6 +233,42 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		m.View()
 		m.Faults()
+	})
+}
+
+// TestOldMapIsReported: a shard that has been silent for half a minute is named, until it answers. What others
+// say about it, and what the file has, is no answer.
+func TestOldMapIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "shards.json")
+		m := of(t, path)
+		_, lines := m.Old()
+		require.Empty(t, lines, "there is no other shard")
+		hears(t, m, "s1", said("s1", "0-9", 1, 1, 1), said("s3", "20-29", 1, 1, 1))
+		m.keep()
+		time.Sleep(oldAfter)
+		age, lines := m.Old()
+		require.Equal(t, oldAfter, age)
+		require.Empty(t, lines)
+		time.Sleep(time.Second)
+		hears(t, m, "s1", said("s1", "0-9", 1, 1, 2), said("s3", "20-29", 1, 1, 2))
+		_, lines = m.Old()
+		require.Equal(t, []string{"the shard 's3' has not answered, and the map of it may be old, for 31 s"}, lines)
+		hears(t, m, "s3", said("s3", "20-29", 1, 1, 3))
+		age, lines = m.Old()
+		require.Zero(t, age)
+		require.Empty(t, lines)
+
+		again := of(t, path)
+		_, lines = again.Old()
+		require.Empty(t, lines)
+		time.Sleep(oldAfter + time.Second)
+		_, lines = again.Old()
+		require.Len(t, lines, 2)
+		alone := New(Options{Cluster: "shop", Shard: "s2", Peers: []string{"10.0.0.9:1"}, Log: slog.New(slog.DiscardHandler)})
+		time.Sleep(oldAfter + time.Second)
+		_, lines = alone.Old()
+		require.Equal(t, []string{"no shard is known, and no server at an address of cluster-peers has answered, for 31 s"}, lines)
 	})
 }
 

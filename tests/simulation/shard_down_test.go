@@ -13,7 +13,7 @@ import (
 
 // TestSimulationOfDownShard: all members of a shard crash, and the other shards do not reach each other. For
 // ten seconds each of them answers each command for its own slots, and sends clients of the others where it
-// did before.
+// did before. After half a minute an alarm names the shards that are silent.
 func TestSimulationOfDownShard(t *testing.T) {
 	for seed := range uint64(8) {
 		c := newCity(seed, t.TempDir())
@@ -63,6 +63,10 @@ func TestSimulationOfDownShard(t *testing.T) {
 				time.Sleep(250 * time.Millisecond)
 				each(func(name, answer string) { require.Equal(t, was[name], answer, "seed %d: %s", seed, name) })
 			}
+			alarm := func(g *group) string { return g.leader().fields()["raft_alarm"] }
+			require.NotContains(t, alarm(c.groups[1]), "map of it")
+			time.Sleep(30 * time.Second)
+			require.Contains(t, alarm(c.groups[1]), "the shard 's1' has not answered, and the map of it may be old")
 		})
 	}
 }
