@@ -344,6 +344,9 @@ var refused = map[string]map[string]any{
 	"antiAffinity: hard, soft":  with(map[string]any{"antiAffinity": "yes"}),
 	"config.requirepass":        with(map[string]any{"config": map[string]any{"requirepass": "x"}}),
 	"config.raft-id: the chart": with(map[string]any{"config": map[string]any{"raft-id": "a"}}),
+	"config.cluster-slots":      with(map[string]any{"config": map[string]any{"cluster-slots": "0-99"}}),
+	"shards: 1 to 64":           with(map[string]any{"shards": 65}),
+	"several shards need":       with(map[string]any{"shards": 2, "clients": "sentinel"}),
 }
 
 // TestValuesThatAreRefused: each invalid value is refused with its reason.
