@@ -84,7 +84,7 @@ var settings = map[string]map[string]any{
 		"podAnnotations": map[string]any{"note": "x"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}}, "priorityClassName": "high",
 		"nodeSelector": map[string]any{"disk": "fast"}, "tolerations": []any{map[string]any{"key": "locks", "operator": "Exists", "effect": "NoSchedule"}},
 		"persistence.storageClass": "fast", "serviceAccount.annotations": map[string]any{"note": "x"}, "resources.requests.cpu": "2"}),
-	"three shards": with(map[string]any{"shards": 3, "tls.enabled": true, "tls.existingSecret": "locks-tls", "admin.enabled": true, "admin.serviceMonitor": true}),
+	"three shards":            with(map[string]any{"shards": 3, "tls.enabled": true, "tls.existingSecret": "locks-tls", "admin.enabled": true, "admin.serviceMonitor": true}),
 	"soft without a password": {"auth.enabled": false, "antiAffinity": "soft", "networkPolicy.enabled": false, "podDisruptionBudget.enabled": false},
 	"own affinity": with(map[string]any{"affinity": map[string]any{"nodeAffinity": map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{
 		"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{map[string]any{"key": "disk", "operator": "In", "values": []any{"fast"}}}}}}}}}),
