@@ -17,8 +17,8 @@ import (
 // makes the same checks instead.
 type gatherer struct{ shards []Source }
 
-// shardLabel is the label of all metrics of a process with several shards, counted from 1, and of a member
-// of a raft group that is a shard, with its name.
+// shardLabel is the label of all metrics of a process with several shards, counted from 1. A member of a raft
+// group that is a shard has it, too, with the name of the shard.
 const shardLabel = "shard"
 
 // Gather implements prometheus.Gatherer.

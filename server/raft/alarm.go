@@ -91,7 +91,13 @@ func (m *Member) alarms(s *Status) (all []Alarm) {
 			add(AlarmRefused, "%s: %s", r.Raft, r.Why)
 		}
 	}
-	m.Owned.alarms(m, add)
+	slots, maps := m.Owned.faults(m)
+	for _, fault := range slots {
+		add(AlarmSlots, "%s", fault)
+	}
+	for _, fault := range maps {
+		add(AlarmMap, "%s", fault)
+	}
 	m.ownAlarms(s, add)
 	m.othersAlarms(s, add)
 	for i := range all {

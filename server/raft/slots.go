@@ -59,18 +59,13 @@ func (o *OwnedSlots) mayClaim(m *Member) error {
 	return m.host.MayOwn(m.options.Slots)
 }
 
-// alarms adds the alarms about slots, and about the map of the shards.
-func (o *OwnedSlots) alarms(m *Member, add func(k Kind, format string, args ...any)) {
+// faults returns the texts of the alarms about slots, and about the map of the shards.
+func (o *OwnedSlots) faults(m *Member) (slots, maps []string) {
 	c := m.host.Cluster()
-	for _, fault := range c.SlotFaults {
-		add(AlarmSlots, "%s", fault)
-	}
 	if o.fault != "" {
-		add(AlarmSlots, "%s", o.fault)
+		c.SlotFaults = append(c.SlotFaults, o.fault)
 	}
-	for _, fault := range c.MapFaults {
-		add(AlarmMap, "%s", fault)
-	}
+	return c.SlotFaults, c.MapFaults
 }
 
 // write writes the fields of INFO about the cluster.

@@ -71,8 +71,8 @@ func ReadSlots(aux string) (generation int64, text string, err error) {
 	return s.generation, s.is, nil
 }
 
-// ClusterState is what a member of a group knows of the cluster that the group is a shard of. The zero value
-// is that of a group that is no shard.
+// ClusterState holds the knowledge of a member about the cluster in which its group is a shard. A group that
+// is no shard has the zero value.
 type ClusterState struct {
 	// Shard is the name of the group as a shard, and Slots the number of slots that its log gives it.
 	Shard string

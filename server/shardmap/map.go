@@ -299,11 +299,11 @@ func (m *Map) keep() {
 	}
 }
 
-// oldAfter is how long a shard may be silent. What is known of it counts as old from then on.
+// oldAfter is how long a shard may be silent before the map of it counts as old.
 const oldAfter = 30 * time.Second
 
-// Old returns the time since the last answer of the shard that has been silent for the longest time, and a
-// line for each shard of which the map may be old.
+// Old returns a line for each shard that has been silent for more than oldAfter, and the time since the
+// oldest of the last answers.
 func (m *Map) Old() (age time.Duration, lines []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

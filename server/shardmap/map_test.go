@@ -236,8 +236,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestOldMapIsReported: a shard that has been silent for half a minute is named, until it answers. What others
-// say about it, and what the file has, is no answer.
+// TestOldMapIsReported: a shard that has been silent for half a minute is named, until it answers. Statements
+// of others about it are no answer, nor is the file.
 func TestOldMapIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "shards.json")

@@ -114,8 +114,8 @@ func (file *composed) launch(t *testing.T, s *site, name, at, dir string, places
 	require.NoError(t, p.Launch())
 }
 
-// TestClusterCompose starts the commands of packaging/compose-cluster.yaml in the same way: nine members form
-// a cluster of three groups, which has each slot once, and a client takes locks of all shards.
+// TestClusterCompose starts the commands of packaging/compose-cluster.yaml in the same way. Nine members form
+// a cluster of three groups, which has each slot once. A client takes locks of all shards.
 func TestClusterCompose(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "packaging", "compose-cluster.yaml"))
