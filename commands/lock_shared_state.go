@@ -249,14 +249,14 @@ func EachHolder(r store.LiveRef, visit func(h Holder) bool) {
 }
 
 // eachShare visits each holder of a lock with shared holders, as if it had a lock of its own.
-func eachShare(key string, r store.LiveRef, l LockState, visit func(key string, l LockState) bool) (goOn bool) {
-	goOn = true
+func eachShare(key string, r store.LiveRef, l LockState, visit func(key string, l LockState) bool) (more bool) {
+	more = true
 	EachHolder(r, func(h Holder) bool {
 		l.Owner, l.Holds, l.Token, l.DeadlineMS, l.Watched = h.Owner, h.Holds(), h.Token, h.DeadlineMS, h.Watched
-		goOn = visit(key, l)
-		return goOn
+		more = visit(key, l)
+		return more
 	})
-	return goOn
+	return more
 }
 
 // HolderOf returns the holder with the name owner of the lock at key, or false.

@@ -79,8 +79,8 @@ func (s *session) leave() {
 	ex.Waits.LeavePlaces(&s.Party)
 	// plant:leave-renewals
 	ex.Waits.Depart(&s.Party)
-	if s.Pulse != nil {
-		ex.Timers.Remove(&s.Pulse.Timer)
+	if s.Liveness != nil {
+		ex.Timers.Remove(&s.Liveness.Timer)
 	}
 	s.inbox.Drop()
 }

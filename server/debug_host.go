@@ -29,7 +29,7 @@ func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.ExpiryPaused = 
 func (h debugHost) LetScriptsDebug(on bool) { h.session.executor.debug.scripts = on }
 
 // CountLocks implements debug.Target.
-func (h debugHost) CountLocks(on bool) { h.session.executor.Waits.Story.Muted = !on }
+func (h debugHost) CountLocks(on bool) { h.session.executor.Waits.LockEvents.Muted = !on }
 
 // EachEvictable implements debug.Target.
 func (h debugHost) EachEvictable(f func(bytes int)) bool {

@@ -27,7 +27,7 @@ func newDeparting(t *testing.T, locks int, shared bool, before ...[]string) *dep
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := start(t, Options{Clock: clock})
 	d := &departing{manyWaits: manyWaits{executor: &srv.executor, clock: clock}, srv: srv, locks: locks}
-	d.Waits.Story.Muted = true
+	d.Waits.LockEvents.Muted = true
 	addr := &net.UnixAddr{Net: "unix"}
 	s, refused := d.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
 	require.NotNil(t, s, refused)
@@ -135,7 +135,7 @@ func TestDepartureOfALostClient(t *testing.T) {
 			d := newDeparting(t, 3*wait.DueBudget, shared)
 			c := client(t, d.srv)
 			d.look(func() {
-				p := d.s.Pulse
+				p := d.s.Liveness
 				p.AskedMS, p.SilentMS = d.Store.NowMS(), 10_000
 				d.Waits.Lose(&d.s.Party)
 			})

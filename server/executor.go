@@ -123,7 +123,7 @@ type host interface {
 	// port is that of the first TCP listener; 0: there is none.
 	port() int
 	// places are where clients come from.
-	places() [3]transport.Place
+	places() [3]transport.ListenerInfo
 	// tellPlace tells clients of a cluster where the server is.
 	tellPlace()
 	// move listens elsewhere: see transport.Endpoint.

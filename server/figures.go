@@ -110,7 +110,7 @@ func (srv *instance) Figures() (f Figures) {
 	ex := &srv.executor
 	ex.look(func() {
 		c := ex.config
-		at := ex.group.PlaceOf(nil)
+		at := ex.group.ConnectionOf(nil)
 		f = Figures{Info: info.All(informant{ex}.infoSections(&at)), Locks: ex.Waits.LockFigures(), Syncs: ex.Durable.SyncTimes(), SlowLen: ex.Stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
 			Watchdogs: ex.Waits.Watchdog.Renewing(), OldestWaitUS: ex.Waits.OldestWaitUS(), LongestHoldMS: informant{ex}.longestHoldMS(), LimitRefusals: ex.Waits.Limited,
@@ -118,9 +118,9 @@ func (srv *instance) Figures() (f Figures) {
 			LockAsks: ex.Waits.Asks, LockAsksHeard: ex.Waits.AsksHeard,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: informant{ex}.delayFigures()}
 		f.LimiterRefusals = ex.counts.limiters.Of.Total[commands.RefusedCalls]
-		f.LockHistoryBytes = ex.Waits.Story.Ring.Bytes()
+		f.LockHistoryBytes = ex.Waits.LockEvents.Ring.Bytes()
 		f.SpansDelivered, f.SpansDropped = ex.Waits.SpanCounts()
-		for _, class := range ex.Waits.Story.Classes.All() {
+		for _, class := range ex.Waits.LockEvents.Classes.All() {
 			f.LockClasses = append(f.LockClasses, *class)
 		}
 		if f.CertificateEnds = ex.certificateEnds(); ex.Member != nil {

@@ -22,7 +22,7 @@ import (
 // lead, and when the leader has changed.
 
 // groupOf is the group of the server that runs a command, and where its client is.
-func groupOf(c *commands.Ctx) (*topology.Group, *topology.Place) {
+func groupOf(c *commands.Ctx) (*topology.Group, *topology.Connection) {
 	s := sessionOf(c)
 	return s.executor.group, &s.place
 }

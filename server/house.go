@@ -15,7 +15,7 @@ func (ex *executor) keepHouse() {
 	ex.Durable.Tick()
 	ex.Replication.Tick()
 	ex.dump.Targets.Tick()
-	ex.shutdown.goOn() // the last replica may have gone
+	ex.shutdown.resume() // the last replica may have gone
 	if ex.Member != nil {
 		ex.Member.Tick()
 	}

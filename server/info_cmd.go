@@ -56,7 +56,7 @@ func timeCmd(c *commands.Ctx) error {
 }
 
 // infoSections are INFO's parts in the order in which they are shown, to one who is at that place.
-func (ex informant) infoSections(at *topology.Place) []info.Section {
+func (ex informant) infoSections(at *topology.Connection) []info.Section {
 	replication := ex.Replication.WriteInfo
 	if ex.group.IsMember() {
 		replication = func(t *info.Text) { ex.group.WriteReplication(at, t) }
@@ -125,7 +125,7 @@ func (ex informant) infoServer(t *info.Text) {
 }
 
 // infoListener writes where clients come from.
-func infoListener(t *info.Text, number int, p transport.Place) {
+func infoListener(t *info.Text, number int, p transport.ListenerInfo) {
 	var line strings.Builder
 	line.WriteString("name=" + p.Name)
 	for _, at := range p.Bind {
@@ -249,10 +249,10 @@ func (ex informant) infoLocks(t *info.Text) {
 	t.Line("lock_limit_refusals", ex.Waits.Limited)
 	t.Line("lock_oldest_wait_ms", ex.Waits.OldestWaitUS()/1000)
 	t.Line("lock_longest_hold_ms", ex.longestHoldMS())
-	sinceUS, _ := ex.Waits.Story.Ring.Since()
-	t.Line("lock_history_bytes", ex.Waits.Story.Ring.Bytes())
+	sinceUS, _ := ex.Waits.LockEvents.Ring.Since()
+	t.Line("lock_history_bytes", ex.Waits.LockEvents.Ring.Bytes())
 	t.Line("lock_history_known_since_ms", sinceUS/1000)
-	for _, f := range ex.Waits.Story.Classes.All() {
+	for _, f := range ex.Waits.LockEvents.Classes.All() {
 		t.Line("lock_class_"+f.Name, classLine(f))
 	}
 	tokens := ex.Durable.TokenInfo()

@@ -184,7 +184,7 @@ func (srv *instance) bind() (err error) {
 			srv.executor.Mu.Unlock()
 		}
 	}()
-	srv.executor.Waits.Story.Ring.Restart(nowUS, "start")
+	srv.executor.Waits.LockEvents.Ring.Restart(nowUS, "start")
 	tellRole(&srv.executor)
 	srv.executor.Durable.BeginLoad(nowUS)
 	if err := srv.listen(); err != nil {
@@ -406,7 +406,7 @@ func (srv *instance) port() int {
 }
 
 // places implements host.
-func (srv *instance) places() [3]transport.Place { return srv.endpoint.Places() }
+func (srv *instance) places() [3]transport.ListenerInfo { return srv.endpoint.Places() }
 
 // tellPlace tells the clients of a cluster where this server of it is.
 func (srv *instance) tellPlace() {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 )
 
 // journalFaults are mistakes in how the server uses its log: each acknowledges, or

@@ -81,7 +81,7 @@ func TestTraceOfHoldersAndWaiters(t *testing.T) {
 		"60000 expired k b" + three + " held=60000", "60000 granted k a"}, historyOf(t, asks))
 	srv.executor.Mu.Lock()
 	defer srv.executor.Mu.Unlock()
-	require.Empty(t, srv.executor.Waits.Story.Traces, "what is released is forgotten")
+	require.Empty(t, srv.executor.Waits.LockEvents.Traces, "what is released is forgotten")
 }
 
 // TestTraceOfEveryKind: shared locks, MLOCK and semaphores keep a trace for each holder; RENAME moves it.
@@ -110,7 +110,7 @@ func TestTraceOfEveryKind(t *testing.T) {
 	}
 	srv.executor.Mu.Lock()
 	defer srv.executor.Mu.Unlock()
-	require.Empty(t, srv.executor.Waits.Story.Traces)
+	require.Empty(t, srv.executor.Waits.LockEvents.Traces)
 }
 
 // TestBadTraces: a traceparent that is not valid is an error, and changes nothing.
@@ -187,7 +187,7 @@ func TestSpansOfWaits(t *testing.T) {
 	require.Equal(t, []int64{0, 7}, []int64{f.SpansDelivered, f.SpansDropped})
 	srv.executor.Mu.Lock()
 	defer srv.executor.Mu.Unlock()
-	require.Empty(t, srv.executor.Waits.Story.Spans)
+	require.Empty(t, srv.executor.Waits.LockEvents.Spans)
 }
 
 // TestSpanHasABound: a wait that outlasts many holders links to the first of them, and counts the others.
@@ -218,7 +218,7 @@ func TestTracesAreBounded(t *testing.T) {
 	srv := startWith(t, Options{}, nil)
 	srv.executor.Mu.Lock()
 	defer srv.executor.Mu.Unlock()
-	st := &srv.executor.Waits.Story
+	st := &srv.executor.Waits.LockEvents
 	for token := range int64(wait.MostTraces + 100) {
 		st.KeepTrace(token+1, tracecontext.Context{Flags: 1})
 	}

@@ -35,7 +35,7 @@ func ownerOf(i int) string { return fmt.Sprintf("c0ffee1e-7a94-4c0b-9a3e-2f6f4f5
 func newManyWaits(t *testing.T) *manyWaits {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	m := &manyWaits{executor: &start(t, Options{Clock: clock}).executor, clock: clock}
-	m.Waits.Story.Muted = true // it keeps a bounded number of keys
+	m.Waits.LockEvents.Muted = true // it keeps a bounded number of keys
 	addr := &net.UnixAddr{Net: "unix"}
 	open := func() *session {
 		s, refused := m.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})

@@ -278,23 +278,23 @@ func TestNotifyPlacesAreNotWalked(t *testing.T) {
 		s.Close()
 	}
 	p.Clock.(*ManualClock).Advance(0)
-	before := p.Waits.LeftPlaces.Looked
+	before := p.Waits.KeptPlaces.Looked
 	for i := range n {
 		p.do(back, "LOCK.ATTACH", fmt.Sprint("owner ", i))
 		p.Clock.(*ManualClock).Advance(0)
 	}
 	require.Equal(t, n, back.Queued.Count)
 	require.Equal(t, n, back.Queued.Adopted)
-	require.LessOrEqual(t, p.Waits.LeftPlaces.Looked-before, 2*n)
-	before = p.Waits.LeftPlaces.Looked
+	require.LessOrEqual(t, p.Waits.KeptPlaces.Looked-before, 2*n)
+	before = p.Waits.KeptPlaces.Looked
 	for i := range n {
 		p.do(back, "LOCK.DETACH", fmt.Sprint("owner ", i))
 	}
 	require.Zero(t, back.Queued.Count)
-	require.LessOrEqual(t, p.Waits.LeftPlaces.Looked-before, 2*n)
+	require.LessOrEqual(t, p.Waits.KeptPlaces.Looked-before, 2*n)
 	p.Clock.(*ManualClock).Advance(11 * time.Second)
 	require.Zero(t, p.Waits.QueuedWaits, "no connection keeps them")
-	for ws := p.Waits.LeftPlaces.First; ws != nil; ws = ws.Newer {
+	for ws := p.Waits.KeptPlaces.First; ws != nil; ws = ws.Newer {
 		left++
 	}
 	require.Zero(t, left)
@@ -316,15 +316,15 @@ func TestNotifyDetachInPieces(t *testing.T) {
 	p.Clock.(*ManualClock).Advance(0)
 	require.Equal(t, n, a.Queued.Adopted)
 	p.do(b, "LOCK.ATTACH", "PREFIX", "program one")
-	before := p.Waits.LeftPlaces.Looked
+	before := p.Waits.KeptPlaces.Looked
 	p.do(a, "LOCK.DETACH", "PREFIX", "program one")
-	require.LessOrEqual(t, p.Waits.LeftPlaces.Looked-before, wait.DueBudget)
+	require.LessOrEqual(t, p.Waits.KeptPlaces.Looked-before, wait.DueBudget)
 	require.Positive(t, a.Queued.Count)
 	for slices := 0; a.Queued.Count > 0 || b.Queued == nil || b.Queued.Count < n; slices++ {
 		require.Less(t, slices, 100)
-		before := p.Waits.LeftPlaces.Looked
+		before := p.Waits.KeptPlaces.Looked
 		p.slice()
-		require.LessOrEqual(t, p.Waits.LeftPlaces.Looked-before, wait.DueBudget)
+		require.LessOrEqual(t, p.Waits.KeptPlaces.Looked-before, wait.DueBudget)
 	}
 	require.Equal(t, n, b.Queued.Adopted)
 	p.Clock.(*ManualClock).Advance(time.Minute)

@@ -3,7 +3,7 @@ package server
 import (
 	"testing"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 )
 
 // notifyFaults are mistakes in how owners wait, and are kept alive, without a connection of their own.

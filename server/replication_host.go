@@ -38,7 +38,7 @@ func (h replicationHost) Log() *slog.Logger { return h.Logger }
 func (h replicationHost) Records(on bool) { h.Durable.RecordHistory(on) }
 
 // Snapshot implements replication.NodeServer.
-func (h replicationHost) Snapshot(at replication.Place, keys, functions bool) replication.Snapshot {
+func (h replicationHost) Snapshot(at replication.Position, keys, functions bool) replication.Snapshot {
 	return h.Durable.Copy(persistence.History(at), keys, functions)
 }
 

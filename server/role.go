@@ -164,7 +164,7 @@ func (ex *executor) copiesDue(s *session) int64 {
 func (ex *executor) acknowledged() {
 	ex.Waits.AnswerWaits()
 	ex.Acks.Release()
-	ex.shutdown.goOn()
+	ex.shutdown.resume()
 }
 
 // demoted makes the server a replica: nothing is done by itself any more.
@@ -205,7 +205,7 @@ func (ex *executor) promoted() {
 	}
 	ex.Follows, ex.Waits.Follows = false, false
 	ex.Counts.Delayed.SinceMS = ex.Store.NowMS()
-	ex.Waits.Story.Restart(ex.Store.NowUS(), "failover")
+	ex.Waits.LockEvents.Restart(ex.Store.NowUS(), "failover")
 	tellRole(ex)
 	ex.Acks.Raise()
 	ex.Store.SetFollows(!ex.EndsThings())

@@ -64,7 +64,7 @@ type session struct {
 	tracker  *tracker // CLIENT TRACKING, nil while it is off
 	// soft is set while the output is above the soft limit of client-output-buffer-limit.
 	soft  softLimit
-	place topology.Place // which member of the server's group the client talks with
+	place topology.Connection // which member of the server's group the client talks with
 }
 
 // intake is the input of a session that has not run yet.

@@ -146,8 +146,8 @@ func (sd *shutdown) handOver() {
 // Fire implements due.Firer: the replicas have had their time.
 func (sd *shutdown) Fire() { sd.endWaiting() }
 
-// goOn ends a server that waits for replicas, if they have everything.
-func (sd *shutdown) goOn() {
+// resume ends a server that waits for replicas, if they have everything.
+func (sd *shutdown) resume() {
 	if sd.waits && sd.executor.Replication.InStep() {
 		sd.endWaiting()
 	}

@@ -344,7 +344,7 @@ func beginAnew(ex *executor) {
 	ex.Do(func() {
 		now := ex.Store.NowUS()
 		ex.uptime = clock.Start(ex.opts.Clock)
-		ex.Waits.Story.Restart(now, "reset")
+		ex.Waits.LockEvents.Restart(now, "reset")
 		for _, s := range ex.clients {
 			s.Info.CreatedUS, s.Info.UnauthSinceUS, s.Info.LastUS = now, now, now
 		}

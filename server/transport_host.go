@@ -96,7 +96,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 	s = ex.newSession(c)
 	s.Number = ex.lastID
 	s.Info = wait.ClientInfo{Addr: peerText(p.Local, p.Remote), LocalAddr: addrText(p.Local), FD: p.FD, CreatedUS: now, UnauthSinceUS: now, LastUS: now, Apart: p.Audited}
-	s.place = ex.group.PlaceOf(p.Local)
+	s.place = ex.group.ConnectionOf(p.Local)
 	c.Attach(s)
 	s.beDefault()
 	s.believe(p.Certificate)

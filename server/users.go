@@ -216,7 +216,7 @@ func (h usersHost) Move(change acl.Change) {
 			s.Queued.Judge(&ex.Waits)
 		}
 	}
-	ex.Waits.LeftPlaces.Follow(&ex.Waits, change)
+	ex.Waits.KeptPlaces.Follow(&ex.Waits, change)
 	if h.session != nil {
 		h.session.followDefault()
 	}

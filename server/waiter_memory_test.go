@@ -16,7 +16,7 @@ import (
 func TestWaiterMemory(t *testing.T) {
 	const waiters, most = 2000, 400
 	ex := &start(t, Options{}).executor
-	ex.Waits.Story.Muted = true // it keeps a bounded number of keys
+	ex.Waits.LockEvents.Muted = true // it keeps a bounded number of keys
 	addr := &net.UnixAddr{Net: "unix"}
 	var scratch batch
 	sessions := make([]*session, waiters)

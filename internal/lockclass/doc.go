@@ -8,6 +8,6 @@
 // hash of the key. So a key that is locked again and again costs one look. Two keys with the same 64-bit
 // hash would share a class there; the figures are the only thing that depends on it.
 //
-// To add a figure, add a field to Figures, count it in server/wait/story.go, and show it in LOCK.STATS, INFO
-// and the metrics.
+// To add a figure, add a field to Figures, count it in server/wait/lock_events.go, and show it in
+// LOCK.STATS, INFO and the metrics.
 package lockclass

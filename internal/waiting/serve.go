@@ -314,12 +314,12 @@ func (qs *Queues) leftBehind(w *Waiter) {
 	}
 }
 
-// Suspects returns the number of suspects that are left, because the last unit had no time for them. GoOn
-// makes a later unit look at them.
+// Suspects returns the number of suspects that are left, because the last unit had no time for them.
+// ResumeSearch makes a later unit look at them.
 func (qs *Queues) Suspects() int { return len(qs.suspects) }
 
-// GoOn makes the end of this unit look at the suspects that are left.
-func (qs *Queues) GoOn() {
+// ResumeSearch makes the end of this unit look at the suspects that are left.
+func (qs *Queues) ResumeSearch() {
 	for _, o := range qs.suspects {
 		if o.first != nil {
 			qs.MakeReady(o.first.place.queue)

@@ -23,7 +23,7 @@ const benchUnits = 200_000
 
 // BenchmarkLoad loads SET commands with keys of 16 bytes and values of 64 bytes.
 func BenchmarkLoad(b *testing.B) {
-	p := Place{FS: disk.OS{}, Dir: b.TempDir(), Sub: "log", Filename: "a"}
+	p := Location{FS: disk.OS{}, Dir: b.TempDir(), Sub: "log", Filename: "a"}
 	l, _, _ := open(b, p, Options{Policy: No})
 	e := store.Effect{Args: [][]byte{[]byte("SET"), nil, make([]byte, 64)}}
 	for i := range benchUnits {
@@ -47,7 +47,7 @@ func BenchmarkLoad(b *testing.B) {
 func BenchmarkAppend(b *testing.B) {
 	for _, policy := range []Policy{EverySec, Always} {
 		b.Run(policy.String(), func(b *testing.B) {
-			p := Place{FS: disk.OS{}, Dir: b.TempDir(), Sub: "log", Filename: "a"}
+			p := Location{FS: disk.OS{}, Dir: b.TempDir(), Sub: "log", Filename: "a"}
 			l, _, _ := open(b, p, Options{Policy: policy})
 			unit := []store.Effect{{Args: [][]byte{[]byte("SET"), []byte("key:000000000001"), make([]byte, 64)}}}
 			b.ReportAllocs()

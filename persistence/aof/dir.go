@@ -12,7 +12,7 @@ import (
 
 // Dir is the locked directory of a log.
 type Dir struct {
-	place Place
+	place Location
 	lock  io.Closer
 
 	mu sync.Mutex
@@ -24,7 +24,7 @@ type Dir struct {
 
 // OpenDir makes the directory if necessary, and locks it. The error is disk.ErrLocked if another server uses
 // it.
-func OpenDir(p Place) (*Dir, error) {
+func OpenDir(p Location) (*Dir, error) {
 	d := &Dir{place: p}
 	_, err := p.FS.MakeDir(d.dir())
 	if err != nil {

@@ -53,8 +53,8 @@ func (k *keyLines) Snapshot(r io.Reader) (int64, error) {
 	}
 }
 
-func realPlace(files *lossy.Disk) Place {
-	return Place{FS: files, Dir: ".", Sub: "log", Filename: "appendonly.aof"}
+func realPlace(files *lossy.Disk) Location {
+	return Location{FS: files, Dir: ".", Sub: "log", Filename: "appendonly.aof"}
 }
 
 func loadReal(t testing.TB, files map[string]string, o LoadOptions) ([]string, Loaded, error) {

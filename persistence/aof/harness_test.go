@@ -21,8 +21,8 @@ import (
 // patience limits the waits of tests.
 const patience = 30 * time.Second
 
-func placeOn(files disk.FS) Place {
-	return Place{FS: files, Dir: ".", Sub: "log", Filename: "a.aof"}
+func placeOn(files disk.FS) Location {
+	return Location{FS: files, Dir: ".", Sub: "log", Filename: "a.aof"}
 }
 
 // lines is an Input that keeps each command as a line. A snapshot is one line.
@@ -137,7 +137,7 @@ func (w *watch) await(t testing.TB, ok func() bool) {
 }
 
 // open loads the log of a place and continues it. A new log gets the base "REDIS start".
-func open(t testing.TB, p Place, o Options) (*Log, *lines, Loaded) {
+func open(t testing.TB, p Location, o Options) (*Log, *lines, Loaded) {
 	t.Helper()
 	d, err := OpenDir(p)
 	require.NoError(t, err)
@@ -150,7 +150,7 @@ func open(t testing.TB, p Place, o Options) (*Log, *lines, Loaded) {
 }
 
 // load loads the log of a place and closes the directory.
-func load(t testing.TB, p Place, o LoadOptions) (*lines, Loaded, error) {
+func load(t testing.TB, p Location, o LoadOptions) (*lines, Loaded, error) {
 	t.Helper()
 	d, err := OpenDir(p)
 	require.NoError(t, err)

@@ -7,8 +7,8 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// Place names the location of a log.
-type Place struct {
+// Location names the location of a log.
+type Location struct {
 	FS       disk.FS
 	Dir      string // the server's directory (dir), which exists
 	Sub      string // the directory of the log inside Dir (appenddirname)

@@ -22,7 +22,7 @@ import (
 // second increment of an aborted rewrite, all forms of units, and a binary value.
 func writeForRedis(t *testing.T, dir string) {
 	t.Helper()
-	d, err := OpenDir(Place{FS: disk.OS{}, Dir: dir, Sub: "appendonlydir", Filename: "appendonly.aof"})
+	d, err := OpenDir(Location{FS: disk.OS{}, Dir: dir, Sub: "appendonlydir", Filename: "appendonly.aof"})
 	require.NoError(t, err)
 	_, err = d.Load(nothing{}, LoadOptions{})
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestRedisStartsOnIt(t *testing.T) {
 	report, err := Check(disk.OS{}, dir)
 	require.NoError(t, err)
 	require.Len(t, report.Files, 3)
-	d, err := OpenDir(Place{FS: disk.OS{}, Dir: dir, Sub: "appendonlydir", Filename: "appendonly.aof"})
+	d, err := OpenDir(Location{FS: disk.OS{}, Dir: dir, Sub: "appendonlydir", Filename: "appendonly.aof"})
 	require.NoError(t, err)
 	in := &keyLines{}
 	_, err = d.Load(in, LoadOptions{})
@@ -125,8 +125,8 @@ func TestRedisChecksATornLog(t *testing.T) {
 // TestRedisTakesDamageOtherwise checks the behaviour of Redis that D90 and D91 describe.
 func TestRedisTakesDamageOtherwise(t *testing.T) {
 	whole := inFile("SET a 1")
-	lay := func(text string) Place {
-		p := Place{FS: disk.OS{}, Dir: t.TempDir(), Sub: "appendonlydir", Filename: "appendonly.aof"}
+	lay := func(text string) Location {
+		p := Location{FS: disk.OS{}, Dir: t.TempDir(), Sub: "appendonlydir", Filename: "appendonly.aof"}
 		sub := filepath.Join(p.Dir, p.Sub)
 		_, err := disk.OS{}.MakeDir(sub)
 		require.NoError(t, err)

@@ -52,7 +52,7 @@ func (s *Storage) openLogDir() (*aof.Dir, error) {
 	if err := s.OwnDir(); err != nil {
 		return nil, err
 	}
-	dir, err := aof.OpenDir(aof.Place{FS: s.files, Dir: s.config.Dir, Sub: s.config.AppendDirname, Filename: s.config.AppendFilename})
+	dir, err := aof.OpenDir(aof.Location{FS: s.files, Dir: s.config.Dir, Sub: s.config.AppendDirname, Filename: s.config.AppendFilename})
 	if errors.Is(err, disk.ErrLocked) {
 		return nil, &lockedDirError{s.logDir()}
 	}

@@ -8,7 +8,7 @@ import "lockserver/server/wait"
 // out when the grant is about to be sent (Hand). And a grant that has unsent bytes when the connection ends
 // was never read as a whole: it is taken back then (Unread). A grant that the client may have read is never
 // taken back, because the client may be at work under the lock. A host that vanished closes nothing:
-// package wait handles that (pulse.go there).
+// package wait handles that (liveness.go there).
 
 // unreadGrant is an answer that can be taken back.
 type unreadGrant struct {

@@ -227,7 +227,7 @@ func (l *link) psync(c *dialled, g *greetingWords) error {
 			}
 			id = at[1]
 		}
-		return l.goOn(c, id)
+		return l.resume(c, id)
 	}
 	return &masterError{"PSYNC", reply}
 }
@@ -287,8 +287,8 @@ func (l *link) up() {
 	l.acknowledge()
 }
 
-// goOn reads the history after our position. The history may have got another name.
-func (l *link) goOn(c *dialled, id string) error {
+// resume reads the history after our position. The history may have got another name.
+func (l *link) resume(c *dialled, id string) error {
 	n, stopped := l.node, false
 	n.host.Do(func() {
 		if stopped = l.stopped; stopped {

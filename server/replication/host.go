@@ -31,7 +31,7 @@ type NodeServer interface {
 	Records(on bool)
 	// Snapshot takes a cut of the data at a position of the history. Without keys it contains only the
 	// functions, without functions only the keys.
-	Snapshot(at Place, keys, functions bool) Snapshot
+	Snapshot(at Position, keys, functions bool) Snapshot
 	// Scratch returns the path of a file that may exist while the server runs. keeps says that the file of a
 	// snapshot from the master may become the server's own snapshot, if it is made durable. It is called
 	// without the lock.
@@ -92,8 +92,8 @@ type Snapshot interface {
 	Release()
 }
 
-// Place is a position in a history.
-type Place struct {
+// Position is a position in a history.
+type Position struct {
 	ID     string // the name of the history
 	Offset int64  // number of bytes before the position
 	DB     int    // the database of the commands after the position; -1: they select it themselves

@@ -64,7 +64,7 @@ func (h *fakeHost) Config() *config.Config {
 	return h.config
 }
 
-func (h *fakeHost) Snapshot(Place, bool, bool) Snapshot { return nil }
+func (h *fakeHost) Snapshot(Position, bool, bool) Snapshot { return nil }
 
 // Dial implements NodeServer: the other server never answers.
 func (h *fakeHost) Dial(ctx context.Context, _ string, _ int) (net.Conn, error) {

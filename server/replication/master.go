@@ -142,13 +142,13 @@ func (r *Replica) source() *reader {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.from != nil && r.over != nil && r.over.ended.Load() && r.from.left() == 0 && r.whole {
-		r.goOn()
+		r.endSnapshot()
 	}
 	return r.from
 }
 
-// goOn changes from the snapshot to the history. The caller holds mu.
-func (r *Replica) goOn() {
+// endSnapshot changes from the snapshot to the history. The caller holds mu.
+func (r *Replica) endSnapshot() {
 	if r.from != nil {
 		r.from.close()
 	}
@@ -243,7 +243,7 @@ func (n *Node) received(r *Replica) {
 	r.mu.Lock()
 	done := r.over == nil || r.over.ended.Load() && r.from.left() == 0
 	if done && r.over != nil {
-		r.goOn()
+		r.endSnapshot()
 	}
 	r.ready = !done
 	r.mu.Unlock()

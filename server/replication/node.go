@@ -71,16 +71,16 @@ func (n *Node) Offset() int64 {
 // Memory returns the memory of the history, in bytes.
 func (n *Node) Memory() int { return n.stream.held() + cap(n.buf) + cap(n.messages) }
 
-// Place returns the position of the data. It has no ID if no history is recorded, or the data belongs to no
-// history.
-func (n *Node) Place() Place {
+// Place returns the position of the data. It has no ID if no history is recorded, or if the data belongs to
+// no history.
+func (n *Node) Place() Position {
 	switch {
 	case !n.recording || n.link != nil && !n.link.known:
-		return Place{DB: -1}
+		return Position{DB: -1}
 	case n.link != nil:
-		return Place{ID: n.id, Offset: n.Offset(), DB: n.link.db}
+		return Position{ID: n.id, Offset: n.Offset(), DB: n.link.db}
 	}
-	return Place{ID: n.id, Offset: n.Offset(), DB: n.encoder.DB()}
+	return Position{ID: n.id, Offset: n.Offset(), DB: n.encoder.DB()}
 }
 
 // record begins to record the history from its present position on.
@@ -243,7 +243,7 @@ func (n *Node) RefusesWrites() bool {
 }
 
 // Resume makes the node continue at the position that a snapshot or a log states.
-func (n *Node) Resume(at Place) {
+func (n *Node) Resume(at Position) {
 	if at.ID == "" || len(at.ID) != len(noID) || at.Offset < 0 {
 		return
 	}

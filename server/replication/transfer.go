@@ -32,7 +32,7 @@ const (
 
 // newTransfer makes a transfer to replicas, which begins with the reply before a snapshot of the data at a
 // position of the history.
-func (n *Node) newTransfer(to []*Replica, file bool, at Place) *transfer {
+func (n *Node) newTransfer(to []*Replica, file bool, at Position) *transfer {
 	t := &transfer{node: n, moved: make(chan struct{}, 1), file: file, ahead: mostAhead}
 	if file {
 		t.ahead = aheadOfFile

@@ -220,7 +220,7 @@ func (u units) LogClosed() {
 
 // Placed implements durability.Executor.
 func (u units) Placed(at persistence.History, overdue []store.Effect) {
-	u.Replication.Resume(replication.Place(at))
+	u.Replication.Resume(replication.Position(at))
 	for i := range overdue { // a replica's own does nothing: its snapshot was loaded with all that was in it
 		u.Replication.Append(overdue[i : i+1])
 	}

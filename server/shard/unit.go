@@ -191,7 +191,7 @@ func (sh *Shard) serve() {
 		case len(sh.Terminated) > 0: // it may have found a lock with a lease that has ended
 		default:
 			if sh.Waits.Queues.Suspects() > 0 {
-				sh.Timers.Set(&sh.Waits.GoOn, sh.Store.NowMS())
+				sh.Timers.Set(&sh.Waits.ResumeSearch, sh.Store.NowMS())
 			}
 			return
 		}

@@ -24,26 +24,26 @@ const (
 
 func errUnknownNode(name []byte) error { return commands.Error("ERR Unknown node " + string(name)) }
 
-func readOnly(_ *Group, p *Place, c *commands.Ctx) error {
+func readOnly(_ *Group, p *Connection, c *commands.Ctx) error {
 	p.ReadOnly = true
 	c.Out.OK()
 	return nil
 }
 
-func readWrite(_ *Group, p *Place, c *commands.Ctx) error {
+func readWrite(_ *Group, p *Connection, c *commands.Ctx) error {
 	p.ReadOnly = false
 	c.Out.OK()
 	return nil
 }
 
 // asking has no effect: no slot is ever being moved to another shard.
-func asking(_ *Group, _ *Place, c *commands.Ctx) error {
+func asking(_ *Group, _ *Connection, c *commands.Ctx) error {
 	c.Out.OK()
 	return nil
 }
 
 // refuseChange is the reply to the commands that change a cluster of Redis.
-func refuseChange(g *Group, _ *Place, c *commands.Ctx) error {
+func refuseChange(g *Group, _ *Connection, c *commands.Ctx) error {
 	if !g.IsSharded() {
 		return errOwnAffairs
 	}
@@ -89,7 +89,7 @@ func errBusy(slot []byte) error {
 }
 
 // mapText tells other shards what this server knows of all: see package shardmap.
-func mapText(g *Group, _ *Place, c *commands.Ctx) error {
+func mapText(g *Group, _ *Connection, c *commands.Ctx) error {
 	if g.text == nil {
 		return errNoMap
 	}
@@ -97,12 +97,12 @@ func mapText(g *Group, _ *Place, c *commands.Ctx) error {
 	return nil
 }
 
-func clusterInfo(g *Group, _ *Place, c *commands.Ctx) error {
+func clusterInfo(g *Group, _ *Connection, c *commands.Ctx) error {
 	c.Out.Verbatim("txt", g.infoText())
 	return nil
 }
 
-func nodes(g *Group, p *Place, c *commands.Ctx) error {
+func nodes(g *Group, p *Connection, c *commands.Ctx) error {
 	now, text := g.seen.Load(), []byte(nil)
 	for i := range now.Members {
 		text = append(now.describe(text, &now.Members[i], p, c.DB.Store().NowMS()), '\n')
@@ -112,14 +112,14 @@ func nodes(g *Group, p *Place, c *commands.Ctx) error {
 }
 
 // links replies like a node without links, because members do not use a cluster bus.
-func links(_ *Group, _ *Place, c *commands.Ctx) error {
+func links(_ *Group, _ *Connection, c *commands.Ctx) error {
 	c.Out.Array(0)
 	return nil
 }
 
 // slotRanges answers with each range of slots, its master, and its replicas. As in Redis replicas that are
 // down are left out.
-func slotRanges(g *Group, p *Place, c *commands.Ctx) error {
+func slotRanges(g *Group, p *Connection, c *commands.Ctx) error {
 	now := g.seen.Load()
 	ranges, count := c.Out.DeferArray(), 0
 	for _, of := range now.shards() {
@@ -202,7 +202,7 @@ func (s *sight) shardOf(m *Member) []*Member {
 	return all[slices.IndexFunc(all, func(of []*Member) bool { return slices.Contains(of, m) })]
 }
 
-func shards(g *Group, p *Place, c *commands.Ctx) error {
+func shards(g *Group, p *Connection, c *commands.Ctx) error {
 	now := g.seen.Load()
 	all := now.shards()
 	c.Out.Array(len(all))
@@ -225,7 +225,7 @@ func shards(g *Group, p *Place, c *commands.Ctx) error {
 }
 
 // writeNode writes a member as CLUSTER SHARDS shows it.
-func writeNode(c *commands.Ctx, s *sight, p *Place, m *Member) {
+func writeNode(c *commands.Ctx, s *sight, p *Connection, m *Member) {
 	host := p.host(m)
 	named, twice := !isAddress(host), m.SecurePort != 0
 	fields := 7
@@ -277,7 +277,7 @@ func (s *sight) health(m *Member) string {
 	return "online"
 }
 
-func replicasOf(g *Group, p *Place, c *commands.Ctx) error {
+func replicasOf(g *Group, p *Connection, c *commands.Ctx) error {
 	now := g.seen.Load()
 	m := now.find(string(c.Argv[2]))
 	switch {
@@ -294,7 +294,7 @@ func replicasOf(g *Group, p *Place, c *commands.Ctx) error {
 	return nil
 }
 
-func failureReports(g *Group, _ *Place, c *commands.Ctx) error {
+func failureReports(g *Group, _ *Connection, c *commands.Ctx) error {
 	if g.seen.Load().find(string(c.Argv[2])) == nil {
 		return errUnknownNode(c.Argv[2])
 	}
@@ -302,13 +302,13 @@ func failureReports(g *Group, _ *Place, c *commands.Ctx) error {
 	return nil
 }
 
-func keySlot(_ *Group, _ *Place, c *commands.Ctx) error {
+func keySlot(_ *Group, _ *Connection, c *commands.Ctx) error {
 	c.Out.Int(int64(keyslot.Of(c.Argv[2])))
 	return nil
 }
 
 // countKeysInSlot looks at all keys, because they are not stored by slot.
-func countKeysInSlot(_ *Group, _ *Place, c *commands.Ctx) error {
+func countKeysInSlot(_ *Group, _ *Connection, c *commands.Ctx) error {
 	n, ok := decimal.ParseInt(c.Argv[2])
 	switch {
 	case !ok:
@@ -325,7 +325,7 @@ func countKeysInSlot(_ *Group, _ *Place, c *commands.Ctx) error {
 	return nil
 }
 
-func keysInSlot(_ *Group, _ *Place, c *commands.Ctx) error {
+func keysInSlot(_ *Group, _ *Connection, c *commands.Ctx) error {
 	n, isInt := decimal.ParseInt(c.Argv[2])
 	most, isCount := decimal.ParseInt(c.Argv[3])
 	switch {
@@ -353,12 +353,12 @@ func eachIn(c *commands.Ctx, n int64, visit func(key string) bool) {
 	})
 }
 
-func myID(_ *Group, p *Place, c *commands.Ctx) error {
+func myID(_ *Group, p *Connection, c *commands.Ctx) error {
 	c.Out.BulkString(p.Self)
 	return nil
 }
 
-func myShardID(g *Group, p *Place, c *commands.Ctx) error {
+func myShardID(g *Group, p *Connection, c *commands.Ctx) error {
 	c.Out.BulkString(g.shardID(p.Self))
 	return nil
 }

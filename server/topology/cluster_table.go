@@ -3,7 +3,7 @@ package topology
 import "lockserver/commands"
 
 // handler handles a command about a cluster.
-type handler func(g *Group, p *Place, c *commands.Ctx) error
+type handler func(g *Group, p *Connection, c *commands.Ctx) error
 
 // clusterHandlers returns the handler of each row of clusterRows. Commands that change a cluster have no
 // entry: see refuseChange.

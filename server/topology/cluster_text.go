@@ -32,7 +32,7 @@ func (g *Group) shardID(of string) string {
 }
 
 // describe appends a member's line of CLUSTER NODES.
-func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
+func (s *sight) describe(line []byte, m *Member, p *Connection, nowMS int64) []byte {
 	host, port := p.host(m), p.port(m)
 	line = fmt.Appendf(line, "%s %s:%d@%d", m.ID, host, port, m.Port+busOffset)
 	if !isAddress(host) {

@@ -4,7 +4,7 @@
 //
 // It owns these replies, and the choice of the member for a command. It must not know how the leader is
 // chosen, nor anything of the server. The code that chooses calls Group.Update. A command finds its Group and
-// its connection's Place by a function that the server passes in. A ChangeListener is notified of a new
+// the Connection of a client by a function that the server passes in. A ChangeListener is notified of a new
 // leader.
 //
 // The group is one shard: its leader has all 16384 slots and the others are its replicas, so the keys of one

@@ -263,8 +263,8 @@ func (g *Group) IsSharded() bool { return g != nil && g.seen.Load().sharded }
 // IsSentinel reports whether clients see Sentinels.
 func (g *Group) IsSentinel() bool { return g != nil && g.options.Form == Sentinel }
 
-// Place is the state of a connection: its member, and its READONLY.
-type Place struct {
+// Connection is the state of a connection: its member of the group, and its READONLY.
+type Connection struct {
 	Self     string // ID
 	Host     string // the address of this server by which the client reaches it; empty: not over TCP
 	ReadOnly bool   // READONLY: it would read from a replica
@@ -272,8 +272,8 @@ type Place struct {
 	leads    *sight // the newest in which its member was found to lead
 }
 
-// PlaceOf returns the Place of a new connection to a local address.
-func (g *Group) PlaceOf(local net.Addr) (p Place) {
+// ConnectionOf returns the state of a new connection to a local address.
+func (g *Group) ConnectionOf(local net.Addr) (p Connection) {
 	if g == nil {
 		return p
 	}
@@ -290,9 +290,9 @@ func (g *Group) PlaceOf(local net.Addr) (p Place) {
 const loopback = "127.0.0.1"
 
 // host and port are where the client of a connection reaches a member.
-func (p *Place) host(m *Member) string { return cmp.Or(m.Host, p.Host, loopback) }
+func (p *Connection) host(m *Member) string { return cmp.Or(m.Host, p.Host, loopback) }
 
-func (p *Place) port(m *Member) int {
+func (p *Connection) port(m *Member) int {
 	if p.Secure && m.SecurePort != 0 {
 		return m.SecurePort
 	}
@@ -300,10 +300,10 @@ func (p *Place) port(m *Member) int {
 }
 
 // Leads reports whether the member that a connection has come to leads. A server without a group does.
-func (g *Group) Leads(p *Place) bool { return g == nil || p.leads == g.seen.Load() || g.leads(p) }
+func (g *Group) Leads(p *Connection) bool { return g == nil || p.leads == g.seen.Load() || g.leads(p) }
 
 // leads is Leads for a view that is new to the connection.
-func (g *Group) leads(p *Place) bool {
+func (g *Group) leads(p *Connection) bool {
 	now := g.seen.Load()
 	if now.leader == nil || now.leader.ID != p.Self {
 		return false
@@ -313,10 +313,10 @@ func (g *Group) leads(p *Place) bool {
 }
 
 // Follows reports whether another member leads than the member of a connection.
-func (g *Group) Follows(p *Place) bool {
+func (g *Group) Follows(p *Connection) bool {
 	leader := g.seen.Load().leader
 	return leader != nil && leader.ID != p.Self
 }
 
 // Of returns the group and the place of the client that runs a command.
-type Of func(c *commands.Ctx) (*Group, *Place)
+type Of func(c *commands.Ctx) (*Group, *Connection)

@@ -45,7 +45,7 @@ func TestUpdateRefuses(t *testing.T) {
 func TestChangesAreReported(t *testing.T) {
 	g, host := New(GroupOptions{Form: Sentinel, Name: "it"}), &recorder{}
 	g.Attach(host)
-	at := func(name string) *Place { return &Place{Self: NodeID(name)} }
+	at := func(name string) *Connection { return &Connection{Self: NodeID(name)} }
 	steps := []struct {
 		leader, message string
 		changes         int
@@ -71,7 +71,7 @@ func TestChangesAreReported(t *testing.T) {
 	v.Members = v.Members[:2]
 	require.NoError(t, g.Update(v))
 	require.Nil(t, g.seen.Load().last, "c has left")
-	require.True(t, (*Group)(nil).Leads(&Place{}), "a server that stands alone")
+	require.True(t, (*Group)(nil).Leads(&Connection{}), "a server that stands alone")
 }
 
 // Since when a member is up, or down, is remembered over views.

@@ -12,10 +12,10 @@ import (
 // master of Redis, and the others its replicas.
 
 // Role returns the role of a connection's member, in the form of HELLO.
-func (g *Group) Role(p *Place) string { return roleName(g.Leads(p), "replica") }
+func (g *Group) Role(p *Connection) string { return roleName(g.Leads(p), "replica") }
 
 // WriteRole writes the reply of ROLE.
-func (g *Group) WriteRole(p *Place, out *resp.Writer) {
+func (g *Group) WriteRole(p *Connection, out *resp.Writer) {
 	now := g.seen.Load()
 	self := now.find(p.Self)
 	if g.Leads(p) {
@@ -73,7 +73,7 @@ func (s *sight) replicas(up bool) (list []*Member) {
 }
 
 // WriteReplication writes the fields of INFO's section about replication.
-func (g *Group) WriteReplication(p *Place, t *info.Text) {
+func (g *Group) WriteReplication(p *Connection, t *info.Text) {
 	now := g.seen.Load()
 	offset := offsetOf(now.find(p.Self))
 	var replicas []*Member

@@ -101,7 +101,7 @@ func (c *Call) Follows(name, key []byte, named bool) (fits bool) {
 
 // Misplaced returns the error of a command at a member that leads, if its keys are in several slots or on
 // another shard; nil: the command runs. It is for groups that are Strict.
-func (g *Group) Misplaced(p *Place, call *Call) error {
+func (g *Group) Misplaced(p *Connection, call *Call) error {
 	if call.Cross != nil {
 		return call.Cross
 	}
@@ -123,7 +123,7 @@ func (g *Group) Serves(n int) bool {
 }
 
 // elsewhere is why a slot is not served here; nil: it is.
-func (g *Group) elsewhere(p *Place, n int) error {
+func (g *Group) elsewhere(p *Connection, n int) error {
 	now := g.seen.Load()
 	if !now.sharded || now.leader != nil && now.leader.has(n) {
 		return nil
@@ -140,7 +140,7 @@ func (g *Group) elsewhere(p *Place, n int) error {
 }
 
 // Redirect returns the error for a command at a member that does not lead, or nil if the command may run.
-func (g *Group) Redirect(p *Place, call *Call) error {
+func (g *Group) Redirect(p *Connection, call *Call) error {
 	now := g.seen.Load()
 	if call.Cross != nil {
 		return call.Cross
@@ -181,12 +181,12 @@ func (g *Group) refuse(now *sight, call *Call) error {
 	return nil
 }
 
-func moved(p *Place, n int, to *Member) error {
+func moved(p *Connection, n int, to *Member) error {
 	return Redirection("MOVED " + strconv.Itoa(n) + " " + p.host(to) + ":" + strconv.Itoa(p.port(to)))
 }
 
 // RedirectWaiter returns the error for a waiter for a key at a member that leads no more.
-func (g *Group) RedirectWaiter(p *Place, key []byte) error {
+func (g *Group) RedirectWaiter(p *Connection, key []byte) error {
 	now := g.seen.Load()
 	switch {
 	case g.options.Form == Sentinel:

@@ -36,8 +36,8 @@ func SentinelRows(of Of) []commands.Row {
 				return run(g, p, c)
 			}}
 	}
-	named := func(name, since, summary string, run func(g *Group, p *Place, now *sight, c *commands.Ctx) error) commands.Row {
-		return row(name, since, summary, func(g *Group, p *Place, c *commands.Ctx) error {
+	named := func(name, since, summary string, run func(g *Group, p *Connection, now *sight, c *commands.Ctx) error) commands.Row {
+		return row(name, since, summary, func(g *Group, p *Connection, c *commands.Ctx) error {
 			now := g.seen.Load()
 			if !g.knows(now, c.Argv[2]) {
 				return errNoSuchMaster
@@ -64,7 +64,7 @@ func (g *Group) knows(now *sight, name []byte) bool {
 	return now.last != nil && string(name) == g.options.Name
 }
 
-func masterAddr(g *Group, _ *Place, c *commands.Ctx) error {
+func masterAddr(g *Group, _ *Connection, c *commands.Ctx) error {
 	now := g.seen.Load()
 	if !g.knows(now, c.Argv[2]) {
 		c.Out.NullArray()
@@ -76,7 +76,7 @@ func masterAddr(g *Group, _ *Place, c *commands.Ctx) error {
 	return nil
 }
 
-func masters(g *Group, p *Place, c *commands.Ctx) error {
+func masters(g *Group, p *Connection, c *commands.Ctx) error {
 	now := g.seen.Load()
 	if now.last == nil {
 		c.Out.Array(0)
@@ -86,7 +86,7 @@ func masters(g *Group, p *Place, c *commands.Ctx) error {
 	return master(g, p, now, c)
 }
 
-func master(g *Group, _ *Place, now *sight, c *commands.Ctx) error {
+func master(g *Group, _ *Connection, now *sight, c *commands.Ctx) error {
 	e := entry{c: c, now: now, m: now.last}
 	flags := "master"
 	if now.failed(e.m) {
@@ -107,7 +107,7 @@ func master(g *Group, _ *Place, now *sight, c *commands.Ctx) error {
 // quorum returns the number of members that are a majority.
 func (s *sight) quorum() int { return len(s.Members)/2 + 1 }
 
-func sentinelReplicas(g *Group, _ *Place, now *sight, c *commands.Ctx) error {
+func sentinelReplicas(g *Group, _ *Connection, now *sight, c *commands.Ctx) error {
 	replicas := now.replicas(false)
 	c.Out.Array(len(replicas))
 	host, port := now.master()
@@ -134,7 +134,7 @@ func sentinelReplicas(g *Group, _ *Place, now *sight, c *commands.Ctx) error {
 	return nil
 }
 
-func sentinels(_ *Group, p *Place, now *sight, c *commands.Ctx) error {
+func sentinels(_ *Group, p *Connection, now *sight, c *commands.Ctx) error {
 	array, count := c.Out.DeferArray(), 0
 	for i := range now.Members {
 		m := &now.Members[i]
@@ -157,7 +157,7 @@ func sentinels(_ *Group, p *Place, now *sight, c *commands.Ctx) error {
 	return nil
 }
 
-func checkQuorum(_ *Group, _ *Place, now *sight, c *commands.Ctx) error {
+func checkQuorum(_ *Group, _ *Connection, now *sight, c *commands.Ctx) error {
 	usable := 0
 	for i := range now.Members {
 		if now.Members[i].Up {

@@ -35,12 +35,12 @@ type Endpoint struct {
 	given      bool           // Addresses.Listener is the first listener
 	plain      front
 	secure     front
-	unix       Place
+	unix       ListenerInfo
 	conns      map[net.Conn]struct{} // connections that are not on an event loop
 }
 
-// Place is a kind of listener, as INFO shows it.
-type Place struct {
+// ListenerInfo is a kind of listener, as INFO shows it.
+type ListenerInfo struct {
 	Name string   // "tcp", "unix" or "tls"
 	Bind []string // addresses in the form of the directive; or the path
 	Port int      // 0: no port

@@ -104,7 +104,7 @@ func (e *Endpoint) listen(a Addresses) error {
 	}
 	e.plain = front{bind: a.Bind, port: a.Port, doors: doors, used: len(doors) > 0}
 	if a.UnixSocket != "" {
-		e.unix = Place{Name: "unix", Bind: []string{a.UnixSocket}}
+		e.unix = ListenerInfo{Name: "unix", Bind: []string{a.UnixSocket}}
 	}
 	if HasLoops && a.Loops > 0 && (len(lns) > 0 || a.Secure != nil) {
 		return e.startLoops(lns, a)

@@ -19,8 +19,8 @@ func (e *MoveError) Unwrap() error { return e.Err }
 
 // place returns the front as INFO shows it. As in Redis it shows the first words, as many as there are
 // listeners.
-func (f *front) place(name string) Place {
-	p := Place{Name: name, Bind: f.bind[:min(len(f.doors), len(f.bind))], Port: f.port}
+func (f *front) place(name string) ListenerInfo {
+	p := ListenerInfo{Name: name, Bind: f.bind[:min(len(f.doors), len(f.bind))], Port: f.port}
 	if len(f.doors) > 0 {
 		p.Port = f.doors[0].addr.(*net.TCPAddr).Port // port 0 at the start became a free port
 	}
@@ -29,7 +29,7 @@ func (f *front) place(name string) Place {
 
 // Places returns the listeners for TCP, for the unix socket, and for encrypted connections. A kind that never
 // had a listener has no name.
-func (e *Endpoint) Places() (places [3]Place) {
+func (e *Endpoint) Places() (places [3]ListenerInfo) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.plain.used {

@@ -157,7 +157,7 @@ func (ws *Waits) detach(s *Party, owner string) {
 }
 
 func (ws *Waits) detachPrefix(s *Party, prefix string) {
-	ws.LeftPlaces.prolong(ws)
+	ws.KeptPlaces.prolong(ws)
 	ws.stopKeeping(ws.Watchdog.Attached.DetachPrefix(s, &s.Attachments, prefix))
 }
 
@@ -281,7 +281,7 @@ func (h attachHost) Attach(c *commands.Ctx, names [][]byte, prefixes bool) (lock
 			ws.Server.FollowEvents()
 		}()
 	}
-	defer ws.LeftPlaces.adopt(s, names, prefixes)
+	defer ws.KeptPlaces.adopt(s, names, prefixes)
 	ws.watchOver(s)
 	if prefixes {
 		return h.attachPrefixes(s, names), nil

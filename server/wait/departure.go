@@ -105,8 +105,8 @@ type forgetting struct{ *Waits }
 // Fire implements due.Firer.
 func (f forgetting) Fire() { f.forgetAttached(1) }
 
-// leftPlaces are the waits of sessions that have ended, as long as places are kept.
-type leftPlaces struct {
+// keptPlaces holds the waits of ended sessions while their places are kept.
+type keptPlaces struct {
 	waits       *Waits // set with the timer
 	First, last *queuedWaits
 	cursor      *queuedWaits // the next ones to look for sessions anew
@@ -122,12 +122,12 @@ func (ws *Waits) LeavePlaces(s *Party) {
 		// plant:leave-places
 		qs.gone, qs.untilMS = true, ws.Store.NowMS()+ws.renewEveryMS()
 		qs.cursor, qs.again = qs.First, false
-		ws.LeftPlaces.add(qs)
+		ws.KeptPlaces.add(qs)
 		ws.Timers.Set(&qs.timer, ws.Store.NowMS())
 	}
 }
 
-func (l *leftPlaces) add(qs *queuedWaits) {
+func (l *keptPlaces) add(qs *queuedWaits) {
 	qs.kept, qs.older, qs.Newer = true, l.last, nil
 	if l.last != nil {
 		l.last.Newer = qs
@@ -137,7 +137,7 @@ func (l *leftPlaces) add(qs *queuedWaits) {
 	l.last = qs
 }
 
-func (l *leftPlaces) remove(qs *queuedWaits) {
+func (l *keptPlaces) remove(qs *queuedWaits) {
 	if !qs.kept {
 		return
 	}
@@ -160,7 +160,7 @@ func (l *leftPlaces) remove(qs *queuedWaits) {
 // adopt looks anew for sessions that keep the places of waits: s has attached to owners, or to prefixes. The
 // waits of an owner are found by its name, and are few. For a prefix all are looked at: as many as a unit may
 // now, and the others a few in a slice.
-func (l *leftPlaces) adopt(s *Party, names [][]byte, prefixes bool) {
+func (l *keptPlaces) adopt(s *Party, names [][]byte, prefixes bool) {
 	ws := s.Waits
 	if l.First == nil {
 		return
@@ -177,7 +177,7 @@ func (l *leftPlaces) adopt(s *Party, names [][]byte, prefixes bool) {
 
 // eachUnder visits the waits of owners that begin with one of the prefixes. False: they are too many to be
 // looked at in one unit, and not all were visited.
-func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (all bool) {
+func (l *keptPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (all bool) {
 	left := DueBudget
 	for qs := l.First; qs != nil; qs = qs.Newer {
 		for w := qs.First; w != nil; {
@@ -198,7 +198,7 @@ func (l *leftPlaces) eachUnder(prefixes [][]byte, visit func(w *queuedWait)) (al
 // prolong keeps all places as long as if their sessions ended now. It is called when a session that is
 // attached to a prefix goes. Of the places that were not looked at since it attached, it would have kept
 // some.
-func (l *leftPlaces) prolong(ws *Waits) {
+func (l *keptPlaces) prolong(ws *Waits) {
 	if l.cursor == nil {
 		return
 	}
@@ -210,7 +210,7 @@ func (l *leftPlaces) prolong(ws *Waits) {
 }
 
 // lookAgain makes all of them look for sessions.
-func (l *leftPlaces) lookAgain(ws *Waits) {
+func (l *keptPlaces) lookAgain(ws *Waits) {
 	if l.cursor != nil {
 		l.again = true
 		return
@@ -220,7 +220,7 @@ func (l *leftPlaces) lookAgain(ws *Waits) {
 }
 
 // Fire implements due.Firer.
-func (l *leftPlaces) Fire() {
+func (l *keptPlaces) Fire() {
 	ws := l.waits
 	if qs := l.cursor; qs != nil {
 		l.cursor = qs.Newer
@@ -244,7 +244,7 @@ func (ws *Waits) eachQueuedOf(names [][]byte, visit func(w *queuedWait)) (all bo
 			continue
 		}
 		for w := o.First(); w != nil; w = w.Younger() {
-			ws.LeftPlaces.Looked++
+			ws.KeptPlaces.Looked++
 			if left--; left < 0 {
 				return false
 			}
@@ -283,7 +283,7 @@ func (qs *queuedWaits) Fire() {
 	}
 	if w := qs.cursor; w != nil {
 		qs.cursor = w.next
-		ws.LeftPlaces.Looked++
+		ws.KeptPlaces.Looked++
 		switch s := ws.attachedFor(w); {
 		case w.Granted(): // it has an end of its own
 		case qs.denied || qs.lostRight(ws, w):
@@ -301,7 +301,7 @@ func (qs *queuedWaits) Fire() {
 	case qs.Count > 0 && !qs.ending:
 		ws.Timers.Set(&qs.timer, qs.untilMS)
 	default:
-		ws.LeftPlaces.remove(qs)
+		ws.KeptPlaces.remove(qs)
 	}
 }
 
@@ -371,8 +371,8 @@ func (qs *queuedWaits) lostRight(ws *Waits, w *queuedWait) bool {
 	return qs.judges && !w.Granted() && ws.permitQueued(w, w.Words.Argv()) != nil
 }
 
-// ghost returns a party that has ended and keeps places in the name of p.
-func (p *Party) ghost() *Party {
+// endedParty returns an ended party that keeps places in the name of p.
+func (p *Party) endedParty() *Party {
 	return &Party{Client: p.Client, Waits: p.Waits, Dead: true, Terminated: true, Number: p.Number, User: p.User, DB: p.DB, Info: p.Info}
 }
 
@@ -382,7 +382,7 @@ func (s *Party) DenyWaits() {
 	if !s.KeepsPlaces() {
 		return
 	}
-	g := s.ghost()
+	g := s.endedParty()
 	g.queuedOf().denied = true
 	for w := s.Queued.First; w != nil; w = s.Queued.First {
 		s.Queued.unlink(w)
@@ -393,7 +393,7 @@ func (s *Party) DenyWaits() {
 }
 
 // Follow carries a change of a user out on the waits of sessions that have ended.
-func (l *leftPlaces) Follow(ws *Waits, change acl.Change) {
+func (l *keptPlaces) Follow(ws *Waits, change acl.Change) {
 	for qs := l.First; qs != nil; qs = qs.Newer {
 		if qs.First == nil || qs.First.Party.User != change.Old {
 			continue
@@ -411,12 +411,12 @@ func (l *leftPlaces) Follow(ws *Waits, change acl.Change) {
 func (qs *queuedWaits) giveUpOne(ws *Waits) (more bool) {
 	if w := qs.cursor; w != nil {
 		qs.cursor = w.next
-		ws.LeftPlaces.Looked++
+		ws.KeptPlaces.Looked++
 		qs.maybeGiveUp(ws, w)
 	}
 	qs.turn()
 	if qs.cursor == nil {
-		qs.ghost = nil
+		qs.endedParty = nil
 	}
 	return qs.cursor != nil
 }
@@ -432,10 +432,10 @@ func (qs *queuedWaits) maybeGiveUp(ws *Waits, w *queuedWait) {
 	if !w.adopted || w.Granted() || ws.Watchdog.Attached.AttachedBy(s, []byte(w.Owner())) {
 		return
 	}
-	g := qs.ghost
+	g := qs.endedParty
 	if until := ws.Store.NowMS() + ws.renewEveryMS(); g == nil || !g.Queued.kept || g.Queued.untilMS != until {
-		g = s.ghost()
-		qs.ghost = g
+		g = s.endedParty()
+		qs.endedParty = g
 	}
 	qs.unlink(w)
 	w.Party = g

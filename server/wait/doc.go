@@ -1,9 +1,9 @@
 // Package wait owns every wait, grant and renewed lease of a shard. A file each has the commands that are
 // parked (parked.go), the waits that block no client (queued.go), and the work that ended connections leave
-// (departure.go). The watchdog renews leases (watchdog.go, watchdog_shares.go) while clients live (pulse.go),
-// or are attached to owners (attachments.go). deadlocks.go has the cycles that were refused, story.go the
-// history of locks, and spans.go the spans of waits. The commands that show them are in the files that end
-// in _cmd.go.
+// (departure.go). The watchdog renews leases (watchdog.go, watchdog_shares.go) while clients live
+// (liveness.go), or are attached to owners (attachments.go). deadlocks.go has the refused cycles. The history
+// of locks is in lock_events.go, and the spans of waits are in spans.go. The commands that show them are in
+// the files that end in _cmd.go.
 //
 // It knows a client as a Party, and its connection as a Connection. It asks the shard through the interface
 // Shard. It must not know sessions, transports, the log, or replication. All of it runs under the lock of the

@@ -86,7 +86,7 @@ func lockHistory(c *commands.Ctx) error {
 		return err
 	}
 	s := partyOf(c)
-	ring := s.Waits.Story.Ring
+	ring := s.Waits.LockEvents.Ring
 	sinceUS, why := ring.Since()
 	out := c.Out
 	out.Map(4)
@@ -214,9 +214,9 @@ func lockHot(c *commands.Ctx) error {
 		}
 	}
 	s := partyOf(c)
-	sketch, measure := &s.Waits.Story.waited, by
+	sketch, measure := &s.Waits.LockEvents.waited, by
 	if by >= hotHold {
-		sketch, measure = &s.Waits.Story.Held, by-hotHold
+		sketch, measure = &s.Waits.LockEvents.Held, by-hotHold
 	}
 	number := func(name string, n int64) {
 		if c.Out.BulkString(name); by == hotWait || by == hotHold {

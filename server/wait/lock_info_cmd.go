@@ -119,7 +119,7 @@ func lockInfo(c *commands.Ctx) error {
 	if confirmBy != 0 {
 		fields++
 	}
-	trace, traced := ws.Story.Traces[l.Token]
+	trace, traced := ws.LockEvents.Traces[l.Token]
 	if traced {
 		fields++
 	}
@@ -213,7 +213,7 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	if confirmBy != 0 {
 		fields++
 	}
-	trace, traced := partyOf(c).Waits.Story.Traces[h.Token]
+	trace, traced := partyOf(c).Waits.LockEvents.Traces[h.Token]
 	if traced {
 		fields++
 	}
@@ -234,7 +234,7 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)
-	writeKnown(out, "held-since", partyOf(c).Waits.Story.sinceMS(c.DB.Store().NowUS(), h.Token))
+	writeKnown(out, "held-since", partyOf(c).Waits.LockEvents.sinceMS(c.DB.Store().NowUS(), h.Token))
 	writeAttached(out, &w.Attached, h.Owner)
 	if confirmBy != 0 {
 		writeKnown(out, "confirm-by", confirmBy)
@@ -490,7 +490,7 @@ func lockStats(c *commands.Ctx) error {
 	c.Out.Map(lockFigureFields + 2)
 	writeLockFigures(c.Out, &sum)
 	c.Out.BulkString("classes")
-	writeClasses(c.Out, partyOf(c).Waits.Story.Classes.All())
+	writeClasses(c.Out, partyOf(c).Waits.LockEvents.Classes.All())
 	c.Out.BulkString("databases")
 	c.Out.Map(len(figures))
 	for _, id := range slices.Sorted(maps.Keys(figures)) {

@@ -311,7 +311,7 @@ func (ws *Waits) answered(w *Parked, mark int, granted bool) {
 type deadlockSearch struct{ queues *waiting.Queues }
 
 // Fire implements due.Firer.
-func (d deadlockSearch) Fire() { d.queues.GoOn() }
+func (d deadlockSearch) Fire() { d.queues.ResumeSearch() }
 
 // Try implements waiting.Call.
 func (w *Parked) Try() (done, stop bool) {
@@ -344,12 +344,12 @@ func (ws *Waits) Try(w *Parked) bool {
 		if w.Timed {
 			start = time.Now()
 		}
-		ws.Story.trying = w
+		ws.LockEvents.trying = w
 		err = ws.contain(w.Row, func() (err error) {
 			done, err = w.call().Try(&c.Ctx)
 			return err
 		})
-		ws.Story.trying = nil
+		ws.LockEvents.trying = nil
 		if w.Timed {
 			w.Take(time.Since(start))
 		}
@@ -395,12 +395,12 @@ func (ws *Waits) Undo(w *Parked) {
 	c := ws.freeCtx(w)
 	ws.queuedOut.Rollback(0)
 	c.Out = &ws.queuedOut // no client reads it
-	ws.Story.undoing = true
+	ws.LockEvents.undoing = true
 	_ = ws.contain(w.Row, func() error {
 		u.Undo(&c.Ctx)
 		return nil
 	})
-	ws.Story.undoing = false
+	ws.LockEvents.undoing = false
 	ws.spareCtx(c)
 }
 
@@ -562,7 +562,7 @@ const (
 	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner and that
 	// one's pointer in the index, and the watch over its client. placeBytes is what each of its places takes,
 	// if no other waiter is there.
-	waiterBytes = int(unsafe.Sizeof(Parked{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(pulse{})) + 8
+	waiterBytes = int(unsafe.Sizeof(Parked{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(liveness{})) + 8
 	placeBytes  = int(unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Queue{})) + 8
 )
 

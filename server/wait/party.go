@@ -36,9 +36,9 @@ type Party struct {
 	Waiter *Parked // the command that waits; nil: none waits
 	// Granted is the waiter with the reply in out, if its grant can be taken back.
 	Granted *Parked
-	// unsure is the last grant after a wait (pulse.go); nil: the client is taken to have heard of it.
-	unsure *watchedGrant
-	Pulse  *pulse // nil: no other client has depended on this one so far
+	// unsure is the last grant after a wait (liveness.go); nil: the client is taken to have heard of it.
+	unsure   *watchedGrant
+	Liveness *liveness // nil: no other client has depended on this one so far
 	// keeper identifies the party in the store's renewals of the locks that it holds. shares is the first
 	// of a list of such locks with shared holders. nil: there are none.
 	keeper      *renewals.Keeper

@@ -31,22 +31,22 @@ var _ waiting.Call = (*queuedWait)(nil)
 
 // queuedWaits are the waits that a session keeps the places of. After its end they stay here for a while.
 type queuedWaits struct {
-	waits   *Waits
-	First   *queuedWait
-	Count   int
-	Adopted int // how many of them the session did not ask for
-	Bytes   int
-	cursor  *queuedWait // the next one to be looked at: see Fire
-	again   bool        // it has to be begun anew then
-	timer   due.Timer
-	ghost   *Party // has got those that the session has given up
-	judges  bool   // those that are looked at are ended if the user may not have the locks any more
-	denied  bool   // the user was deleted: all of them are to end
+	waits      *Waits
+	First      *queuedWait
+	Count      int
+	Adopted    int // how many of them the session did not ask for
+	Bytes      int
+	cursor     *queuedWait // the next one to be looked at: see Fire
+	again      bool        // it has to be begun anew then
+	timer      due.Timer
+	endedParty *Party // has the waits that the session has given up
+	judges     bool   // those that are looked at are ended if the user may not have the locks any more
+	denied     bool   // the user was deleted: all of them are to end
 	// The fields below are used after the end of the session.
 	gone         bool
 	ending       bool  // the time is over for which places are kept
 	untilMS      int64 // when it is
-	kept         bool  // they are in leftPlaces
+	kept         bool  // the waits are in keptPlaces
 	older, Newer *queuedWaits
 }
 
@@ -222,12 +222,12 @@ func (ws *Waits) tryQueued(w *queuedWait) (done bool) {
 		err = ws.Server.RefusesWaiter(w.Row)
 	}
 	if err == nil {
-		ws.Story.trying = &w.Parked
+		ws.LockEvents.trying = &w.Parked
 		err = ws.contain(w.Row, func() (err error) {
 			done, err = w.lock.Try(&c.Ctx)
 			return err
 		})
-		ws.Story.trying = nil
+		ws.LockEvents.trying = nil
 	}
 	ws.Server.ActNoMore()
 	keys := w.lock.KeysIn(c.Argv)
@@ -316,7 +316,7 @@ func (ws *Waits) refuseQueued(w *queuedWait, why attach.Refusal) {
 func (ws *Waits) Confirmed(db *store.DB, key, owner []byte, token int64) {
 	for _, g := range ws.Grants.Of(db.ID(), key, owner) {
 		if g.Token(string(key)) == token {
-			ws.Story.grantEvent(ws, g, lockhistory.Confirmed)
+			ws.LockEvents.grantEvent(ws, g, lockhistory.Confirmed)
 			ws.endGrant(g)
 		}
 	}
@@ -359,7 +359,7 @@ func (ws *Waits) passOn(w *queuedWait) {
 	if ws.Unconfirmed++; anew {
 		return
 	}
-	ws.Story.grantEvent(ws, g, lockhistory.Unconfirmed)
+	ws.LockEvents.grantEvent(ws, g, lockhistory.Unconfirmed)
 	// plant:pass-on
 	w.lock.NotConfirmed()
 	ws.Undo(&w.Parked)

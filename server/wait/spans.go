@@ -62,7 +62,7 @@ const (
 // traceEvent keeps or ends the trace of a holder, and returns the trace that the event of c belongs to; nil:
 // none. The result is valid until the next event.
 func (ws *Waits) traceEvent(c *commands.Ctx) *tracecontext.Context {
-	st, e := &ws.Story, &c.Event
+	st, e := &ws.LockEvents, &c.Event
 	if c.Traced && (e.Kind == lockhistory.Granted || e.Kind == lockhistory.Renewed) {
 		st.KeepTrace(e.Token, c.Trace)
 		if len(st.Spans) > 0 && e.Kind == lockhistory.Granted {
@@ -87,7 +87,7 @@ func (ws *Waits) traceEvent(c *commands.Ctx) *tracecontext.Context {
 }
 
 // KeepTrace keeps the trace of a holder.
-func (st *story) KeepTrace(token int64, trace tracecontext.Context) {
+func (st *lockEvents) KeepTrace(token int64, trace tracecontext.Context) {
 	if _, has := st.Traces[token]; !has && len(st.Traces) >= MostTraces {
 		for old := range st.Traces {
 			delete(st.Traces, old)
@@ -99,7 +99,7 @@ func (st *story) KeepTrace(token int64, trace tracecontext.Context) {
 
 // beginSpan begins the span of a wait, if its caller records the trace.
 func (ws *Waits) beginSpan(w *Parked) {
-	st := &ws.Story
+	st := &ws.LockEvents
 	trace, ok := w.lock.Trace(w.Words)
 	if !ok || !trace.Sampled() {
 		return
@@ -154,7 +154,7 @@ func (ws *Waits) linkWaiters(c *commands.Ctx, h HolderSpan) {
 	for pl := q.First(); pl != nil && looked < mostLooked; pl = pl.Next() {
 		looked++
 		w := ParkedOf(pl.Waiter())
-		if span := ws.Story.Spans[w]; span != nil && w != ws.Story.trying {
+		if span := ws.LockEvents.Spans[w]; span != nil && w != ws.LockEvents.trying {
 			span.link(h)
 		}
 	}
@@ -162,11 +162,11 @@ func (ws *Waits) linkWaiters(c *commands.Ctx, h HolderSpan) {
 
 // endSpan hands the span of a wait to the exporter.
 func (ws *Waits) endSpan(w *Parked, granted bool, why lockhistory.Reason) {
-	span := ws.Story.Spans[w]
+	span := ws.LockEvents.Spans[w]
 	if span == nil {
 		return
 	}
-	delete(ws.Story.Spans, w)
+	delete(ws.LockEvents.Spans, w)
 	span.End = time.UnixMicro(max(ws.Store.NowUS(), w.sinceUS))
 	switch {
 	case granted:
@@ -185,5 +185,5 @@ func (ws *Waits) SpanCounts() (delivered, dropped int64) {
 		return 0, 0
 	}
 	delivered, dropped = ws.Exporter.Counts()
-	return delivered, dropped + ws.Story.skipped
+	return delivered, dropped + ws.LockEvents.skipped
 }

@@ -30,11 +30,11 @@ type Waits struct {
 	Grants                 waiting.Grants  // after such waits, not confirmed
 	demotion               demotion
 	queuedOut              resp.Writer // for what such waits reply
-	LeftPlaces             leftPlaces  // of parties that have ended
+	KeptPlaces             keptPlaces  // of parties that have ended
 	audience               []*Party    // buffer for those that get an outcome
-	GoOn                   due.Timer   // for suspects of a deadlock that a unit had no time for
+	ResumeSearch           due.Timer   // for suspects of a deadlock that a unit had no time for
 	Refused                refusals
-	Story                  story
+	LockEvents             lockEvents
 	Watchdog               watchdog
 	Syncing                syncWaiters
 	spareCtxs              []*waiterCtx  // of waiters' commands: freeCtx
@@ -105,9 +105,9 @@ func (ws *Waits) Open(d Door, databases, mostPerUnit int) {
 	ws.Door = d
 	ws.Syncing.Waiters = make(map[*Parked]struct{})
 	ws.Queues = waiting.New(databases, commands.QueuedLocks(d.Store))
-	ws.GoOn.Of = deadlockSearch{ws.Queues}
+	ws.ResumeSearch.Of = deadlockSearch{ws.Queues}
 	ws.Most = mostPerUnit
-	ws.Story.open()
+	ws.LockEvents.open()
 	ws.Store.OnLockEnd(ws.lockEnds)
 	ws.Watchdog.open(databases, upkeep{store: d.Store, settings: d.Settings, watchOver: ws.watchOver, endUnit: d.Shard.EndUnit, renewed: d.Server.Renewed,
 		lifeEndMS: func(p *Party, nowMS int64) int64 { return p.lifeEndMS(ws, nowMS) }})
@@ -118,14 +118,14 @@ func (ws *Waits) Open(d Door, databases, mostPerUnit int) {
 func (ws *Waits) Configure(c *config.Config) {
 	ws.Queues.SetAging(c.LockPriorityAgingMS * 1000)
 	ws.mostWaiters, ws.mostWaits = c.LockMaxWaiters, c.LockMaxWaitsPerClient
-	ws.Story.configure(ws, c)
+	ws.LockEvents.configure(ws, c)
 }
 
 // Demoted is called when another server decides from now on. The clients that are blocked have had their
 // answers.
 func (ws *Waits) Demoted() {
 	ws.endQueuedLater()
-	ws.Story.Restart(ws.Store.NowUS(), "failover")
+	ws.LockEvents.Restart(ws.Store.NowUS(), "failover")
 	ws.Store.StopAllRenewals() // it is another server's now to renew leases
 	ws.Watchdog.shares.dropEvery()
 }
@@ -133,7 +133,7 @@ func (ws *Waits) Demoted() {
 // ForgetCounts sets what is counted to zero.
 func (ws *Waits) ForgetCounts() {
 	ws.Unconfirmed, ws.Limited, ws.Asks, ws.AsksHeard = 0, 0, 0, 0
-	ws.Story.forget()
+	ws.LockEvents.forget()
 }
 
 // contain runs a command that was left to be done later, or a part of it. A panic becomes its error.

@@ -36,7 +36,7 @@ type upkeep struct {
 	store    *store.Store
 	settings *commands.Settings
 	// watchOver begins to look after the session's client, and lifeEndMS returns until when its locks are
-	// renewed at now: see pulse.go.
+	// renewed at now: see liveness.go.
 	watchOver func(s *Party)
 	lifeEndMS func(s *Party, nowMS int64) int64
 	renewed   func(db *store.DB, key []byte) // publishes that a lease was renewed
@@ -91,7 +91,7 @@ func (w *watchdog) Held(c *commands.Ctx, key, owner []byte, token int64, renewed
 	s := partyOf(c)
 	r := renewals.Renewal{AtMS: c.NowMS() + w.everyMS(), Pin: w.pinOf(owner, token)}
 	if !s.Ended() { // otherwise an attached session may keep the lock alive
-		if s.Pulse == nil || !s.Pulse.Timer.Queued() {
+		if s.Liveness == nil || !s.Liveness.Timer.Queued() {
 			w.watchOver(s)
 		}
 		r.Keeper = s.keeperOf()
@@ -102,8 +102,8 @@ func (w *watchdog) Held(c *commands.Ctx, key, owner []byte, token int64, renewed
 // renewalsPerLease is how often the watchdog renews within one lease, as Redisson's does.
 const renewalsPerLease = 3
 
-// LeastPulseMS is the time between two looks at a client that is about to be taken for dead.
-const LeastPulseMS = 50
+// LeastCheckMS is the time between two looks at a client that is about to be taken for dead.
+const LeastCheckMS = 50
 
 // everyMS is the time from one renewal to the next.
 func (w *watchdog) everyMS() int64 { return w.settings.LockWatchdogMS / renewalsPerLease }
@@ -203,7 +203,7 @@ func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bo
 func (w *watchdog) renewNextMS(end, now int64) int64 {
 	next := w.everyMS()
 	if left := (end - now) / renewalsPerLease; left < next-next/4 {
-		next = max(left, min(next, LeastPulseMS))
+		next = max(left, min(next, LeastCheckMS))
 	}
 	w.nextMS = min(w.nextMS, now+next)
 	return now + next

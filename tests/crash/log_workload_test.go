@@ -17,8 +17,8 @@ import (
 // patience is the time after which something counts as hanging.
 const patience = time.Minute
 
-func logPlace(d *lossy.Disk) aof.Place {
-	return aof.Place{FS: d, Dir: ".", Sub: "appendonlydir", Filename: "appendonly.aof"}
+func logPlace(d *lossy.Disk) aof.Location {
+	return aof.Location{FS: d, Dir: ".", Sub: "appendonlydir", Filename: "appendonly.aof"}
 }
 
 // workload uses the log like a server, on a disk that can be crashed.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 )
 
 // faults are faults that make a server unfair, and the tests that must fail with each.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/plant"
 	"lockserver/tests/grammar"
+	"lockserver/tests/plant"
 )
 
 var (

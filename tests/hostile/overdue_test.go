@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
-	"lockserver/internal/plant"
 	"lockserver/internal/resp"
 	"lockserver/server"
 	"lockserver/server/raft"
 	"lockserver/tests/grammar"
+	"lockserver/tests/plant"
 	"lockserver/tests/testkit"
 )
 

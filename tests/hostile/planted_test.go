@@ -3,7 +3,7 @@ package hostile
 import (
 	"testing"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 )
 
 // faults are faults that hostile pipelines find, each of another kind.

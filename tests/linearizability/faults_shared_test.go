@@ -1,6 +1,6 @@
 package linearizability
 
-import "lockserver/internal/plant"
+import "lockserver/tests/plant"
 
 // shareFaults are faults of shared locks, of ONCE, and of owners that outlive connections.
 var shareFaults = []plant.Fault{

@@ -1,6 +1,6 @@
 package linearizability
 
-import "lockserver/internal/plant"
+import "lockserver/tests/plant"
 
 // faults are all planted faults. Each must break the lock only sometimes, or only one of its promises, so
 // that finding it is an achievement.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 	"lockserver/tests/testkit"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 )
 
 // faults are mistakes in a member of a group: each gives a client a wrong answer, or has other data than the

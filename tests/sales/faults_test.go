@@ -1,6 +1,6 @@
 package sales
 
-import "lockserver/internal/plant"
+import "lockserver/tests/plant"
 
 // faults are all planted faults. Each breaks one promise of a sale.
 var faults = []plant.Fault{

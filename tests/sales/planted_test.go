@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 )
 
 // hunt finds each of the faults in a second or two.

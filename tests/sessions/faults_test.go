@@ -1,6 +1,6 @@
 package sessions
 
-import "lockserver/internal/plant"
+import "lockserver/tests/plant"
 
 // faults are faults with which a client gets no reply, two replies or another client's reply, or holds
 // something without a reply.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 	"lockserver/tests/shrink"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 )
 
 // faults are faults in a member. With each a client gets a wrong reply, or the member has other data than the

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockserver/internal/plant"
+	"lockserver/tests/plant"
 )
 
 var hunt = plant.Hunt{FindWithin: 60 * time.Second, CleanFor: 3 * time.Second,

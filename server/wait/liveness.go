@@ -37,22 +37,22 @@ const (
 	leastConfirmMS, MostConfirmMS = 1000, 3000
 	// looksPerConfirm is how often the server looks at a grant's client in that time.
 	looksPerConfirm = 4
-	// A living client's last sign is not looked up more often than so many times a lease,
-	// however many locks it holds.
+	// AsksPerLease limits how often in a lease the server looks for the last sign of a living client,
+	// however many locks the client holds.
 	AsksPerLease = 30
 )
 
-// pulse watches over one session's client. It is only touched under the executor. Each who waits has one, so
-// it is kept small: what can stand in the session does.
-type pulse struct {
+// liveness holds the last sign of life of one client. Only the executor touches it. Each client that waits
+// for a lock has one, so it is small: fields that fit into the session are there.
+type liveness struct {
 	Timer   due.Timer // of the session, as a watched
-	AskedMS int64     // when the last sign of life was looked up
-	// SilentMS is how long before that it was, or notKnown; leaseMS by which the peer is probed. Both fit:
-	// a lease is at most of so many milliseconds (lock-watchdog-timeout).
+	AskedMS int64     // the time of the last look
+	// SilentMS is the age of the last sign of life at the last look, or notKnown. leaseMS is the lease by
+	// which the peer is probed. 32 bits are enough, because lock-watchdog-timeout has a limit.
 	SilentMS, leaseMS int32
 }
 
-// watched is a session that is looked at when its timer runs out.
+// watched is a client that is looked at when its timer runs out.
 type watched Party
 
 // watchedGrant is a grant that the client may not have received.
@@ -64,28 +64,28 @@ type watchedGrant struct {
 	since      time.Duration
 }
 
-// notKnown is pulse.silentMS of a client that the system reports nothing about.
+// notKnown is the value of liveness.SilentMS if the system reports nothing about the client.
 const notKnown = math.MinInt32
 
-// known reports whether the system tells when it heard of the client.
-func (p *pulse) known() bool { return p.SilentMS != notKnown }
+// known reports whether the system says when it heard of the client.
+func (p *liveness) known() bool { return p.SilentMS != notKnown }
 
-// heardMS is the last sign of life.
-func (p *pulse) heardMS() int64 { return p.AskedMS - int64(p.SilentMS) }
+// heardMS returns the time of the last sign of life.
+func (p *liveness) heardMS() int64 { return p.AskedMS - int64(p.SilentMS) }
 
-// silenceMS is how long a client may be silent, with a lease of so long.
+// silenceMS returns how long a client may be silent if leases have this length.
 func silenceMS(leaseMS int64) int64 { return max(leaseMS, LeastSilenceMS) }
 
 // confirmMS is how long a client may leave a grant unanswered.
 func confirmMS(leaseMS int64) int64 { return min(max(leaseMS/3, leastConfirmMS), MostConfirmMS) }
 
-// watchOver begins to look after a session's client, on which others depend from now on.
+// watchOver begins to look after a client on which others depend from now on.
 func (ws *Waits) watchOver(s *Party) {
-	p := s.Pulse
+	p := s.Liveness
 	if p == nil {
-		p = &pulse{}
+		p = &liveness{}
 		p.Timer.Of = (*watched)(s)
-		s.Pulse = p
+		s.Liveness = p
 		p.ask(ws, s, ws.Store.NowMS())
 	}
 	if p.known() && !p.Timer.Queued() {
@@ -95,7 +95,7 @@ func (ws *Waits) watchOver(s *Party) {
 
 // watchGrant records that a session was granted what it waited for.
 func (ws *Waits) watchGrant(s *Party) {
-	p := s.Pulse
+	p := s.Liveness
 	if p == nil || !p.known() { // nil: the wait was for no lock
 		return
 	}
@@ -110,7 +110,7 @@ func (ws *Waits) watchGrant(s *Party) {
 }
 
 // ask looks up, at now, when something was heard of the session's client.
-func (p *pulse) ask(ws *Waits, s *Party, now int64) Silence {
+func (p *liveness) ask(ws *Waits, s *Party, now int64) Silence {
 	lease := ws.Settings.LockWatchdogMS
 	if int64(p.leaseMS) != lease { // CONFIG SET
 		p.leaseMS = int32(lease)
@@ -127,7 +127,7 @@ func (p *pulse) ask(ws *Waits, s *Party, now int64) Silence {
 // lifeEndMS returns until when the locks of a session's client are renewed at now. That may be later than
 // the time of the unit: see catchUp.
 func (s *Party) lifeEndMS(ws *Waits, now int64) int64 {
-	p, lease := s.Pulse, ws.Settings.LockWatchdogMS
+	p, lease := s.Liveness, ws.Settings.LockWatchdogMS
 	left := min(lease, max(p.heardMS()+silenceMS(lease)-now, 0)) // the less that is left, the more a new sign matters
 	if p.known() && (int64(p.leaseMS) != lease || now-p.AskedMS > left/AsksPerLease || now < p.AskedMS) {
 		p.ask(ws, s, now)
@@ -147,7 +147,7 @@ func (of *watched) Fire() {
 	if s.Dead || s.Terminated || !waits && !s.Keeps() && s.Attachments.Len() == 0 && s.unsure == nil {
 		return // no other client depends on it
 	}
-	p := s.Pulse
+	p := s.Liveness
 	h := p.ask(ws, s, now)
 	if !h.Known {
 		return
@@ -170,7 +170,7 @@ func (of *watched) Fire() {
 		ws.Lose(s)
 		return
 	}
-	ws.Timers.Set(&p.Timer, now+max(min(next, left), LeastPulseMS))
+	ws.Timers.Set(&p.Timer, now+max(min(next, left), LeastCheckMS))
 }
 
 // unansweredFor returns for how long something has been unanswered, as far as looks have seen, and
@@ -191,14 +191,14 @@ func (g *watchedGrant) unansweredFor(h Silence) time.Duration {
 // life. That includes locks that it got later, by a command that it had sent before.
 func (ws *Waits) Lose(s *Party) {
 	ws.Logger.Info("a client that holds or waits for a lock is silent, and closed", "id", s.Number, "address", s.Info.Addr,
-		"silent-ms", ws.Store.NowMS()-s.Pulse.heardMS())
+		"silent-ms", ws.Store.NowMS()-s.Liveness.heardMS())
 	s.Vanished.Store(true)
 	ws.Server.Terminate(s)
 }
 
 // cutMS is when the leases of such a session end.
 func (ws *Waits) cutMS(s *Party) int64 {
-	return max(ws.Store.NowMS(), s.Pulse.heardMS()+silenceMS(ws.Settings.LockWatchdogMS))
+	return max(ws.Store.NowMS(), s.Liveness.heardMS()+silenceMS(ws.Settings.LockWatchdogMS))
 }
 
 // renewEveryMS is the time from one renewal of a lease to the next.

@@ -46,12 +46,12 @@ func storyWork(s *session, clock *storyClock, warmUp, rounds int) (hashes int64,
 	}
 	ex := s.executor
 	ex.Mu.Lock()
-	before := ex.Waits.Story.Hashed
+	before := ex.Waits.LockEvents.Hashed
 	ex.Mu.Unlock()
 	allocs = testing.AllocsPerRun(rounds-1, round) // and one to warm up
 	ex.Mu.Lock()
 	defer ex.Mu.Unlock()
-	return ex.Waits.Story.Hashed - before, allocs
+	return ex.Waits.LockEvents.Hashed - before, allocs
 }
 
 // TestWorkOfLockEvents counts what classes and the history add to LOCK and UNLOCK. They allocate nothing.
@@ -86,7 +86,7 @@ func TestWorkOfLockEvents(t *testing.T) {
 		s := toNowhereOn(t, clock.ManualClock)
 		ex := s.executor
 		ex.Mu.Lock()
-		ex.Waits.Story.Muted, ex.config.LockClasses, ex.config.LockHistoryBytes = c.muted, c.classes, c.history
+		ex.Waits.LockEvents.Muted, ex.config.LockClasses, ex.config.LockHistoryBytes = c.muted, c.classes, c.history
 		ex.Waits.Configure(ex.config)
 		ex.Mu.Unlock()
 		warmUp := 20_000 // until all memory of the history exists

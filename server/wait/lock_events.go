@@ -20,8 +20,8 @@ import (
 // waiters report theirs with beganWait and endedWait. The store reports locks that end without such a command
 // with OnLockEnd. A server that follows another one keeps nothing: the other one decides.
 
-// story is all of it. It is only touched under the executor.
-type story struct {
+// lockEvents records what happens to locks. Only the executor touches it.
+type lockEvents struct {
 	seed    maphash.Seed
 	Ring    *lockhistory.Ring
 	Classes *lockclass.Table
@@ -43,17 +43,17 @@ type story struct {
 	since map[int64]int64
 }
 
-// mostSince bounds story.since. Beyond it the length of a hold is not known.
+// mostSince bounds lockEvents.since. Beyond it the length of a hold is not known.
 const mostSince = 1 << 16
 
-func (st *story) open() {
+func (st *lockEvents) open() {
 	st.seed = maphash.MakeSeed()
 	st.Ring, st.Classes = lockhistory.New(), lockclass.New()
 	st.since, st.Traces, st.Spans = make(map[int64]int64), make(map[int64]tracecontext.Context), make(map[*Parked]*WaitSpan)
 }
 
 // configure applies the directives.
-func (st *story) configure(ws *Waits, c *config.Config) {
+func (st *lockEvents) configure(ws *Waits, c *config.Config) {
 	size := c.LockHistoryBytes
 	if size > 0 {
 		size = max(size, lockhistory.MinBytes)
@@ -75,14 +75,14 @@ func (st *story) configure(ws *Waits, c *config.Config) {
 }
 
 // Restart forgets the history, because what happened before now is not known here.
-func (st *story) Restart(nowUS int64, why string) {
+func (st *lockEvents) Restart(nowUS int64, why string) {
 	st.Ring.Restart(nowUS, why)
 	clear(st.since)
 	clear(st.Traces)
 }
 
 // forget sets the figures to zero.
-func (st *story) forget() {
+func (st *lockEvents) forget() {
 	st.Classes.Reset()
 	st.Held, st.waited = hotkeys.Sketch{}, hotkeys.Sketch{}
 }
@@ -93,7 +93,7 @@ type keyOf struct {
 	hash uint64 // 0: not made yet
 }
 
-func (k *keyOf) hashIn(st *story) uint64 {
+func (k *keyOf) hashIn(st *lockEvents) uint64 {
 	if k.hash == 0 {
 		k.hash = maphash.Bytes(st.seed, k.text)
 		st.Hashed++
@@ -102,7 +102,7 @@ func (k *keyOf) hashIn(st *story) uint64 {
 }
 
 // classOf returns the class of a key.
-func (st *story) classOf(k *keyOf) *lockclass.Figures {
+func (st *lockEvents) classOf(k *keyOf) *lockclass.Figures {
 	if !st.Classes.NeedsHash() {
 		return st.Classes.Of(0, k.text)
 	}
@@ -113,7 +113,7 @@ func (st *story) classOf(k *keyOf) *lockclass.Figures {
 // releases after a short hold. They are counted, and added to the history, without calls that could be left
 // out.
 func (ws *Waits) LockEvent(c *commands.Ctx) {
-	st, e := &ws.Story, &c.Event
+	st, e := &ws.LockEvents, &c.Event
 	if ws.Follows || st.Muted {
 		return
 	}
@@ -152,7 +152,7 @@ func (ws *Waits) LockEvent(c *commands.Ctx) {
 }
 
 // granted counts a new holder.
-func (st *story) granted(class *lockclass.Figures, e *commands.LockEvent, now int64) {
+func (st *lockEvents) granted(class *lockclass.Figures, e *commands.LockEvent, now int64) {
 	class.Grants++
 	if e.Permits > 0 {
 		class.PermitGrants++
@@ -164,7 +164,7 @@ func (st *story) granted(class *lockclass.Figures, e *commands.LockEvent, now in
 
 // released counts a hold that a command ends, and returns for how long it lasted, in microseconds. hash is
 // that of the key, if it is made already.
-func (st *story) released(c *commands.Ctx, class *lockclass.Figures, hash uint64, now int64) (took int64) {
+func (st *lockEvents) released(c *commands.Ctx, class *lockclass.Figures, hash uint64, now int64) (took int64) {
 	e := &c.Event
 	if st.undoing && e.Reason == lockhistory.None {
 		e.Reason = lockhistory.Undone
@@ -188,7 +188,7 @@ func (st *story) released(c *commands.Ctx, class *lockclass.Figures, hash uint64
 }
 
 // tookUS returns for how long a lock has been held that a command releases, in microseconds.
-func (st *story) tookUS(c *commands.Ctx, key []byte, now int64) int64 {
+func (st *lockEvents) tookUS(c *commands.Ctx, key []byte, now int64) int64 {
 	e := &c.Event
 	took := now - e.Token
 	if took >= -skewUS && took <= mostPlainUS {
@@ -211,7 +211,7 @@ const (
 )
 
 // endHold counts a hold that ends, if it is known for how long it lasted.
-func (st *story) endHold(class *lockclass.Figures, k *keyOf, db int, tookUS int64) {
+func (st *lockEvents) endHold(class *lockclass.Figures, k *keyOf, db int, tookUS int64) {
 	if tookUS >= 0 {
 		class.Holds.Add(tookUS)
 	}
@@ -219,14 +219,14 @@ func (st *story) endHold(class *lockclass.Figures, k *keyOf, db int, tookUS int6
 }
 
 // countHeld counts a hold of a key.
-func (st *story) countHeld(k *keyOf, db int, tookUS int64) {
+func (st *lockEvents) countHeld(k *keyOf, db int, tookUS int64) {
 	if weights := (hotkeys.Sums{tookUS, 1}); st.Held.Takes(&weights) {
 		st.Held.Put(k.hashIn(st), db, k.text, weights)
 	}
 }
 
 // countWaited counts a wait of a key: how long it was, or that it is one more.
-func (st *story) countWaited(k *keyOf, db int, weights hotkeys.Sums) {
+func (st *lockEvents) countWaited(k *keyOf, db int, weights hotkeys.Sums) {
 	if st.waited.Takes(&weights) {
 		st.waited.Put(k.hashIn(st), db, k.text, weights)
 	}
@@ -236,7 +236,7 @@ func (st *story) countWaited(k *keyOf, db int, weights hotkeys.Sums) {
 // unless tokens are ahead of the clock. The record has that time in milliseconds. If only that is known, the
 // length is the least that it can be. More than a million grants a second put tokens ahead, and their holds
 // are short. Up to a millisecond more for each would make their sum larger than the time that has passed.
-func (st *story) heldUS(now, token int64, record uint64) int64 {
+func (st *lockEvents) heldUS(now, token int64, record uint64) int64 {
 	since := token
 	if record != 0 {
 		if at := int64(record&recordTimeMask) * 1000; token < at || token > at+2000 {
@@ -256,7 +256,7 @@ func (st *story) heldUS(now, token int64, record uint64) int64 {
 
 // sinceMS returns when a lock was granted with a token, in milliseconds since 1970; 0: that is not known. The
 // token is the time, as for heldUS.
-func (st *story) sinceMS(now, token int64) int64 {
+func (st *lockEvents) sinceMS(now, token int64) int64 {
 	if at, ok := st.since[token]; ok {
 		token = at
 	}
@@ -267,7 +267,7 @@ func (st *story) sinceMS(now, token int64) int64 {
 }
 
 // countWaiting counts a place in a queue that comes (1) or goes (-1).
-func (st *story) countWaiting(w *waiting.Waiter, k *keyOf, by int64) *lockclass.Figures {
+func (st *lockEvents) countWaiting(w *waiting.Waiter, k *keyOf, by int64) *lockclass.Figures {
 	class := st.classOf(k)
 	class.Waiting += by
 	if ParkedOf(w).lock.Semaphore() {
@@ -286,7 +286,7 @@ func permitsOf(l *commands.WaitingLock, units int32) int32 {
 
 // waitEvent adds an event of a wait for one of its keys.
 func (ws *Waits) waitEvent(w *Parked, k *keyOf, kind lockhistory.Kind, why lockhistory.Reason, token, tookUS int64) {
-	st := &ws.Story
+	st := &ws.LockEvents
 	if ws.Follows || !st.Ring.On() {
 		return
 	}
@@ -300,13 +300,13 @@ func (ws *Waits) waitEvent(w *Parked, k *keyOf, kind lockhistory.Kind, why lockh
 
 // beganWait records that a call waits for locks: it is in their queues.
 func (ws *Waits) beganWait(w *Parked) {
-	if ws.Story.Muted || w.lock.Limiter() {
+	if ws.LockEvents.Muted || w.lock.Limiter() {
 		return
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		k := keyOf{text: []byte(pl.Key())}
-		ws.Story.countWaiting(&w.Waiter, &k, 1)
-		ws.Story.countWaited(&k, w.DB(), hotkeys.Sums{0, 1})
+		ws.LockEvents.countWaiting(&w.Waiter, &k, 1)
+		ws.LockEvents.countWaited(&k, w.DB(), hotkeys.Sums{0, 1})
 		ws.waitEvent(w, &k, lockhistory.Queued, lockhistory.None, 0, lockhistory.Unknown)
 	}
 	if ws.Exporter != nil {
@@ -317,9 +317,9 @@ func (ws *Waits) beganWait(w *Parked) {
 // endedWait records that a call waits no more. It is still in the queues. A grant has been recorded by the
 // command.
 func (ws *Waits) endedWait(w *Parked, granted bool) {
-	why := ws.Story.refused
-	ws.Story.refused = lockhistory.None
-	if !w.OfLocks() || ws.Story.Muted || w.lock.Limiter() {
+	why := ws.LockEvents.refused
+	ws.LockEvents.refused = lockhistory.None
+	if !w.OfLocks() || ws.LockEvents.Muted || w.lock.Limiter() {
 		return
 	}
 	tookUS := max(0, ws.Store.NowUS()-w.sinceUS)
@@ -328,9 +328,9 @@ func (ws *Waits) endedWait(w *Parked, granted bool) {
 	}
 	for pl := w.First(); pl != nil; pl = pl.Sibling() {
 		k := keyOf{text: []byte(pl.Key())}
-		class := ws.Story.countWaiting(&w.Waiter, &k, -1)
+		class := ws.LockEvents.countWaiting(&w.Waiter, &k, -1)
 		class.Waits.Add(tookUS)
-		ws.Story.countWaited(&k, w.DB(), hotkeys.Sums{tookUS, 0})
+		ws.LockEvents.countWaited(&k, w.DB(), hotkeys.Sums{tookUS, 0})
 		switch {
 		case granted:
 		case why == deadlocked:
@@ -343,18 +343,18 @@ func (ws *Waits) endedWait(w *Parked, granted bool) {
 			ws.waitEvent(w, &k, lockhistory.Refused, why, 0, tookUS)
 		}
 	}
-	if len(ws.Story.Spans) > 0 {
+	if len(ws.LockEvents.Spans) > 0 {
 		ws.endSpan(w, granted, why)
 	}
 }
 
-// deadlocked is the value of story.refused for a wait that closes a deadlock cycle.
+// deadlocked is the value of lockEvents.refused for a wait that closes a deadlock cycle.
 const deadlocked = ^lockhistory.Reason(0)
 
 // RefuseFor says why the wait that is about to end gets no lock. The first reason counts.
 func (ws *Waits) RefuseFor(why lockhistory.Reason) {
-	if ws.Story.refused == lockhistory.None {
-		ws.Story.refused = why
+	if ws.LockEvents.refused == lockhistory.None {
+		ws.LockEvents.refused = why
 	}
 }
 
@@ -363,7 +363,7 @@ func (ws *Waits) refusedAtOnce(c *commands.Ctx, wait *commands.Wait, kind lockhi
 	if wait.Owner == nil || ws.Follows || wait.Lock.Limiter() {
 		return
 	}
-	st, s := &ws.Story, partyOf(c)
+	st, s := &ws.LockEvents, partyOf(c)
 	var trace *tracecontext.Context
 	if c.Traced {
 		trace = &c.Trace
@@ -392,7 +392,7 @@ func (ws *Waits) lockEnds(db *store.DB, key []byte, end store.LockEnd) {
 	if ws.Follows || ws.Shard.Loading() || end.To == db && string(end.NewKey) == string(key) {
 		return
 	}
-	st := &ws.Story
+	st := &ws.LockEvents
 	if key == nil {
 		why := lockhistory.Flushed
 		if end.Replaced {
@@ -421,7 +421,7 @@ func (ws *Waits) endHolder(db *store.DB, key []byte, h *commands.Holder, l *comm
 	if h.Token == 0 { // only Redisson's scripts know of it
 		return
 	}
-	st, record := &ws.Story, end.Record
+	st, record := &ws.LockEvents, end.Record
 	e := lockhistory.Event{DB: db.ID(), Kind: lockhistory.Lost, Reason: lockhistory.Deleted, Key: key, Owner: h.Owner, Token: h.Token}
 	k := keyOf{text: key}
 	class, loss := st.classOf(&k), lockclass.Deleted
@@ -474,11 +474,11 @@ func (ws *Waits) lossEvent(e lockhistory.Event) {
 			e.Client, e.Address = p.Number, p.Info.Addr
 		}
 	}
-	ws.Story.Ring.Add(&e)
+	ws.LockEvents.Ring.Add(&e)
 }
 
 // grantEvent records what became of a grant after a wait with NOTIFY.
-func (st *story) grantEvent(ws *Waits, g *waiting.Grant, kind lockhistory.Kind) {
+func (st *lockEvents) grantEvent(ws *Waits, g *waiting.Grant, kind lockhistory.Kind) {
 	w := ParkedOf(g.Waiter)
 	for i, key := range g.Keys {
 		k := keyOf{text: []byte(key)}

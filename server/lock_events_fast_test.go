@@ -33,7 +33,7 @@ func TestHoldsOnAFastMachine(t *testing.T) {
 				s.executor.Mu.Lock()
 				defer s.executor.Mu.Unlock()
 				passed := clock.NowUS() - 1_750_000_000_000_000
-				held := &s.executor.Waits.Story.Held
+				held := &s.executor.Waits.LockEvents.Held
 				require.EqualValues(t, 20_000, held.Total[1])
 				require.LessOrEqual(t, held.Total[0], passed, "of %d us", passed)
 			})

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// BenchmarkStory measures LOCK and UNLOCK on three servers in turn. The first records no events of locks,
+// BenchmarkLockEvents measures LOCK and UNLOCK on three servers in turn. The first records no events,
 // the second counts by class, and the third keeps the history as well. The figures are of one run, the
 // least of many rounds. Their ratios show the cost of the figures and of the history.
-func BenchmarkStory(b *testing.B) {
+func BenchmarkLockEvents(b *testing.B) {
 	for _, keys := range []int{16, 4096} {
 		for _, lease := range []string{"", "PX"} {
 			b.Run(fmt.Sprintf("keys=%d/lease=%s", keys, lease), func(b *testing.B) { benchmarkStory(b, keys, fieldsOf(lease)) })
@@ -33,14 +33,14 @@ func benchmarkStory(b *testing.B, keys int, lease []string) {
 	for kind := range sessions {
 		sessions[kind] = toNowhere(b)
 		ex := sessions[kind].executor
-		ex.Waits.Story.Muted = kind == 0
+		ex.Waits.LockEvents.Muted = kind == 0
 		if kind < 2 {
-			ex.Waits.Story.Ring.Resize(0, 0, "")
+			ex.Waits.LockEvents.Ring.Resize(0, 0, "")
 		}
 		ex.config.LockClasses = [][]string{{"orders", "order:*"}, {"mail", "mail:*"}}
 		ex.Waits.Configure(ex.config)
 		if kind < 2 {
-			ex.Waits.Story.Ring.Resize(0, 0, "")
+			ex.Waits.LockEvents.Ring.Resize(0, 0, "")
 		}
 	}
 	var scratch batch

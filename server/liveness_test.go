@@ -84,7 +84,7 @@ func TestALockEndsOneLeaseAfterTheLastSignOfLife(t *testing.T) {
 		require.Equal(t, ":", holder.says("LOCK", "k", "a")[:1])
 		held := func() bool { return srv.executor.Store.DB(0).Peek([]byte("k")).OK() }
 		promised := max(lease, wait.LeastSilenceMS*time.Millisecond)
-		seen := 2 * wait.LeastPulseMS * time.Millisecond // a sign so long before the end is seen in time
+		seen := 2 * wait.LeastCheckMS * time.Millisecond // a sign so long before the end is seen in time
 		for range random.IntN(20) {                      // as the answers to probes come, or fail to
 			clock.Advance(time.Duration(random.Int64N(int64(promised - seen))))
 			require.True(t, held(), "%v after a sign of life, with a lease of %v", clock.NowUS()-holder.lastSign.UnixMicro(), lease)
@@ -131,7 +131,7 @@ func TestASilentWaiterLeaves(t *testing.T) {
 	}
 	require.Equal(t, 2, srv.parked())
 	require.False(t, dead.hungUp)
-	clock.Advance(time.Second + wait.LeastPulseMS*time.Millisecond)
+	clock.Advance(time.Second + wait.LeastCheckMS*time.Millisecond)
 	require.True(t, dead.hungUp)
 	require.Equal(t, 1, srv.parked())
 	_ = dead.reads()
