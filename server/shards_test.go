@@ -128,6 +128,8 @@ func TestSlotsAreRefused(t *testing.T) {
 	} {
 		require.Equal(t, "-"+want, shards[0].Do(append([]string{"CLUSTER"}, strings.Fields(words)...)...).String(), words)
 	}
+	require.Equal(t, "+STILL 0", shards[0].Do("CLUSTER", "BUMPEPOCH").String())
+	require.Equal(t, "+OK", shards[0].Do("CLUSTER", "SAVECONFIG").String())
 }
 
 // A message reaches the subscribers of all shards once, in order, and a sharded one those of its shard.

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockserver/commands"
@@ -46,6 +47,14 @@ func asking(_ *Group, _ *Connection, c *commands.Ctx) error {
 func refuseChange(g *Group, _ *Connection, c *commands.Ctx) error {
 	if !g.IsSharded() {
 		return errOwnAffairs
+	}
+	switch c.Row.Name {
+	case "bumpepoch": // nodes never dispute, so the epoch is high enough
+		c.Out.Simple("STILL " + strconv.FormatUint(uint64(g.seen.Load().Term), 10))
+		return nil
+	case "saveconfig": // it is on disk
+		c.Out.OK()
+		return nil
 	}
 	if name, ranged := strings.CutSuffix(c.Row.Name, "range"); name == "addslots" || name == "delslots" {
 		if err := refuseSlots(c, c.Argv[2:], ranged, name == "addslots"); err != nil {

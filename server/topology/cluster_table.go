@@ -112,7 +112,7 @@ func clusterChanges() []commands.Row {
 	}
 	node, slot := commands.Str("node-id"), commands.Int("slot")
 	slotRange := commands.Block("range", commands.Int("start-slot"), commands.Int("end-slot")).Many()
-	bump := change("bumpepoch", "3.0.0", "Would raise the epoch of the cluster.")
+	bump := change("bumpepoch", "3.0.0", "Tells the epoch of the cluster, which is high enough.")
 	bump.Tips = []string{"nondeterministic_output"}
 	return []commands.Row{
 		change("addslots", "3.0.0", "Would give this node slots.", slot.Many()),
@@ -129,7 +129,7 @@ func clusterChanges() []commands.Row {
 		change("replicate", "3.0.0", "Would make this node a replica of another.", node),
 		clusterRow("reset", "3.0.0", commands.Admin|commands.NoScript, "Would forget the cluster.",
 			commands.Opt(commands.OneOf("reset-type", commands.Flag("HARD"), commands.Flag("SOFT")))),
-		change("saveconfig", "3.0.0", "Would write the cluster's configuration."),
+		change("saveconfig", "3.0.0", "Returns OK: the configuration of the cluster is on disk."),
 		change("set-config-epoch", "3.0.0", "Would set the epoch of a new node.", commands.Int("config-epoch")),
 		change("setslot", "3.0.0", "Would move a slot.", slot, commands.OneOf("subcommand",
 			node.Named("importing").Shown("node-id").After("IMPORTING"), node.Named("migrating").Shown("node-id").After("MIGRATING"),
