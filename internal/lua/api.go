@@ -37,9 +37,6 @@ func (g *Global) SetIterators(next, ipairs *LFunction) { g.next, g.ipairs = next
 // SetGlobal sets a global variable.
 func (l *LState) SetGlobal(name string, value LValue) { l.G.Global.RawSetString(name, value) }
 
-// GetGlobal is a global variable.
-func (l *LState) GetGlobal(name string) LValue { return l.G.Global.RawGetString(name) }
-
 // GetTop returns the number of arguments, plus the values pushed since.
 func (l *LState) GetTop() int { return l.top - l.frame.base }
 
@@ -120,17 +117,6 @@ func (l *LState) Insert(v LValue, i int) {
 	l.stack[at] = Of(v)
 }
 
-// GetField is object[name].
-func (l *LState) GetField(object LValue, name string) LValue {
-	return l.indexValue(Of(object), String(name), noOperand).Boxed()
-}
-
-// RawEqual is equality without metamethods.
-func (l *LState) RawEqual(a, b Value) bool { return rawEqual(a, b) }
-
-// Less is the operator <. It raises an error for values that cannot be compared.
-func (l *LState) Less(a, b Value) bool { return l.less(a, b) }
-
 // Metafield is a field of a value's metatable.
 func (l *LState) Metafield(v Value, event string) Value {
 	if meta := l.metatable(v); meta != nil {
@@ -151,37 +137,13 @@ func (l *LState) CallValue(fn Value, args ...Value) Value {
 	return l.stack[l.top]
 }
 
-// RawSetChecked is rawset: t[key] = value without metamethods. It refuses writes that a script may not do.
-func (l *LState) RawSetChecked(t *LTable, key, value Value) { l.setRaw(t, key, value) }
-
-// CheckInt is a number argument as an integer; only for tests and simple functions.
-func (l *LState) CheckInt(i int) int {
-	f, ok := l.At(i).AsNumber()
-	if !ok {
-		l.RaiseError("bad argument #%d (number expected)", i)
-	}
-	return int(f)
-}
-
-// CheckTable is a table argument; only for tests and simple functions.
-func (l *LState) CheckTable(i int) *LTable {
-	t := l.At(i).AsTable()
-	if t == nil {
-		l.RaiseError("bad argument #%d (table expected)", i)
-	}
-	return t
-}
-
 // RaiseError raises a message with the position of the code that called the running function.
 func (l *LState) RaiseError(format string, args ...any) {
-	l.throw(LString(l.CallerPosition(1) + fmt.Sprintf(format, args...)))
+	l.Error(LString(l.CallerPosition(1) + fmt.Sprintf(format, args...)))
 }
 
 // PushInt pushes an integer.
 func (l *LState) PushInt(n int) { l.PushValue(Number(float64(n))) }
-
-// PushBytes pushes a new string with these bytes.
-func (l *LState) PushBytes(b []byte) { l.PushValue(String(string(b))) }
 
 // Index is object[key] with metamethods.
 func (l *LState) Index(object, key Value) Value { return l.indexValue(object, key, noOperand) }

@@ -181,7 +181,7 @@ frames:
 					equal = l.equal(x, y)
 					r = (*[frameSpace]Value)(l.stack[base:])
 				} else {
-					equal = rawEqual(x, y)
+					equal = RawEqual(x, y)
 				}
 				if equal != (a != 0) {
 					pc++ // over the jump that follows
@@ -192,7 +192,7 @@ frames:
 				if x.n >= firstNumber && y.n >= firstNumber {
 					less = x.float() < y.float()
 				} else {
-					less = l.less(x, y)
+					less = l.Less(x, y)
 					r = (*[frameSpace]Value)(l.stack[base:])
 				}
 				if less != (a != 0) {

@@ -149,13 +149,13 @@ func (l *LState) checkWrite(t *LTable, key Value) {
 	}
 }
 
-// setRaw is t[key] = value without metamethods.
-func (l *LState) setRaw(t *LTable, key, value Value) {
+// RawSetChecked is rawset: t[key] = value without metamethods. It refuses writes that a script may not do.
+func (l *LState) RawSetChecked(t *LTable, key, value Value) {
 	l.checkWrite(t, key)
 	l.setChecked(t, key, value)
 }
 
-// setChecked does what setRaw does, for a checked key. It counts the memory that the table takes.
+// setChecked does what RawSetChecked does, for a checked key. It counts the memory that the table takes.
 func (l *LState) setChecked(t *LTable, key, value Value) {
 	before := t.bytes()
 	t.set(key, value)
@@ -227,7 +227,7 @@ func (l *LState) lengthOf(v Value, operand int) Value {
 
 // equal is equality with metamethods.
 func (l *LState) equal(a, b Value) bool {
-	if rawEqual(a, b) {
+	if RawEqual(a, b) {
 		return true
 	}
 	if a.n != tagTable || b.n != tagTable {
@@ -238,7 +238,7 @@ func (l *LState) equal(a, b Value) bool {
 	if handler.n == tagNil {
 		return false
 	}
-	if first != second && !rawEqual(handler, second.handler(&l.G.names.eq)) {
+	if first != second && !RawEqual(handler, second.handler(&l.G.names.eq)) {
 		return false
 	}
 	return l.CallValue(handler, a, b).isTrue()
@@ -247,14 +247,14 @@ func (l *LState) equal(a, b Value) bool {
 // order asks a metamethod that both operands share.
 func (l *LState) order(a, b Value, event *metaname) (result, ok bool) {
 	handler := l.metafield(a, event)
-	if handler.n == tagNil || !rawEqual(handler, l.metafield(b, event)) {
+	if handler.n == tagNil || !RawEqual(handler, l.metafield(b, event)) {
 		return false, false
 	}
 	return l.CallValue(handler, a, b).isTrue(), true
 }
 
-// less is the operator <.
-func (l *LState) less(a, b Value) bool {
+// Less is the operator <. It raises an error for values that cannot be compared.
+func (l *LState) Less(a, b Value) bool {
 	switch {
 	case a.isNumber() && b.isNumber():
 		return a.float() < b.float()

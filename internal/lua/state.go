@@ -311,14 +311,12 @@ func (l *LState) markTop() {
 }
 
 // Error raises a value as an error.
-func (l *LState) Error(value LValue) { l.throw(value) }
-
-func (l *LState) throw(value LValue) {
+func (l *LState) Error(value LValue) {
 	source, line := l.Where()
 	panic(&Raised{Object: value, Source: source, Line: line})
 }
 
 // runError raises a message, with the position of the running Lua function, if there is one.
 func (l *LState) runError(message string) {
-	l.throw(LString(l.positionOf(l.frame) + message))
+	l.Error(LString(l.positionOf(l.frame) + message))
 }

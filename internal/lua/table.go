@@ -159,7 +159,7 @@ func (t *LTable) slot(key Value) *Value {
 	i := t.mainPosition(key, hashOf(key))
 	for {
 		n := &t.nodes[i]
-		if rawEqual(n.key, key) {
+		if RawEqual(n.key, key) {
 			return &n.value
 		}
 		if n.next == 0 {
@@ -423,7 +423,7 @@ func (t *LTable) indexOf(key Value) int {
 	i, hash := 0, hashOf(key)
 	for i = t.mainPosition(key, hash); ; {
 		n := &t.nodes[i]
-		if n.key.n != tagNil && rawEqual(n.key, key) {
+		if n.key.n != tagNil && RawEqual(n.key, key) {
 			return len(t.array) + i + 1
 		}
 		if n.next == 0 {

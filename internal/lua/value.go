@@ -132,8 +132,8 @@ func (v Value) Type() LValueType {
 	return [...]LValueType{LTNil, LTBool, LTBool, LTTable, LTFunction, LTUserData, LTThread}[v.n]
 }
 
-// rawEqual is equality without metamethods.
-func rawEqual(a, b Value) bool {
+// RawEqual is equality without metamethods.
+func RawEqual(a, b Value) bool {
 	if a.n != b.n {
 		return a.n >= firstNumber && b.n >= firstNumber && a.float() == b.float()
 	}

@@ -96,7 +96,7 @@ func basePCall(L *lua.LState) int {
 			L.Push(raised)
 			return 2
 		}
-		text := L.GetField(table, "err")
+		text := L.Index(lua.Of(table), lua.String("err")).Boxed()
 		if isText(text) {
 			L.Push(text)
 			return 2
@@ -137,7 +137,7 @@ func baseXPCall(L *lua.LState) int {
 }
 
 func baseRawEqual(L *lua.LState) int {
-	L.PushBool(L.RawEqual(wantAny(L, 1), wantAny(L, 2)))
+	L.PushBool(lua.RawEqual(wantAny(L, 1), wantAny(L, 2)))
 	return 1
 }
 

@@ -49,7 +49,7 @@ func (s *State) openLibraries() {
 		s.vm.SetGlobal(name, s.vm.NewFunction(fn))
 	}
 	s.vm.SetGlobal("_VERSION", lua.LString("Lua 5.1"))
-	next := s.vm.GetGlobal("next").(*lua.LFunction)
+	next := s.vm.G.Global.RawGetString("next").(*lua.LFunction)
 	s.vm.SetGlobal("pairs", s.vm.NewFunction(func(L *lua.LState) int {
 		table := checkTable(L, 1)
 		L.Push(next)

@@ -30,7 +30,7 @@ func newMachine() *lua.LState {
 		return 0
 	}))
 	l.SetGlobal("setmetatable", l.NewFunction(func(l *lua.LState) int {
-		l.CheckTable(1).SetMetatable(l.Get(2))
+		l.At(1).AsTable().SetMetatable(l.Get(2))
 		l.SetTop(1)
 		return 1
 	}))
@@ -65,18 +65,18 @@ func TestValues(t *testing.T) {
 		require.Equal(t, v, value.Boxed())
 		require.Equal(t, v != lua.LNil && v != lua.LFalse, value.IsTrue(), "%v", v)
 		require.Equal(t, v == lua.LNil, value.IsNil(), "%v", v)
-		require.True(t, l.RawEqual(value, lua.Of(v)), "%v", v)
+		require.True(t, lua.RawEqual(value, lua.Of(v)), "%v", v)
 	}
 	require.True(t, math.Signbit(float64(lua.Of(lua.LNumber(math.Copysign(0, -1))).Boxed().(lua.LNumber))))
 	for _, bits := range []uint64{0x7ff8000000000000, 0xfff8000000000000, 0x7ff0000000000001, 0xffffffffffffffff, 0xffff000000000123} {
 		f, ok := lua.Number(math.Float64frombits(bits)).AsNumber()
 		require.True(t, ok && f != f, "%x is a NaN, and stays one", bits)
 		require.Equal(t, bits>>63 == 1, math.Signbit(f), "%x prints with a minus or without", bits)
-		require.False(t, l.RawEqual(lua.Number(f), lua.Number(f)))
+		require.False(t, lua.RawEqual(lua.Number(f), lua.Number(f)))
 	}
-	require.True(t, l.RawEqual(lua.Number(0), lua.Number(math.Copysign(0, -1))))
-	require.False(t, l.RawEqual(lua.Number(1), lua.String("1")))
-	require.False(t, l.RawEqual(lua.Table(table), lua.Table(l.NewTable())))
+	require.True(t, lua.RawEqual(lua.Number(0), lua.Number(math.Copysign(0, -1))))
+	require.False(t, lua.RawEqual(lua.Number(1), lua.String("1")))
+	require.False(t, lua.RawEqual(lua.Table(table), lua.Table(l.NewTable())))
 }
 
 // TestTableAgainstMap: after random writes, a table has the items of a map, and next visits each key once.

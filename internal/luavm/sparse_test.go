@@ -60,8 +60,10 @@ func TestLargeKeys(t *testing.T) {
 // An array that grows item by item stays an array at any length, with or without items beyond its end.
 func TestLongArrays(t *testing.T) {
 	fill := func(L *lua.LState) int { // fill(t, from, to), for the part that is not near the limit
-		for i := L.CheckInt(2); i <= L.CheckInt(3); i++ {
-			L.CheckTable(1).RawSet(lua.LNumber(i), lua.LNumber(i))
+		first, _ := L.At(2).AsNumber()
+		last, _ := L.At(3).AsNumber()
+		for i := int(first); i <= int(last); i++ {
+			L.At(1).AsTable().RawSet(lua.LNumber(i), lua.LNumber(i))
 		}
 		return 0
 	}

@@ -45,7 +45,7 @@ func stringFormat(L *lua.LState) int {
 	}
 	s.charge(L, len(result))
 	s.work(L, len(result)/64)
-	L.PushBytes(result)
+	L.PushString(string(result))
 	s.keep(result)
 	return 1
 }

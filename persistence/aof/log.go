@@ -48,28 +48,33 @@ type Log struct {
 	syncing sync.Mutex
 	file    disk.File // the file being written, or nil. Changed under syncing, and also under writing or by the writer while it turns
 
-	mu         sync.Mutex
-	buf        []byte // appended bytes that are not taken for writing yet
-	spare      []byte // the buffer that replaces buf while buf is being written
-	end        int64  // position behind buf
-	enc        Encoder
-	stamps     bool
-	active     bool  // appended units count: the manifest and memory agree
-	keep       bool  // appended units have a file to go to
-	err        error // the first error, until a rewrite succeeds
-	closed     bool  // nothing can be appended any more
-	ending     bool  // the writer is finishing
-	order      *Rewrite
-	orderAt    int    // the offset in buf where the file changes
-	turning    bool   // the file is changing: from the order until the bytes after orderAt are written
-	giveUp     bool   // the file must be closed
-	orphan     string // path of a file that must then be removed
+	mu     sync.Mutex
+	buf    []byte // appended bytes that are not taken for writing yet
+	spare  []byte // the buffer that replaces buf while buf is being written
+	end    int64  // position behind buf
+	enc    Encoder
+	stamps bool
+	active bool  // appended units count: the manifest and memory agree
+	keep   bool  // appended units have a file to go to
+	err    error // the first error, until a rewrite succeeds
+	closed bool  // nothing can be appended any more
+	ending bool  // the writer is finishing
+	fileChange
 	rewrite    *Rewrite
 	wrote      int64 // position up to which all bytes were written or dropped
 	fsynced    int64 // position that has been synced; <= wrote
 	syncWanted int64 // position that a client waits for to be synced
 	moved      chan struct{}
 	sizes      sizes
+}
+
+// fileChange describes a change of the file that a rewrite has ordered. Log.mu guards it.
+type fileChange struct {
+	order   *Rewrite
+	orderAt int    // the offset in buf where the file changes
+	turning bool   // the file is changing: from the order until the bytes after orderAt are written
+	giveUp  bool   // the file must be closed
+	orphan  string // path of a file that must then be removed
 }
 
 // Append adds the effects of a unit and returns the position after it. The unit's reply must not be sent

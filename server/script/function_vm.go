@@ -29,7 +29,7 @@ func (e *Engine) newFunctionVM() *functionVM {
 		l.SetGlobal(hidden, t)
 	})
 	l := m.state.Lua()
-	api := l.GetGlobal(hidden)
+	api := l.G.Global.RawGetString(hidden)
 	m.state.SetGlobal(hidden, lua.LNil)
 	m.restricted = l.NewFunction(func(l *lua.LState) int {
 		if name, ok := l.Get(2).(lua.LString); ok && name == "redis" {
