@@ -145,7 +145,7 @@ func (s *Shard) dial(ctx context.Context, address string) (*call.Conn, error) {
 
 // Seen records the state of the group, when the member knows a new one.
 func (s *Shard) Seen(status *raft.Status) {
-	own := shardmap.Shard{Term: status.Term, Index: status.AppliedIndex}
+	own := shardmap.Shard{Group: status.Group, Term: status.Term, Index: status.AppliedIndex}
 	id := func(p raft.Peer) string { return topology.MemberID(s.names.Cluster, s.names.Shard, p.ID) }
 	for _, p := range status.Peers {
 		host, port, _ := net.SplitHostPort(p.Client)

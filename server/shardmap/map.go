@@ -113,6 +113,9 @@ func (m *Map) take(text, from string) (leads bool, err error) {
 		delete(m.faults, from)
 		for _, s := range shards {
 			leads = leads || s.Name == by && s.Leader != ""
+			if s.Name == by && from != m.options.Path {
+				err = m.meetAnew(&s)
+			}
 			changed = m.learn(s) || changed
 		}
 		if k := m.others[by]; k != nil && from != m.options.Path {
@@ -152,6 +155,25 @@ func (m *Map) isNamesake(shards []Shard) error {
 	return fmt.Errorf("it is in another group that has the name of this shard, '%s': cluster-shard names one group", m.options.Shard)
 }
 
+// meetAnew forgets a shard whose group is another one than the known one, as a member of the new group says.
+// The shard was formed anew then. The error says that the former group has answered a moment ago, too.
+func (m *Map) meetAnew(s *Shard) error {
+	was := m.others[s.Name]
+	if was == nil || !was.isOther(s) {
+		return nil
+	}
+	delete(m.others, s.Name)
+	if time.Since(was.heard) < oldAfter {
+		return fmt.Errorf("two groups have the name '%s', or the shard was formed anew a moment ago: cluster-shard names one group", s.Name)
+	}
+	return nil
+}
+
+// isOther reports whether two statements about a shard are about two groups.
+func (s *Shard) isOther(than *Shard) bool {
+	return s.Group != "" && than.Group != "" && s.Group != than.Group
+}
+
 // learn takes a statement about a shard, if it is newer than the known one, and reports whether clients see
 // a change. Statements of others about this member's own shard do not count.
 func (m *Map) learn(s Shard) (changed bool) {
@@ -164,7 +186,7 @@ func (m *Map) learn(s Shard) (changed bool) {
 	case was == nil:
 		was = &known{heard: time.Now()}
 		m.others[s.Name] = was
-	case !s.newer(&was.Shard):
+	case s.isOther(&was.Shard), !s.newer(&was.Shard):
 		return false
 	}
 	before := was.Shard

@@ -236,6 +236,28 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// TestFormedAnew: a group is formed anew under the name of a shard. Its own members are believed, although its
+// generation and its terms begin anew. What others say of the former group does not come back. If both groups
+// answer, the fault says so.
+func TestFormedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := of(t, "")
+		former, anew := said("s1", "0-9", 2, 7, 9), said("s1", "0-5", 1, 1, 1)
+		former.Group, anew.Group = "g1", "g2"
+		hears(t, m, "s1", former)
+		hears(t, m, "s3", anew)
+		require.Equal(t, "g1", m.View().Others[0].Group, "only its own members are believed")
+		time.Sleep(oldAfter)
+		hears(t, m, "s1", anew)
+		hears(t, m, "s3", former)
+		require.Equal(t, "0-5", cluster.RangesText(m.View().Others[0].Slots))
+		require.Empty(t, m.Faults())
+		_, err := m.take(encode("shop", "s1", []Shard{former}), "10.0.0.9:7001")
+		require.ErrorContains(t, err, "two groups have the name 's1'")
+		require.Contains(t, m.Faults()[0], "10.0.0.9:7001")
+	})
+}
+
 // TestOldMapIsReported: a shard that has been silent for half a minute is named, until it answers. Statements
 // of others about it are no answer, nor is the file.
 func TestOldMapIsReported(t *testing.T) {

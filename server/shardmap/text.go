@@ -19,6 +19,9 @@ type Member struct {
 // that with the higher term, then that with the higher index.
 type Shard struct {
 	Name string
+	// Group is the ID of the raft group, which is another one if the shard was formed anew; empty: it is not
+	// known.
+	Group string
 	// Generation is that of the slots, from 1: it rises with each change of their owner.
 	Generation int64
 	// Term and Index are those of the member that said it: of its group's elections, and of its log.
@@ -62,6 +65,7 @@ type document struct {
 // statement is a Shard in a document.
 type statement struct {
 	Name       string   `json:"name"`
+	Group      string   `json:"group,omitempty"`
 	Generation int64    `json:"generation"`
 	Term       uint64   `json:"term"`
 	Index      uint64   `json:"index"`
@@ -83,7 +87,7 @@ var errLong = errors.New("a map of shards is too long")
 func encode(of, from string, shards []Shard) string {
 	d := document{Version: 1, Cluster: of, Shard: from, Shards: make([]statement, 0, len(shards))}
 	for _, s := range shards {
-		d.Shards = append(d.Shards, statement{s.Name, s.Generation, s.Term, s.Index, cluster.RangesText(s.Slots), s.Leader, s.Members})
+		d.Shards = append(d.Shards, statement{s.Name, s.Group, s.Generation, s.Term, s.Index, cluster.RangesText(s.Slots), s.Leader, s.Members})
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -125,7 +129,7 @@ func decode(text string) (of, from string, shards []Shard, err error) {
 
 // shard checks a statement.
 func (s *statement) shard() (is Shard, err error) {
-	is = Shard{Name: s.Name, Generation: s.Generation, Term: s.Term, Index: s.Index, Leader: s.Leader, Members: s.Members}
+	is = Shard{Name: s.Name, Group: s.Group, Generation: s.Generation, Term: s.Term, Index: s.Index, Leader: s.Leader, Members: s.Members}
 	if is.Slots, err = cluster.ParseRanges(s.Slots); err != nil {
 		return is, err
 	}
@@ -136,6 +140,9 @@ func (s *statement) shard() (is Shard, err error) {
 		if !isID(m.ID) || !isHost(m.Host) || m.Port < 1 || m.Port > 65535 || is.find(m.ID) != &is.Members[i] {
 			return is, fmt.Errorf("member %d is none", i)
 		}
+	}
+	if s.Group != "" && !isHost(s.Group) {
+		return is, errors.New("the group has no name")
 	}
 	if s.Leader != "" && is.find(s.Leader) == nil {
 		return is, errors.New("the leader is no member")
