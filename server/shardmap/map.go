@@ -155,8 +155,8 @@ func (m *Map) isNamesake(shards []Shard) error {
 	return fmt.Errorf("it is in another group that has the name of this shard, '%s': cluster-shard names one group", m.options.Shard)
 }
 
-// meetAnew forgets a shard whose group is another one than the known one, as a member of the new group says.
-// The shard was formed anew then. The error says that the former group has answered a moment ago, too.
+// meetAnew forgets a shard if a member of it says that it is another group than the known one. The shard was
+// formed anew then. The error says that the former group has answered a moment ago, too.
 func (m *Map) meetAnew(s *Shard) error {
 	was := m.others[s.Name]
 	if was == nil || !was.isOther(s) {

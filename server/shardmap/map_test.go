@@ -236,9 +236,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestFormedAnew: a group is formed anew under the name of a shard. Its own members are believed, although its
-// generation and its terms begin anew. What others say of the former group does not come back. If both groups
-// answer, the fault says so.
+// TestFormedAnew: a group is formed anew under the name of a shard. Its own members are believed, although
+// its generation and its terms begin anew. Statements of others about the former group do not count any more.
+// If both groups answer, the fault says so.
 func TestFormedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := of(t, "")
