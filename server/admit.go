@@ -6,8 +6,8 @@ import (
 	"lockserver/server/shard"
 )
 
-// What speaks against running a command, apart from what is wrong with its words. Redis looks at these things
-// in a fixed order, and clients see which of two comes first.
+// Reasons to refuse a command, apart from wrong words. Redis checks them in a fixed order, and clients see
+// which of two reasons comes first.
 
 // admit says whether the session may run a command now. The first that speaks against
 // it is named, in Redis' order.
@@ -127,8 +127,8 @@ func (ex standing) refusesWriteInScript() error {
 	return ex.refusesWrite(commands.Write)
 }
 
-// refusesWaiter says what speaks against a command that has waited, when its turn comes. Redis runs such a
-// command anew, with all its checks. What has to do with the role of the server ended the wait before.
+// refusesWaiter returns the reason to refuse a command that has waited, when its turn comes. Redis runs such
+// a command anew, with all its checks. A change of the server's role has ended the wait before.
 func (ex standing) refusesWaiter(row *commands.Row) error {
 	if row.Flags.Has(commands.DenyOOM) && ex.Store.Full() && !ex.Memory.Pressure.Evicting && ex.Pausing.UntilMS == 0 {
 		most := ex.Memory.Pressure.MostEvictions
@@ -156,14 +156,14 @@ func replyTells(s *session, row *commands.Row) bool {
 	return tellsOfData(row)
 }
 
-// admitFull is what admit has to say when memory is full: the command is refused if no key can go and it
-// would need more. Queued commands need memory, too, whatever they do.
+// admitFull is the part of admit for full memory. It refuses a command that needs memory if no key can be
+// evicted. Queued commands need memory, too, whatever they do.
 func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 	if !s.authenticated || s.executor.Durable.Loading() {
 		return nil
 	}
 	freed := s.executor.Evict()
-	if s.inbox.Len() > 0 && !s.Terminated { // what it may hear of the keys that went comes before the reply
+	if s.inbox.Len() > 0 && !s.Terminated { // messages about evicted keys come before the reply
 		s.takeInbox()
 	}
 	switch {

@@ -104,7 +104,7 @@ type limits struct {
 	outputs   [clientClasses]outputLimit
 	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.
 	coalesceUS atomic.Int64
-	// decoder are what every session's decoder has to obey, from the next read on.
+	// decoder holds the limits of every session's decoder, from the next read on.
 	decoder atomic.Pointer[resp.Limits]
 }
 
@@ -116,7 +116,7 @@ func (l *limits) configure(c *config.Config) {
 	l.decoder.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})
 }
 
-// clientClass is what kind of client client-output-buffer-limit takes a session for.
+// clientClass is the class of a session in client-output-buffer-limit.
 type clientClass uint8
 
 const (
@@ -129,7 +129,7 @@ const (
 // String is the class as CLIENT LIST TYPE knows it.
 func (c clientClass) String() string { return [...]string{"normal", "replica", "pubsub"}[c] }
 
-// outputLimit is what client-output-buffer-limit says of one class.
+// outputLimit holds the limits of one class in client-output-buffer-limit.
 type outputLimit struct {
 	config.OutputLimit
 	least int64 // up to this many bytes no limit is passed
@@ -138,8 +138,8 @@ type outputLimit struct {
 	pushed int
 }
 
-// newOutputLimits are the limits of all classes. What monitors and those who track do not read is bounded
-// like the messages of subscribers, although they are normal clients.
+// newOutputLimits returns the limits of all classes. Unread output of monitors and of tracking clients has
+// the limit of subscribers, although they are normal clients.
 func newOutputLimits(l *config.OutputLimits) [clientClasses]outputLimit {
 	pushed := math.MaxInt
 	if l.PubSub.HardBytes > 0 {
@@ -297,8 +297,8 @@ func (ex *executor) evictClients() {
 	ex.EndUnit()
 }
 
-// largestClient returns the session that takes most of those that may be evicted; nil: there is none. Of
-// several the oldest goes.
+// largestClient returns the session that takes the most memory among the evictable sessions, or nil. Of
+// several such sessions it returns the oldest.
 func (r *roster) largestClient() *session {
 	var largest *session
 	for _, s := range r.clients {

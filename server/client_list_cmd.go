@@ -112,7 +112,7 @@ func killGrammar() commands.Arg {
 		commands.Opt(commands.Int("maxage").After("MAXAGE").From("7.4.0"))).Many())
 }
 
-// killFilter is what CLIENT KILL selects connections by; every part that is set must fit.
+// killFilter holds the conditions of CLIENT KILL. A connection must meet all conditions that are set.
 type killFilter struct {
 	id         int64
 	hasID      bool

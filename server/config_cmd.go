@@ -389,7 +389,7 @@ var policies = map[string]store.Policy{
 // files, listeners, the runtime's.
 const reservedDescriptors = 32
 
-// FitMaxClients makes the process able to have so many clients (maxclients), and two descriptors for each
+// FitMaxClients makes the process able to have maxClients clients, and two descriptors for each
 // further event loop (of io-threads): it raises the limit of open files. Where it may not, fits is how many
 // clients there can be instead, and warning says so; it is empty if all is well. err says that the limit
 // leaves nothing for clients. It is for programs that own their process.
@@ -413,7 +413,7 @@ func fitMaxClients(maxClients, loops int, openFiles func(need uint64) (uint64, b
 	return int(limit - reserved), warning, nil
 }
 
-// secure is the port that is encrypted; nil: there is none.
+// secure returns the encrypted port, or nil.
 func (ex *executor) secure(c *config.Config) *transport.Secure {
 	if c.TLS.Port == 0 {
 		return nil

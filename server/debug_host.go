@@ -72,7 +72,7 @@ func (h debugHost) ReloadLog() error {
 		return commands.ErrNoLogFile
 	}
 	defer ex.Store.RestoreRenewals(ex.Store.KeepRenewals())
-	ex.Store.SetFollower(nil) // what is replayed moves no lock that is being renewed
+	ex.Store.SetFollower(nil) // a replay moves no lock that is being renewed
 	defer ex.Store.SetFollower(&ex.Waits.Watchdog)
 	return ex.reloaded(ex.Durable.ReloadLog(), commands.ErrReloadLog)
 }
@@ -131,5 +131,5 @@ func (h debugHost) Script(sha []byte) (body string, ok bool) {
 	return h.session.executor.scripts.Script(sha)
 }
 
-// Crash implements debug.Target: the panic is one that nothing contains.
+// Crash implements debug.Target: no code contains this panic.
 func (h debugHost) Crash(why string) { h.session.executor.Damaged(why) }

@@ -64,8 +64,8 @@ func (ex *executor) credit(s *session) {
 	}
 }
 
-// count runs a command that was admitted, and counts and measures it. One that waits is counted when its
-// wait is over: see countWaited.
+// count runs a command that was admitted, and counts and measures it. A command that waits is counted when
+// its wait is over: see countWaited.
 func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 	if ex.Gauge.Timed[row.Index()] {
 		return ex.countMeasured(s, row, argv, func() error { return ex.call(s, row, argv) })
@@ -359,9 +359,9 @@ func (ex meter) reportHeld(s *session, batch [][][]byte, us int64) {
 		"id", s.Number, "address", s.Info.Addr, "name", s.Info.Name, "lib", s.Info.LibName, "not-logged-before", silent)
 }
 
-// intercept is what becomes of a command between MULTI and EXEC: refused, queued, or, if it is
-// immediate, neither. err is what a command sent alone would be refused with. Outside a transaction
-// it only words the refusal of EXEC.
+// intercept handles a command between MULTI and EXEC. It refuses or queues the command, or does neither if
+// the command is immediate. err is the refusal of the same command outside of a transaction. Without a
+// transaction intercept only words the refusal of EXEC.
 func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued bool, _ error) {
 	tx := s.tx.multi
 	if err == nil && row.Flags.Has(commands.Immediate) {

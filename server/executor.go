@@ -32,7 +32,7 @@ type executor struct {
 	// fastPath is session.takesFastPath of the session that runs its batch, as it was before the last plain
 	// commands.
 	fastPath bool
-	hook     hook // around each command: test mode; nil: there is none
+	hook     hook // around each command, or nil: test mode has a hook
 	scripts  *script.Engine
 	membership
 	roster
@@ -76,7 +76,7 @@ type directives struct {
 	encryption tlsconf.Source
 }
 
-// access is who may do what, and the log of it.
+// access holds the users, their rights, and the log of refusals.
 type access struct {
 	users  *acl.Users
 	rights *acl.Checker
@@ -110,7 +110,7 @@ type membership struct {
 	keyRefs             []commands.KeyRef // of the last command that findKeys looked at; reused
 }
 
-// host is what the executor needs of the server around it.
+// host has the methods of the server that the executor needs.
 type host interface {
 	// background runs something that Close waits for.
 	background(f func())
@@ -120,7 +120,7 @@ type host interface {
 	requestStop(code int)
 	// multiplexing names what carries the connections, as INFO says it.
 	multiplexing() string
-	// port is that of the first TCP listener; 0: there is none.
+	// port is the port of the first TCP listener, or 0.
 	port() int
 	// places are where clients come from.
 	places() [3]transport.ListenerInfo
@@ -145,14 +145,14 @@ type hook interface {
 	answered(w *wait.Parked, mark int)
 }
 
-// memoryParts are what is used besides the data and bounded by maxmemory.
+// memoryParts returns the memory besides the data that counts for maxmemory.
 func (ex *executor) memoryParts() memory.Parts {
 	scripts := ex.scripts.Memory()
 	return memory.Parts{Clients: ex.Memory.Clients.Sum, PubSub: ex.pubsub.Bytes(), Tracking: ex.tracking.Bytes(), ScriptVM: scripts.Machine,
 		FunctionVM: scripts.FunctionMachine, ScriptCache: scripts.Scripts, Libraries: scripts.Libraries}
 }
 
-// counts are what happened since the start, or since CONFIG RESETSTAT.
+// counts holds numbers of events since the start, or since CONFIG RESETSTAT.
 type counts struct {
 	connections int64 // accepted
 	refused     int64 // by maxclients
@@ -193,7 +193,7 @@ const (
 	plainWrite           // nothing, and a disk that failed speaks against it
 )
 
-// debugging is what DEBUG has switched on.
+// debugging holds the switches of DEBUG.
 type debugging struct {
 	scripts     bool // SET-DISABLE-DENY-SCRIPTS 1
 	housePaused bool // PAUSE-CRON 1

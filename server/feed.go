@@ -106,16 +106,16 @@ const bytesPerCost = 1 << 10
 // sliceOutcomes is how many outcomes of waits end a slice.
 const sliceOutcomes = 16
 
-// feedOutcomeCost is what an outcome counts as in a turn, in plain commands. A slice of outcomes is a whole
-// turn: each of them may be of a lock that no cache of the processor holds.
+// feedOutcomeCost is the cost of an outcome in a turn, in plain commands. A slice of outcomes is a whole
+// turn: each outcome may be about a lock that no cache of the processor holds.
 const feedOutcomeCost = feedSlices * batchCommands / sliceOutcomes
 
 // unauthSlices is feedSlices for clients that have to log in, with a command each. However much such clients
 // send, authenticated clients get their turn.
 const unauthSlices = 4
 
-// slice decodes and runs one batch, and sends what came of it. again says that the session has more to do,
-// and cost is what it has cost, in plain commands.
+// slice decodes and runs one batch, and sends the replies. again says that the session has more to do, and
+// cost is the cost of the slice, in plain commands.
 func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, hangUp bool) {
 	w := s.nextWork(b)
 	ex := s.executor
@@ -151,12 +151,12 @@ func (s *session) slice(b *batch, from *transport.Loop) (again bool, cost int, h
 	return again && !s.output.Stalled, cost, hangUp
 }
 
-// work is what a slice has to do: commands that stood behind one that waited, or what the decoder has.
+// work holds the commands of a slice. They waited behind another command, or come from the decoder.
 type work struct {
 	todo  [][][]byte
 	fresh bool  // they point into the decoder's buffer
 	more  bool  // there may be others behind them
-	err   error // what the decoder found instead of the next one
+	err   error // the decoder's error in place of the next command
 }
 
 // nextWork takes the commands that the next slice runs. A stalled session runs none, but may have
@@ -208,7 +208,7 @@ func (s *session) beginSlice(b *batch) {
 	}
 }
 
-// endWork looks at what is left of the work when so many commands have run, and reports whether the session
+// endWork looks at the commands that are left after the first ran commands, and reports whether the session
 // can go on at once. Under the executor's lock.
 func (s *session) endWork(w *work, ran int) (again bool) {
 	if len(w.todo) > 0 {
@@ -229,7 +229,7 @@ func (s *session) endWork(w *work, ran int) (again bool) {
 	return again && s.Waiter == nil
 }
 
-// result is what a slice leaves for its session's owner to do when the executor's lock is let go.
+// result holds the work of a slice that its session's owner does without the executor's lock.
 type result struct {
 	out        []byte
 	granted    *wait.Parked // its answer is in out
@@ -404,7 +404,8 @@ func (s *session) contain(b *batch, from *transport.Loop, hangUp *bool) {
 }
 
 // abandon makes everything as if the session's owner had come to an end where it panicked. The unit is ended
-// and the lock released. What the session has got is dropped, except what is to be taken back.
+// and the lock released. Output of the session is dropped. Grants
+// stay, because they are taken back.
 func (s *session) abandon(b *batch, from *transport.Loop) {
 	ex := s.executor
 	defer ex.Damaging()

@@ -17,15 +17,15 @@ import (
 // This file has the doors of Server for metrics and the console: the figures of the server, and lists of
 // sales, delayed entries and limiters that a user may see. They look at the executor and change nothing.
 
-// Figures is what a server tells of itself to the program around it, all of it of one moment.
+// Figures holds the figures of a server for the program around it, all of one moment.
 type Figures struct {
-	// Info is what INFO EVERYTHING replies.
+	// Info is the reply of INFO EVERYTHING.
 	Info string
-	// Locks is what LOCK.STATS replies, by database: of the first, and of those that have anything to tell.
+	// Locks holds the figures of LOCK.STATS by database: the first database, and each database with events.
 	Locks map[int]*stats.LockFigures
 	// Watchdogs is how many locks' leases the server renews.
 	Watchdogs int
-	// OldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
+	// OldestWaitUS is the age of the oldest wait for a lock, in microseconds, or 0 without a wait.
 	OldestWaitUS int64
 	// LongestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
 	LongestHoldMS int64
@@ -53,8 +53,8 @@ type Figures struct {
 	Sales int
 	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
 	Syncs *histogram.Histogram
-	// SlowLen is how many entries SLOWLOG has, SlowLastID the number of the latest, of those that are kept,
-	// and SlowLastUS how long that ran; 0: there is none.
+	// SlowLen is the number of entries of SLOWLOG. SlowLastID is the number of its latest entry, and
+	// SlowLastUS the duration of that command; both are 0 if SLOWLOG is empty.
 	SlowLen                int
 	SlowLastID, SlowLastUS int64
 	// Events are those of LATENCY LATEST.
@@ -62,7 +62,7 @@ type Figures struct {
 	// MaxClients, MaxMemory and IOThreads are the directives.
 	MaxClients, IOThreads int
 	MaxMemory             int64
-	// CertificateEnds is when the first of the server's certificates ends; zero: it has none.
+	// CertificateEnds is the time at which the first of the server's certificates ends, or zero.
 	CertificateEnds time.Time
 	// Alarms are those of the member of a raft group, and InGroup says that the server is one. Shard is the
 	// name of the group, if it is a shard of a cluster.
@@ -74,7 +74,7 @@ type Figures struct {
 	RaftLags  []raft.MemberLag
 }
 
-// DelayFigures is what a server tells of delayed entries.
+// DelayFigures holds the figures of delayed entries.
 type DelayFigures struct {
 	// Pending is how many entries wait, by database: of the first, and of those that have any.
 	Pending map[int]int64
@@ -98,7 +98,7 @@ func (ex informant) delayFigures() DelayFigures {
 	return f
 }
 
-// Event is what LATENCY LATEST tells of an event.
+// Event is an event of LATENCY LATEST.
 type Event struct {
 	Name      string
 	AtS, MS   int64 // its latest sample
@@ -255,8 +255,8 @@ func (srv *instance) DelayedTimes(user string, db int, stream, id string, n int)
 type RefusedLimit struct {
 	DB  int
 	Key string // at most its first 256 bytes
-	// Calls is the number of refused calls since the start, and Units is what they asked for. Either can be
-	// too low by RefusedLimits.Margin.
+	// Calls is the number of refused calls since the start, and Units the units that they asked for. Either
+	// can be too low by RefusedLimits.Margin.
 	Calls, Units int64
 	Waiting      int64 // calls that wait for the limiter, at most waitersCounted
 	FullMS       int64 // when the limiter is full again, in milliseconds since 1970; 0: it is full
@@ -305,7 +305,7 @@ func (srv *instance) RefusedLimits(user string, most int) (r RefusedLimits) {
 	return r
 }
 
-// Footprint is what a server's memory depends on.
+// Footprint holds the quantities on which a server's memory depends.
 type Footprint struct {
 	Used      int // bytes that the data and all that belongs to it take: used_memory of INFO
 	MaxMemory int // the directive, in bytes; 0: there is no bound

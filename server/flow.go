@@ -9,9 +9,9 @@ import "lockserver/server/wait"
 // client-query-buffer-limit. Beyond that the connection is not read from any more, and the client's own sends
 // have to wait. No connection is closed for that.
 //
-// One reply, or that of one transaction, may be of any size. What others send to a stalled session (messages,
-// lines of MONITOR, invalidations) stays in its inbox, where many share the bytes, and has limits of its own:
-// see outputLimit.
+// One reply, or that of one transaction, may be of any size. Messages of others to a stalled session
+// (PUBLISH, lines of MONITOR, invalidations) stay in its inbox, where many share the bytes. They have limits
+// of their own: see outputLimit.
 
 const (
 	// mostUnsent is how much output may wait before no further command runs.
@@ -34,8 +34,8 @@ func (s *session) control(limit int) {
 	s.output.Control(limit, resume)
 }
 
-// InputFull implements transport.Session: there are commands that may not run yet, and a read of so many
-// bytes could pass client-query-buffer-limit.
+// InputFull implements transport.Session: there are commands that may not run yet, and a read of readBytes
+// could pass client-query-buffer-limit.
 func (s *session) InputFull(readBytes int) bool {
 	if !s.output.Stalled && !s.turn.behind {
 		return false
@@ -107,7 +107,8 @@ func (s *session) terminateForOutput() {
 // notableOutput is how much output that may wait for the client is worth another look after sending.
 const notableOutput = 16 << 10
 
-// measureOutput learns what the connection still holds after it was given so many bytes. The owner calls it.
+// measureOutput asks how much output the connection still holds after it was given a number of bytes. The
+// owner calls it.
 func (s *session) measureOutput(given int) {
 	s.control(mostUnsent)
 	bytes := s.output.Unsent()

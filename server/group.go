@@ -31,7 +31,7 @@ func groupOf(c *commands.Ctx) (*topology.Group, *topology.Connection) {
 type groupHost struct {
 	executor *executor
 	mu       sync.Mutex
-	changes  []topology.Change // that are still to be reported, in order
+	changes  []topology.Change // the changes that are still to be reported, in order
 }
 
 var _ topology.ChangeListener = (*groupHost)(nil)

@@ -105,8 +105,8 @@ func (h waitHost) LeaseEnded(db int, key []byte) { h.audit.LeaseEnded(db, key) }
 // IsUser implements shard.
 func (h waitHost) IsUser(u *acl.User) bool { return h.users.Find([]byte(u.Name())) == u }
 
-// Acquired implements shard. Of several clients with the same low bits it is the last one that was there
-// already.
+// Acquired implements shard. Of several clients with the same low bits it returns the last client that
+// was there at that time.
 func (h waitHost) Acquired(low, sinceMS int64) *wait.Party {
 	for id := h.lastID - (h.lastID-low)&(store.RecordIDs-1); id > 0; id -= store.RecordIDs {
 		if s := h.clients[id]; s != nil && s.Info.CreatedUS/1000 <= sinceMS {

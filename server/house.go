@@ -1,12 +1,12 @@
 package server
 
-// What is looked at once a second: what is due to be written, and clients that are idle.
+// The work of each second: files that are due to be written, and idle clients.
 
 // heldGroups is the number of groups of 64 keys that one search for the longest hold looks at. The next
 // search continues where it ended. keepHouse makes one a second.
 const heldGroups = 64
 
-// keepHouse is what happens once a second, under the executor.
+// keepHouse runs once a second, under the executor.
 func (ex *executor) keepHouse() {
 	if ex.debug.housePaused {
 		return
@@ -29,9 +29,9 @@ func (ex *executor) keepHouse() {
 	ex.closeUnauthenticated()
 }
 
-// idles reports whether the session does nothing. One that waits, in a command or for the end of CLIENT
-// PAUSE, does not. Nor does one that listens, that is attached to owners, or for which the server renews a
-// lock: closing it would take the lock away.
+// idles reports whether the session is idle. A session is not idle while it waits, in a command or for the
+// end of CLIENT PAUSE. Nor is it idle while it listens, is attached to owners, or keeps a lock that the
+// server renews: closing it would take the lock away.
 func idles(s *session) bool {
 	return s.Waiter == nil && !s.KeepsPlaces() && !s.Held && s.subs == nil && !s.monitors && !s.Keeps() && s.Attachments.Len() == 0 && !s.link.replica.Is()
 }

@@ -55,7 +55,7 @@ func timeCmd(c *commands.Ctx) error {
 	return nil
 }
 
-// infoSections are INFO's parts in the order in which they are shown, to one who is at that place.
+// infoSections returns the sections of INFO in their order, for a client with this connection.
 func (ex informant) infoSections(at *topology.Connection) []info.Section {
 	replication := ex.Replication.WriteInfo
 	if ex.group.IsMember() {
@@ -267,7 +267,7 @@ func (ex informant) infoLocks(t *info.Text) {
 	t.Line("lock_token_reservation", status)
 }
 
-// classLine is what INFO tells of a class of locks.
+// classLine returns the line of a class of locks in INFO.
 func classLine(f *lockclass.Figures) string {
 	ms := func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 3, 64) }
 	line := fmt.Sprintf("grants=%d,refusals=%d,timeouts=%d,deadlocks=%d,waiting=%d,waits=%d,wait_p50_ms=%s,wait_p99_ms=%s,hold_p50_ms=%s,hold_p99_ms=%s",
@@ -312,7 +312,7 @@ func (ex informant) infoKeyspace(t *info.Text) {
 	}
 }
 
-// usageOf is what memory is used for in the server that runs the command.
+// usageOf returns the use of memory in the server that runs the command.
 func usageOf(c *commands.Ctx) *memory.Usage { return informant{sessionOf(c).executor}.memoryUsage() }
 
 func (ex informant) memoryUsage() *memory.Usage {

@@ -514,7 +514,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	return nil
 }
 
-// history is what other servers follow: that of the raft group, or of replication.
+// history returns the history that other servers follow: that of the raft group, or of replication.
 func (ex *executor) history() durability.History {
 	if ex.Member != nil {
 		return ex.Member
@@ -555,7 +555,7 @@ func (srv *instance) Shutdown(o ShutdownOptions) error {
 func (srv *instance) prepareShutdown(o ShutdownOptions) (err error) {
 	ex := &srv.executor
 	ex.Mu.Lock()
-	for ex.Busy.On { // one that has written goes on to its end, so that what is saved is whole
+	for ex.Busy.On { // a script that has written goes on to its end, so that the saved data is whole
 		ex.scripts.StopUnlessWrote()
 		ex.Busy.Over.Wait()
 	}

@@ -5,7 +5,7 @@ import (
 	"lockserver/store"
 )
 
-// What the store tells of changed keys: to those who wait for one, who watch it, who keep a copy.
+// The store reports changed keys to waiters, to sessions that watch the key, and to trackers.
 
 // observer is the executor as the store sees it.
 type observer struct{ executor *executor }

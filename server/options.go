@@ -44,7 +44,7 @@ type Options struct {
 	// directive maxmemory-policy says; 0: no bound.
 	MaxMemory int64
 	// Directives are further directives by name, with values as CONFIG SET takes them; docs/CONFIGURATION.md
-	// lists them. One that a field above is for may be given here instead, but not in both places.
+	// lists them. A directive that has a field above may be given here instead, but not in both places.
 	Directives map[string]string
 	// ConfigFile is where CONFIG REWRITE writes to; empty: nowhere.
 	ConfigFile string
@@ -69,11 +69,11 @@ type Options struct {
 	// LogLevel is set to what the directive loglevel says, now and by CONFIG SET;
 	// nil: the log has its own level.
 	LogLevel *slog.LevelVar
-	// Supervisor is what INFO calls who supervises the process; empty: "no".
+	// Supervisor is the name of the supervisor of the process in INFO; empty: "no".
 	Supervisor string
 	// Phase is called at each step in the life of the server; it must not call the server. It may be nil.
 	Phase func(Phase)
-	// Clock is what leases and deadlines go by; nil: the machine's. See ManualClock.
+	// Clock is the clock of leases and deadlines; nil: the machine's. See ManualClock.
 	Clock Clock
 	// Seed makes what is random repeatable (RANDOMKEY, SPOP, ...); 0: a different one each time.
 	Seed uint64
@@ -92,7 +92,7 @@ type Options struct {
 	// DialShards connects to members of other shards there; nil: over TCP, encrypted if tls-replication is
 	// yes.
 	DialShards func(ctx context.Context, host string, port int) (net.Conn, error)
-	// Version is what INFO and HELLO call this build; empty: "dev".
+	// Version is the version in INFO and HELLO; empty: "dev".
 	Version string
 
 	// peers are the other shards of the process; nil: the server is no shard. shard is the number of this

@@ -16,10 +16,10 @@ import (
 // Publish under the executor. The message is encoded once for each version of the protocol and laid into
 // the inbox of every session that listens; the sessions share the bytes. A session takes its inbox into its
 // output before its next command writes anything, or when its owner comes for the output: so a message
-// never stands inside a reply, and one that a client published to itself stands behind the reply of the
+// never stands inside a reply. A message that a client published to itself stands behind the reply of the
 // command, or the transaction, that did it.
 //
-// What lies in an inbox counts against client-output-buffer-limit like any output.
+// The content of an inbox counts against client-output-buffer-limit like any output.
 
 // publish sends a message to everyone who listens to the channel, and returns how many they are.
 func (of *publishing) publish(channel, payload []byte) int64 {
@@ -36,7 +36,7 @@ func (of *publishing) publish(channel, payload []byte) int64 {
 	return int64(reached)
 }
 
-// publishSharded is publish for those who listen with SSUBSCRIBE.
+// publishSharded is publish for subscribers with SSUBSCRIBE.
 func (of *publishing) publishSharded(channel, payload []byte) int64 {
 	to := of.pubsub.Audience(pubsub.Shard, channel)
 	if to == nil {
@@ -219,7 +219,7 @@ func (e keyEvents) KeyEvicted(db *store.DB, key []byte) {
 
 // FieldsExpired implements store.Witness.
 func (e keyEvents) FieldsExpired(db *store.DB, key []byte, gone bool) {
-	if e.Waits.Watchdog.Attached.InUse() { // a lock that is shared: of those who still hold it it is forgotten
+	if e.Waits.Watchdog.Attached.InUse() { // a shared lock: for owners that still hold it the reason is forgotten
 		e.Waits.Watchdog.Attached.BecauseDoubted(db.ID(), key, attach.Expired)
 	}
 	e.notify(db, keyevent.Hash, "hexpired", key)

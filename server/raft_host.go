@@ -210,7 +210,7 @@ func (h raftHost) MovedOn(from raft.Cursor, byMS int64, all bool) (units []raft.
 
 // MoveDeadlines implements raft.MemberServer.
 func (h raftHost) MoveDeadlines(from raft.Cursor, byMS int64, all bool) raft.Cursor {
-	h.Store.SetFrozenTime(true) // what has ended by this machine's clock is moved, too
+	h.Store.SetFrozenTime(true) // deadlines that have passed by this machine's clock are moved, too
 	defer h.Store.SetFrozenTime(false)
 	return h.eachMoved(from, movedPerSlice, all, moveBy(byMS))
 }
@@ -283,7 +283,7 @@ func extendShares(db *store.DB, byMS int64, moved func()) {
 	}
 }
 
-// eachMoved visits what is to be moved on, in pieces: from a cursor on, and of so many keys at most. all says
+// eachMoved visits the deadlines to be moved, in pieces: from a cursor on, at most most keys. all says
 // whether it is more than the leases of exclusive locks with a token. visit gets a key or, with a field, a
 // field of a hash, and its deadline. It may change that one.
 func (h raftHost) eachMoved(from raft.Cursor, most int, all bool, visit func(db *store.DB, key, field []byte, atMS int64)) raft.Cursor {
@@ -377,7 +377,7 @@ func (h raftHost) DropClients() {
 	}
 }
 
-// raftOf is what a server has of a group.
+// raftOf returns the server's part of a raft group.
 func raftOf(c *commands.Ctx) raft.Asked { return raftAsked{sessionOf(c)} }
 
 // raftAsked is a session that asks about the group.
@@ -579,8 +579,8 @@ func (ex *executor) raftOptions() raft.MemberOptions {
 	return o
 }
 
-// certificateEnds is when the first certificate for clients or for members of the raft group ends; zero:
-// there are none.
+// certificateEnds returns when the first certificate for clients or for members of the raft group ends, or
+// zero.
 func (ex *executor) certificateEnds() (first time.Time) {
 	if ex.config.TLS.Port != 0 {
 		first = ex.encryption.Ends()

@@ -58,7 +58,7 @@ func (r *replayer) Begin() { r.session.DB = r.executor.Store.DB(0) }
 
 // Command implements durability.Replayer. Redis ignores the replies to the commands of a log. Here a command
 // that fails, as it did when the log was written, is skipped as well, with a line in the server's log.
-// What cannot be understood stops the start: the data would be other data.
+// An unknown command stops the start: the data would be other data.
 func (r *replayer) Command(argv [][]byte) error {
 	row, err := r.resolve(argv)
 	if err != nil {
@@ -76,8 +76,8 @@ func (r *replayer) Command(argv [][]byte) error {
 }
 
 // failsInRedis reports whether a command failed because of the data that it met, or of what a script did, so
-// that it fails in Redis, too. A wrong word may be one of a later version, and an unknown script may be one
-// that writes. A payload that is refused, and a database above the limit, were accepted when the log was
+// that it fails in Redis, too. A wrong word may be a word of a later version, and an unknown script
+// may write. A payload that is refused, and a database above the limit, were accepted when the log was
 // written.
 func failsInRedis(row *commands.Row, err error) bool {
 	var text commands.Error
@@ -109,7 +109,7 @@ func (r *replayer) passOver(argv [][]byte, why string) {
 // keptScripts are the commands about scripts that Redis 6 and older write into logs and send to replicas.
 var keptScripts = []string{"script|load", "script|flush"}
 
-// resolve finds the command that a log or a master means; nil: one that changes nothing.
+// resolve finds the command that a log or a master means, or nil for a command that changes nothing.
 func (r *replayer) resolve(argv [][]byte) (*commands.Row, error) {
 	row, err := r.executor.original.Resolve(argv) // a log has the names that Redis gives
 	if err != nil {

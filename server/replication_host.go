@@ -68,7 +68,7 @@ func (h replicationHost) Slice(f func()) {
 	defer h.Damaging()
 	h.Begin()
 	f()
-	if !h.Memory.Pressure.Evicting && h.mustEvict() { // what the master has sent needs memory, too (replica-ignore-maxmemory no)
+	if !h.Memory.Pressure.Evicting && h.mustEvict() { // data from the master needs memory, too (replica-ignore-maxmemory no)
 		h.Memory.Pressure.Evicting = true
 	}
 	touched := h.End()
@@ -117,7 +117,7 @@ func (h replicationHost) Replace(in replication.Replacement) (db int, err error)
 		got, err = h.Durable.Receive(durability.Incoming(in))
 		db = got.History.DB
 		h.Begin()   // time has passed
-		h.EndUnit() // who waits may find what he waits for
+		h.EndUnit() // waiters may have their turn
 	})
 	return db, err
 }
@@ -137,13 +137,13 @@ func (h replicationHost) Followed(follows bool) {
 	}
 }
 
-// replicationOf is what a server has of replication, and the client that asks.
+// replicationOf returns the server's part of replication, and the client that asks.
 func replicationOf(c *commands.Ctx) (*replication.Node, replication.Client) {
 	s := sessionOf(c)
 	return &s.executor.Replication, replicaClient{s}
 }
 
-// replicaClient is a session as replication sees it: as one that may be a replica, and its connection.
+// replicaClient is a session as replication sees it: a possible replica, and its connection.
 type replicaClient struct{ session *session }
 
 var (
@@ -195,5 +195,5 @@ func (c replicaClient) RemoteIP() string {
 	return host
 }
 
-// Waits implements replication.Peer. What has been handed to the connection may have been read already.
+// Waits implements replication.Peer. Output that the connection has may have been read already.
 func (c replicaClient) Waits() bool { return len(c.session.Out.Buf)+c.session.inbox.Bytes() > 0 }

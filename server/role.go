@@ -11,10 +11,10 @@ import (
 	"lockserver/server/wait"
 )
 
-// What the server is, a master or a replica, and what becomes of clients and leases when that changes. What
-// there is to be said between the two is package replication's.
+// The role of the server, master or replica, and the effects of a change of role on clients and leases. The
+// messages between the two are in package replication.
 
-// role is what the server is, as HELLO says it to the session.
+// role returns the role of the server, as HELLO says it to the session.
 func (s *session) role() string {
 	ex := s.executor
 	if ex.group.IsMember() {
@@ -79,7 +79,7 @@ func (h replicationHost) Has(of replication.Features) (f replication.Features) {
 // Ends implements replication.NodeServer.
 func (h replicationHost) Ends() bool { return h.shutdown.waits }
 
-// ofMaster is what runs the commands of the master's history.
+// ofMaster returns the applier that runs the commands of the master's history.
 func (ex *executor) ofMaster() applier {
 	if ex.applier == nil {
 		ex.applier = ex.newReplayer()
@@ -116,7 +116,7 @@ func (r *replayer) apply(db int, argv [][]byte) error {
 	return nil
 }
 
-// masterClient is the link to the master, as one of the clients; nil: there is none.
+// masterClient returns the link to the master, as one of the clients, or nil.
 func (ex *executor) masterClient() *session {
 	conn, sinceMS, silentMS := ex.Replication.MasterConn()
 	if conn == nil {
@@ -181,8 +181,8 @@ func (ex *executor) demoted() {
 	tellRole(ex)
 }
 
-// unblockAll ends the waiting of all who wait for data, and, as in Redis, their connections: they are to look
-// for who leads. Members of a group say that themselves.
+// unblockAll ends all waits for data, and, as in Redis, the connections of the waiters, which are to look for
+// the leader. Members of a group say that themselves.
 func (ex *executor) unblockAll() {
 	cause := error(commands.ErrDemoted)
 	if ex.group.IsCluster() {
@@ -197,8 +197,8 @@ func (ex *executor) unblockAll() {
 	}
 }
 
-// promoted makes the server a master. What has fallen due meanwhile happens now, except the ends of renewed
-// leases: each of those begins again, so that its holder can come back.
+// promoted makes the server a master. Events that have fallen due meanwhile happen now, except the ends of
+// renewed leases: each such lease begins again, so that its holder can come back.
 func (ex *executor) promoted() {
 	if !ex.Follows {
 		return

@@ -41,7 +41,7 @@ func (s *session) Lingers(unsent bool) bool {
 	ex := s.executor
 	ex.Mu.Lock()
 	defer ex.Damaging()
-	if s.Granted != nil || s.Terminated { // what it was given is to be taken back
+	if s.Granted != nil || s.Terminated { // its grants are to be taken back
 		ex.Mu.Unlock()
 		return false
 	}

@@ -37,7 +37,7 @@ type Server struct {
 	in running
 }
 
-// running is what a Server asks its instance for.
+// running has the methods of an instance that a Server calls.
 type running interface {
 	Start() error
 	Addr() net.Addr
@@ -83,8 +83,7 @@ func (srv *Server) Start() error { return srv.in.Start() }
 // Start, and if there are only encrypted connections.
 func (srv *Server) Addr() net.Addr { return srv.in.Addr() }
 
-// SecureAddr returns the first address at which connections are encrypted, that of tls-port; nil: there is
-// none.
+// SecureAddr returns the first address at which connections are encrypted, that of tls-port, or nil.
 func (srv *Server) SecureAddr() net.Addr { return srv.in.SecureAddr() }
 
 // Dial returns a new connection to the server that needs no port; it fails before Start and after Close. It
@@ -103,7 +102,7 @@ func (srv *Server) Ready() error { return srv.in.Ready() }
 // Done is closed when the server has ended, by SHUTDOWN or by a call.
 func (srv *Server) Done() <-chan struct{} { return srv.in.Done() }
 
-// ExitCode is what the process should exit with after Done: 0, or 1 after a failure.
+// ExitCode returns the exit code of the process after Done: 0, or 1 after a failure.
 func (srv *Server) ExitCode() int { return srv.in.ExitCode() }
 
 // Close ends the server at once, without saving: connections are closed, and everything it started has ended
@@ -128,8 +127,8 @@ func (srv *Server) EachSale(visit func(db int, s *commands.SaleFigures) bool) { 
 // Footprint looks at the server's memory.
 func (srv *Server) Footprint() Footprint { return srv.in.Footprint() }
 
-// Alarms are what an operator has to look at though clients may be served, each in one line. Only the member
-// of a raft group has any.
+// Alarms returns states that an operator has to look at though clients may be served, each in one line. Only
+// a member of a raft group has alarms.
 func (srv *Server) Alarms() []raft.Alarm { return srv.in.Alarms() }
 
 // Permits reports whether a user may run a command on database 0. Neither the user nor the ACL log notices:
@@ -165,16 +164,16 @@ func (srv *Server) RefusedLimits(user string, most int) RefusedLimits {
 // is not the machine's clock in a raft group and in test mode.
 func (srv *Server) NowMS() int64 { return srv.in.NowMS() }
 
-// Faults are what goes wrong on purpose on the server's connections; nil unless it is in test mode.
+// Faults returns the planned faults of the server's connections; nil unless it is in test mode.
 func (srv *Server) Faults() *testmode.Faults { return srv.in.Faults() }
 
-// Chaos is what TEST.CHAOS strikes commands with; nil unless the server is in test mode.
+// Chaos returns the faults of TEST.CHAOS; nil unless the server is in test mode.
 func (srv *Server) Chaos() *testmode.Chaos { return srv.in.Chaos() }
 
 // TestClock is the clock of a server in test mode; nil: it is in none.
 func (srv *Server) TestClock() *clock.Adjustable { return srv.in.TestClock() }
 
 // Check verifies a snapshot, an append-only log, or a directory with such, without a server,
-// and writes to w what it holds. The error is what would keep a server from starting on it,
+// and writes a summary to w. The error is the reason why a server would not start on it,
 // with file and offset. Nothing is changed.
 func Check(path string, w io.Writer) error { return durability.Check(path, w) }

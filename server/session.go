@@ -34,7 +34,7 @@ type session struct {
 	output   output.Output
 	turn     turn
 	onLoop   bool          // the owner is an event loop
-	stage    stage         // what the owner is doing
+	stage    stage         // the present work of the owner
 	toWake   []*wait.Party // those that this session's slice has touched, while it sends its own output
 
 	link replicaLink
@@ -70,7 +70,7 @@ type session struct {
 // intake is the input of a session that has not run yet.
 type intake struct {
 	decoder     resp.Decoder
-	backlog     [][][]byte   // commands that were decoded but stand behind one that waits
+	backlog     [][][]byte   // decoded commands behind a command that waits
 	most        int          // bounds the size of each command that is at hand
 	limits      *resp.Limits // those that the decoder has
 	fed, bytes  int          // bytes of the last read, and of all that is to be decoded since; 0: it was counted
@@ -78,7 +78,7 @@ type intake struct {
 	noLookAhead bool         // looking ahead has panicked: it is let be
 }
 
-// replicaLink is what a session is to replication.
+// replicaLink holds the state of a session for replication.
 type replicaLink struct {
 	replica *replication.Replica // nil: it has said nothing of being one
 	// follower is the same once the client is sent the history, for the owner.
@@ -86,7 +86,7 @@ type replicaLink struct {
 	asClient bool // Feed gets the bytes that the replica has sent, and none of the history
 }
 
-// transactions is what a session has of MULTI and WATCH.
+// transactions holds the state of a session for MULTI and WATCH.
 type transactions struct {
 	multi   *transaction // since MULTI, nil outside
 	running *transaction // that of EXEC, nil outside
@@ -100,7 +100,7 @@ type turn struct {
 	endedWaits bool // the last slice was over because of the waits that its commands ended
 }
 
-// muting is what CLIENT REPLY has set.
+// muting holds the setting of CLIENT REPLY.
 type muting struct {
 	mode replyMode // 0: replies are sent
 	// confirmed has confirmations of subscriptions, which are sent although replies are switched off.
@@ -164,8 +164,8 @@ func (s *session) setAuthenticated(ok bool) {
 	s.output.Conn.SetUnauthenticated(most)
 }
 
-// peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has none
-// of its own: it is the socket's.
+// peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has no
+// address of its own, so the result is the socket's.
 func peerText(local, remote net.Addr) string {
 	if remote != nil && remote.Network() == "unix" {
 		return addrText(local)
@@ -206,7 +206,7 @@ type waitClient struct{ *session }
 // whenever are the flags of a command that works at any time and only from a client itself.
 const whenever = commands.NoScript | commands.Loading | commands.Stale
 
-// stage is what a session's owner is doing, for the case that it panics there.
+// stage names the present work of a session's owner, for the case that it panics there.
 type stage uint8
 
 const (
@@ -214,7 +214,7 @@ const (
 	// owner's batch can be half done.
 	aside stage = iota
 	// between: it holds the lock and is at commands, but in none of them, nor in what changes shared things
-	// (a panic there is a damage). What the last command has changed it has changed wholly.
+	// (a panic there is a damage). The changes of the last command are complete.
 	between
 	// within: it holds the lock and may be in the middle of anything.
 	within
@@ -223,8 +223,8 @@ const (
 // takeInbox appends the inbox to the output. The caller sees to it that no reply is half written.
 func (s *session) takeInbox() { s.takeMessages(math.MaxInt) }
 
-// takeMessages appends messages of the inbox to the output, until they are so many bytes. It takes at least
-// one.
+// takeMessages appends messages of the inbox to the output, until they have at least most bytes. It takes at
+// least one message.
 func (s *session) takeMessages(most int) {
 	s.inbox.Take(&s.Out, most)
 	s.Tells = s.Tells || s.executor.Member != nil // of what may never have been
@@ -243,7 +243,7 @@ type softLimit struct {
 // A command is immediate (commands.Immediate) if it is about the transaction or the connection itself. All
 // others are queued as they came, after the checks that a command sent alone would have to pass.
 
-// transaction is what a client has queued since MULTI.
+// transaction holds the commands that a client has queued since MULTI.
 type transaction struct {
 	queued  []queuedCommand
 	args    [][]byte       // where the words of the queued commands stand
@@ -252,7 +252,7 @@ type transaction struct {
 	lacks   commands.Flags // that one of them does not have
 	tells   bool           // one of them tells of data
 	aborted bool           // a command was refused: EXEC will run nothing
-	db      *store.DB      // what a queued SELECT has chosen for those behind it; nil: nothing
+	db      *store.DB      // the choice of a queued SELECT for the commands behind it, or nil
 }
 
 // queuedCommand is a command that waits for EXEC.
@@ -305,11 +305,11 @@ type tracker = tracking.Tracker[*session]
 // asked at the end of each slice in which more ran than plain commands (executor.plainSlice).
 
 const (
-	// sessionBytes is what a session takes that does nothing, with its connection and its places in maps.
+	// sessionBytes is the memory of an idle session, with its connection and its places in maps.
 	sessionBytes = int(unsafe.Sizeof(session{})) + 512
-	// watchBytes is what a watched key takes beside its name: the struct, and its places in lists.
+	// watchBytes is the memory of a watched key beside its name: the struct, and its places in lists.
 	watchBytes = 160
-	// wordBytes is what a word of a command takes beside its text: the slice.
+	// wordBytes is the memory of a word of a command beside its text: the slice.
 	wordBytes = 24
 )
 
@@ -332,7 +332,7 @@ func (s *session) recount() {
 	s.executor.Memory.Clients.Recount(&s.memory, s.bytes(), s.link.replica != nil && s.link.replica.Is())
 }
 
-// bytes is what the session takes.
+// bytes returns the memory of the session.
 func (s *session) bytes() int {
 	if !s.executor.PlainSlice {
 		s.memory.Rest = s.restBytes()
@@ -344,7 +344,7 @@ func (s *session) bytes() int {
 	return n
 }
 
-// restBytes is what stays as it is while the session runs plain commands.
+// restBytes returns the part of the memory that no plain command changes.
 func (s *session) restBytes() (n int) {
 	if s.tx.multi != nil {
 		n += s.tx.multi.bytes()
@@ -358,11 +358,11 @@ func (s *session) restBytes() (n int) {
 	return n
 }
 
-// outputHeld is the memory that output takes which the client has not taken yet. What it was sent in the
-// running slice is on its way, and counts when the connection turns out to hold it.
+// outputHeld returns the memory of output that the client has not read yet. Output of the running slice is on
+// its way. It counts when the connection turns out to hold it.
 func (s *session) outputHeld() int { return s.memory.Unsent + s.inbox.Held() }
 
-// bytes is what a transaction takes.
+// bytes returns the memory of a transaction.
 func (tx *transaction) bytes() int {
 	return cap(tx.text) + wordBytes*cap(tx.args) + int(unsafe.Sizeof(queuedCommand{}))*cap(tx.queued)
 }

@@ -100,7 +100,7 @@ func (sd *shutdown) begin(o ShutdownOptions, tell func(err error)) (waits bool, 
 	if !sd.waits {
 		ex.Logger.Info("User requested shutdown...")
 		sd.enter(PhaseEnding)
-		ex.HandOn() // what this slice has done so far, replicas are to have, too
+		ex.HandOn() // replicas are to have the effects of this slice, too
 		leads := ex.Member != nil && ex.Member.Serves()
 		if o.Now || ex.config.ShutdownTimeoutMS == 0 || ex.Busy.On || ex.Replication.InStep() && !leads {
 			return false, sd.saveAndEnd(o)

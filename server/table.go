@@ -96,17 +96,16 @@ func repeated(run func(c *commands.Ctx) error) func(c *commands.Ctx) error {
 // scriptsOf are the scripts of the server that runs the command.
 func scriptsOf(c *commands.Ctx) *script.Engine { return sessionOf(c).executor.scripts }
 
-// storageOf is what is kept on disk of the server that runs the command.
+// storageOf returns the storage of the server that runs the command.
 func storageOf(c *commands.Ctx) *durability.Storage { return &sessionOf(c).executor.Durable }
 
-// statsOf is what the server keeps for its operator that runs the command.
+// statsOf returns the statistics of the server that runs the command.
 func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.Stats }
 
 // Table returns every command that a server knows: what a generator of calls reads.
 func Table() *commands.Table { return sharedTable().table }
 
-// FullTable returns those, too, that only some servers have: in test mode, and with Sentinels. That is what
-// a generator of documentation reads.
+// FullTable also has the commands of test mode and of Sentinels. A generator of documentation reads it.
 func FullTable() *commands.Table { return testSentinelTable().table }
 
 // catalogue is a table with what follows from its rows. It never changes, so all servers of a process with

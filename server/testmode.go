@@ -19,20 +19,21 @@ import (
 	"lockserver/store"
 )
 
-// What test mode (package testmode) does to the server: its clock, and the faults of its connections.
+// The effects of test mode (package testmode) on the server: its clock, and the faults of its connections.
 
-// testMode is what a server in test mode has besides. Its commands see the server as this.
+// testMode holds the additional state of a server in test mode. The commands of test mode see it as the
+// server.
 type testMode struct {
 	executor *executor
 	faults   testmode.Faults
 	chaos    testmode.Chaos
 	group    *testmode.Group  // the group that the server looks like; nil: none
-	servers  testmode.Servers // that it has started
+	servers  testmode.Servers // the servers that it has started
 	// tellSwitches tells clients of the changes of the group.
 	tellSwitches func()
 	chance       *rand.PCG                       // of executor.rand
 	begun        asNew                           // what TEST.RESET goes back to
-	struck       map[*wait.Parked]testmode.Fault // what becomes of the replies of calls that wait
+	struck       map[*wait.Parked]testmode.Fault // the faults of the replies of calls that wait
 }
 
 var _ testmode.Controls = (*testMode)(nil)
@@ -172,7 +173,7 @@ func (t *testMode) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
 		TimedOut: func(c *commands.Ctx) { c.Out.Raw(late) }})
 }
 
-// answered implements hook. What has waited is not delayed any more.
+// answered implements hook. A command that has waited is not delayed any more.
 func (t *testMode) answered(w *wait.Parked, mark int) {
 	f, ok := t.struck[w]
 	delete(t.struck, w)
@@ -224,7 +225,7 @@ func (t *testMode) chaosStrikes(s *session, call *testmode.Call) (f testmode.Fau
 }
 
 // endLease ends a lock of a database as at the end of its lease, with all its holders. The strike names the
-// lock, or picks one that is held. It returns the key; ok: there was one.
+// lock, or picks a held lock. It returns the key; ok is false without a lock.
 func (t *testMode) endLease(db *store.DB, strike testmode.Strike) (key string, ok bool) {
 	ex := t.executor
 	var held []string
@@ -305,7 +306,7 @@ func aloneInTests(rows []commands.Row) []commands.Row {
 // TEST.RESET: everything is as when the server had just started, but connections stay, and what a library
 // says once when it connects: the protocol, the database, the user and names.
 
-// asNew is what TEST.RESET goes back to; config is nil until the server listens.
+// asNew holds the state that TEST.RESET restores; config is nil until the server listens.
 type asNew struct {
 	config *config.Config // never changed: CONFIG SET makes another one
 	port   int
@@ -314,7 +315,7 @@ type asNew struct {
 // errReset answers who waits when everything begins anew.
 const errReset commands.Error = "UNBLOCKED client unblocked via TEST.RESET"
 
-// Reset implements testmode.Controls. What falls due by the old time is gone before the clock is set.
+// Reset implements testmode.Controls. Events that are due by the old time happen before the clock is set.
 func (t *testMode) Reset() (err error) {
 	all := []*executor{t.executor}
 	if shard, ok := t.executor.opts.peers.(*clusterShard); ok {
@@ -375,14 +376,14 @@ func (t *testMode) configureAsNew() error {
 		}
 	}
 	to := next.Clone()
-	to.Port = t.begun.port // the free one that it had
+	to.Port = t.begun.port // the free port that it had
 	if err := (configurer{ex}).reconfigure(next, to, names); err != nil {
 		return configError(err)
 	}
 	ex.users = acl.NewUsers(ex.original)
 	ex.users.SetDefaultPassword(next.RequirePass)
 	ex.applyConfig()
-	return ex.loadUsers() // which was possible at the start
+	return ex.loadUsers() // loading them was possible at the start
 }
 
 // forgetAll ends what has been begun, and forgets all there is.

@@ -156,7 +156,7 @@ func (t *transactions) reuse(tx *transaction) {
 	t.spare = tx
 }
 
-// What a session keeps of an ended transaction: memory for so many words, and so many bytes of them.
+// A session keeps memory of an ended transaction for its next one, up to these limits.
 const (
 	mostSpareWords = 128
 	mostSpareText  = 4 << 10

@@ -64,10 +64,10 @@ func (s *session) MarkRead() { s.reads.Store(true) }
 // Lost implements transport.Session.
 func (s *session) Lost() bool { return s.Vanished.Load() }
 
-// errMaxClients is what a client gets instead of a connection, as Redis words it.
+// errMaxClients is the reply to a connection above the limit, as Redis words it.
 const errMaxClients = "-ERR max number of clients reached\r\n"
 
-// errProtected is what a client on another machine gets as long as there is no password.
+// errProtected is the reply to a client on another machine as long as there is no password.
 const errProtected = "-DENIED this server is in protected mode: it has no password, so it serves clients on its own " +
 	"machine only. Set requirepass, or, if the network is trusted, protected-mode no\r\n"
 

@@ -17,10 +17,10 @@ import (
 	"lockserver/store"
 )
 
-// Who a session is, and what it may: the door to package acl. permit is asked wherever a command runs: before
-// a plain one, at queueing and at EXEC, inside of scripts, and when a waiter's turn comes.
+// The user of a session and its rights: the door to package acl. permit is asked wherever a command runs:
+// before a plain command, at queueing and at EXEC, inside of scripts, and when a waiter's turn comes.
 
-// permit says whether the session's user may run a command. What is refused is logged.
+// permit says whether the session's user may run a command. Refusals are logged.
 func (s *session) permit(row *commands.Row, argv [][]byte, where acl.Context) error {
 	db := s.DB
 	if s.tx.multi != nil && s.tx.multi.db != nil {
@@ -65,7 +65,7 @@ func recordDenial(s *session, user *acl.User, d *acl.Denial, where acl.Context) 
 	}
 }
 
-// beDefault makes the session one that has not logged in.
+// beDefault makes the session a session that has not logged in.
 func (s *session) beDefault() {
 	s.User = s.executor.users.Default()
 	s.loggedIn = s.User.Open()
@@ -90,7 +90,7 @@ func (s *session) followDefault() {
 	}
 }
 
-// logIn makes the session that of a user. command is what was called for that.
+// logIn makes the session that of a user. command is the name of the called command.
 func (s *session) logIn(name, password, command []byte) error {
 	ex := s.executor
 	u := ex.users.LogIn(name, password)
@@ -129,7 +129,7 @@ func (ex *executor) loadUsers() error {
 		return err
 	}
 	if c.RequirePassFile != "" && len(c.Users) > 0 {
-		if ex.users.HasOtherPassword(c.RequirePass) { // a line of CONFIG REWRITE has none
+		if ex.users.HasOtherPassword(c.RequirePass) { // a line of CONFIG REWRITE has no such password
 			ex.Logger.Warn("the passwords of the user default in the configuration do not count: requirepass-file has its password", "file", c.RequirePassFile)
 		}
 		ex.users.SetDefaultPassword(c.RequirePass)
@@ -316,14 +316,14 @@ func (auditRunner) Find(c *commands.Ctx) (l *audit.Log, client audit.Client, log
 	return &s.executor.audit, s.auditClient(), true
 }
 
-// audited reports whether the log has lines of the session. Sessions of the console have none, because the
-// console writes its own lines.
+// audited reports whether the log has lines of the session. Sessions of the console have no lines, because
+// the console writes its own.
 func audited(s *session) bool {
 	_, replayed := s.output.Conn.(noConn)
 	return !replayed && !s.isMaster && !s.Info.Apart
 }
 
-// auditClient is what the log tells of the session.
+// auditClient returns the session as the log shows it.
 func (s *session) auditClient() audit.Client {
 	return audit.Client{ID: s.Number, User: s.userName(), Addr: s.Info.Addr, Name: s.Info.Name}
 }

@@ -46,7 +46,7 @@ func Split(n int) []Range {
 	return parts
 }
 
-// Keys collects the slots of the keys of a command, or of a transaction. The zero value has none.
+// Keys collects the slots of the keys of a command, or of a transaction. The zero value has no slots.
 type Keys struct {
 	slot  int
 	any   bool

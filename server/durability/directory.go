@@ -31,7 +31,7 @@ type dirInUseError struct{ dir string }
 
 func (e *dirInUseError) Error() string { return "another server writes to the directory " + e.dir }
 
-// HasFiles reports whether the server may ever have files; an embedded server has none by default.
+// HasFiles reports whether the server may ever have files; by default an embedded server has no files.
 func (s *Storage) HasFiles() bool {
 	return s.opts.Configured || s.config.DBFilename != "" || s.config.AppendOnly
 }

@@ -31,7 +31,7 @@ type Options struct {
 	Place func() persistence.History
 	// Journal receives the effects of every unit in addition to the log, and may keep them; it may be nil.
 	Journal Journal
-	// History is the history that other servers follow; nil: there is none.
+	// History is the history that other servers follow, or nil.
 	History History
 	Version string // the version that a snapshot states
 	// Configured says that the server has a configuration file, and therefore a directory, even if it writes

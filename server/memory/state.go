@@ -12,7 +12,7 @@ type Clients struct {
 	// makes no key go: most of it is gone in a moment, and an eviction that clients hear of would be the
 	// reason for the next one.
 	InTransit int
-	Limit     int  // what clients may take (maxmemory-clients); 0: there is no bound
+	Limit     int  // the limit for all clients (maxmemory-clients); 0: no limit
 	exempt    int  // the number of clients that are exempt
 	logged    bool // that no client is left that may be closed
 	unsent    []*Client
@@ -123,7 +123,7 @@ func (all *Clients) SetLimit(bytes int) {
 type State struct {
 	Clients  Clients
 	Pressure Pressure
-	Others   int // what is used beside data and clients, as of the last slice with more than plain commands
+	Others   int // memory beside data and clients, as of the last slice with more than plain commands
 	Peak     int // the most that was used, without the log's buffers
 	Purger   Purger
 }

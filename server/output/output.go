@@ -52,7 +52,7 @@ type Output struct {
 	Stalled bool
 
 	sent   int64         // bytes of output given to the connection
-	unread []unreadGrant // what the client was given and may not have read yet
+	unread []unreadGrant // grants that the client may not have read yet
 	kept   kept
 }
 

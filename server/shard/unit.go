@@ -308,8 +308,8 @@ func (sh *Shard) StaleToken(c *commands.Ctx) { sh.Stats.LocksOf(c.DB.ID()).Stale
 // LockEvent implements commands.ShardServices.
 func (sh *Shard) LockEvent(c *commands.Ctx) { sh.Waits.LockEvent(c) }
 
-// lockRecord is what a lock that is acquired now keeps about its holder. was is the same if another client of
-// the same owner has acquired it before.
+// lockRecord returns the record of a lock that is acquired now. was is the record of an earlier acquisition
+// by another client of the same owner, or 0.
 func lockRecord(c *commands.Ctx, was uint64) uint64 {
 	since := c.NowMS()
 	if was != 0 {

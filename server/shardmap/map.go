@@ -40,8 +40,8 @@ type Map struct {
 	own     Shard // Generation 0: the log of this member gives it no slots
 	others  map[string]*known
 	changed func()
-	faults  map[string]string // what is wrong with an answer, by the address of the member that gave it
-	kept    string            // what the file has
+	faults  map[string]string // faults of answers, by the address of the member that gave the answer
+	kept    string            // the content of the file
 	begun   time.Time
 }
 

@@ -118,8 +118,8 @@ type Group struct {
 // sight is a view, with state that follows from it and from earlier views. It never changes.
 type sight struct {
 	View
-	leader  *Member          // nil: there is none
-	last    *Member          // the leader, or the last one if it is still a member; nil: there is none
+	leader  *Member          // or nil
+	last    *Member          // the leader, or the last leader if it is still a member, or nil
 	sinceMS map[string]int64 // by ID: when a member was first seen to be up, or down, as it is; milliseconds
 	sharded bool             // members have slots of their own
 	whole   bool             // the leader has all slots

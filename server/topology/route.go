@@ -217,7 +217,7 @@ func InScript(command string, err error) error {
 // lists the positions of the arguments that name databases: see Databases.Named of the command's row.
 func (g *Group) RefusesDatabase(command string, argv [][]byte, named []int) error {
 	switch command {
-	case "select": // which has other errors before: see ErrSelect
+	case "select": // other errors of SELECT come before: see ErrSelect
 		return nil
 	case "move":
 		return commands.Error("ERR MOVE is not allowed in cluster mode")

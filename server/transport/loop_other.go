@@ -8,8 +8,8 @@ import (
 	"net"
 )
 
-// HasLoops reports whether this system has event loops. This system has none: every connection has goroutines
-// of its own, as with Addresses.Loops 0 on Linux.
+// HasLoops reports whether this system has event loops. On this system every connection has goroutines of
+// its own, as with Addresses.Loops 0 on Linux.
 const HasLoops = false
 
 // Loop is an event loop. On this system a *Loop is always nil.

@@ -100,7 +100,7 @@ func (h attachHost) eachLockUnder(s *Party, texts [][]byte, visit func(db *store
 	return readable
 }
 
-// countLocksUnder is what eachLockUnder returns, by a look at all locks.
+// countLocksUnder returns the result of eachLockUnder, by a look at all locks.
 func (h attachHost) countLocksUnder(s *Party, texts [][]byte) (readable int64) {
 	ws := h.waits
 	for id := range ws.Store.Len() {
@@ -146,7 +146,7 @@ func (ws *Waits) adopt(db *store.DB, key, owner []byte, token int64, shared bool
 		return
 	}
 	r := ws.Watchdog.shares.of(db.ID(), key, owner)
-	r.leave() // what it was for is gone
+	r.leave() // its purpose is gone
 	r.token = token
 	ws.Watchdog.renewShare(r, ws.Store.NowMS())
 }

@@ -12,7 +12,7 @@ import (
 	"lockserver/store/renewals"
 )
 
-// What is left to do when a session has ended: the leases that the server has renewed for it, and the places
+// The work that an ended session leaves: the leases that the server has renewed for it, and the places
 // that it has kept for waits with NOTIFY. There may be a hundred thousand of each. So a slice of the leases
 // ends at once, and the others one at a time as they are due. Other units run in between. Until then they
 // look like renewals, but nothing is renewed for a session that has ended. The places go to attached sessions
@@ -50,7 +50,7 @@ func (d *departure) Fire() {
 	}
 }
 
-// forget ends the renewals of so many leases, and says whether there are more. A lease goes on to be renewed
+// forget ends at most most renewals of leases, and says whether there are more. A lease goes on to be renewed
 // if other sessions are attached for its owner.
 func (d *departure) forget(ws *Waits, most int) (more bool) {
 	s, w := d.party, &ws.Watchdog
@@ -99,7 +99,7 @@ func (ws *Waits) forgetAttached(most int) {
 	}
 }
 
-// forgetting is what falls due while there is more to forget.
+// forgetting is the timer that is set while there is more to forget.
 type forgetting struct{ *Waits }
 
 // Fire implements due.Firer.
@@ -115,8 +115,8 @@ type keptPlaces struct {
 	Looked      int // how many waits were looked at for a session that attached, detached or ended
 }
 
-// LeavePlaces begins to look for sessions that keep the places of the waits of one that has ended. It may be
-// called more than once.
+// LeavePlaces begins to look for sessions that keep the places of an ended session's waits. It may be called
+// more than once.
 func (ws *Waits) LeavePlaces(s *Party) {
 	if qs := s.Queued; qs != nil && !qs.gone && qs.Count > 0 {
 		// plant:leave-places
@@ -305,7 +305,7 @@ func (qs *queuedWaits) Fire() {
 	}
 }
 
-// attachedFor is an attached session that can keep the place of a wait; nil: there is none.
+// attachedFor returns an attached session that can keep the place of a wait, or nil.
 func (ws *Waits) attachedFor(w *queuedWait) (found *Party) {
 	ws.Watchdog.Attached.Each([]byte(w.Owner()), func(s *Party, _ bool) bool {
 		if !s.Ended() && w.writable(s.User) {

@@ -58,8 +58,8 @@ type watched Party
 // watchedGrant is a grant that the client may not have received.
 type watchedGrant struct {
 	atMS int64
-	// unanswered: the last look found something that the peer's system had not acknowledged; the first one
-	// that did found a silence of since.
+	// unanswered: at the last look the peer's system had not acknowledged everything. since is the silence
+	// at the first such look.
 	unanswered bool
 	since      time.Duration
 }

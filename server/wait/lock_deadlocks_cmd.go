@@ -39,7 +39,7 @@ func lockDeadlocks(c *commands.Ctx) error {
 	return nil
 }
 
-// readable reports whether a user may read all locks of a cycle. Of one that is cut that is not known.
+// readable reports whether a user may read all locks of a cycle. For a cycle that is cut this is not known.
 func (r *refusal) readable(u *acl.User) bool {
 	if u.Unrestricted {
 		return true

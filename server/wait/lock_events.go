@@ -15,7 +15,7 @@ import (
 	"lockserver/store"
 )
 
-// What is kept of what happened to locks: the history (LOCK.HISTORY), the figures of classes, and the keys
+// Records of events of locks: the history (LOCK.HISTORY), the figures of classes, and the keys
 // that cost the most time (LOCK.HOT). Commands on locks report their events with LockEvent. The queues of
 // waiters report theirs with beganWait and endedWait. The store reports locks that end without such a command
 // with OnLockEnd. A server that follows another one keeps nothing: the other one decides.

@@ -147,7 +147,7 @@ func lockInfo(c *commands.Ctx) error {
 	return nil
 }
 
-// writeQueue writes the fields that tell of those who wait for a lock.
+// writeQueue writes the fields about the waiters for a lock.
 func writeQueue(c *commands.Ctx, key []byte, most int64) {
 	q := partyOf(c).Waits.Queues.Of(c.DB.ID(), key)
 	n := 0
@@ -203,7 +203,7 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	writeQueue(c, key, most)
 }
 
-// writeHolder writes one of those who hold a lock, or permits of a semaphore, together.
+// writeHolder writes one holder of a shared lock or of a semaphore.
 func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool) {
 	out := c.Out
 	w := &partyOf(c).Waits.Watchdog
@@ -247,7 +247,7 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 
 // holderOf reads what a lock keeps about its holder. sinceMS is when the lock was acquired, 0 if that is not
 // known. s is the client that acquired it, nil if it has gone. Of several clients with the same low bits it
-// is the last one that was there already.
+// is the last client that was there at that time.
 func (ws *Waits) holderOf(record uint64) (s *Party, sinceMS int64) {
 	if record == 0 {
 		return nil, 0
@@ -266,7 +266,7 @@ func writeKnown(out *resp.Writer, field string, n int64) {
 	out.Int(n)
 }
 
-// writeClient writes the field that tells of a connection; null if there is none (any more).
+// writeClient writes the field about a connection, or null if the connection has ended.
 func writeClient(out *resp.Writer, s *Party) {
 	out.BulkString("client")
 	if s == nil {
@@ -586,7 +586,7 @@ func latchWaiters(c *commands.Ctx, most int) (found []*Parked) {
 	return found
 }
 
-// OldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
+// OldestWaitUS returns the age of the oldest wait for a lock, or 0 without a wait.
 func (ws *Waits) OldestWaitUS() int64 {
 	oldest := ws.Queues.Oldest()
 	if oldest == nil {

@@ -30,20 +30,20 @@ type Parked struct {
 	Party   *Party
 	Row     *commands.Row
 	Words   commands.Words       // its command
-	lock    commands.WaitingLock // what waits, if that is for locks; for anything else see call
-	extra   *parkedExtra         // nil: it has none
+	lock    commands.WaitingLock // the call, if it waits for locks; for other waits see call
+	extra   *parkedExtra         // or nil
 	sinceUS int64
 
-	tookNS      uint32 // what its attempts took, if timed; at most four seconds fit
+	tookNS      uint32 // the duration of its attempts, if timed; at most four seconds fit
 	endsWithKey bool   // as commands.Wait.EndsWithKey
-	Timed       bool   // what its attempts take is measured
+	Timed       bool   // the duration of its attempts is measured
 	Muted       bool   // CLIENT REPLY OFF or SKIP was in force when the command came
 	adopted     bool   // of a queuedWait: its session did not ask for it, but is attached to the owner
 }
 
 var _ waiting.Call = (*Parked)(nil)
 
-// parkedExtra is what a waiter does not have without a deadline.
+// parkedExtra holds the fields of waiters that have a deadline.
 type parkedExtra struct {
 	timer due.Timer // of its deadline
 }
@@ -78,7 +78,7 @@ func (w *Parked) Take(d time.Duration) {
 	w.tookNS = uint32(min(int64(w.tookNS)+int64(d), math.MaxUint32))
 }
 
-// call is what waits.
+// call returns the call that waits.
 func (w *Parked) call() commands.Waiting {
 	if w.OfLocks() {
 		return &w.lock
@@ -94,7 +94,7 @@ func (w *Parked) DeadlineMS() int64 {
 	return w.extra.timer.AtMS()
 }
 
-// textOf returns a word of the call's command, which keeps it alive; a copy, if it is none.
+// textOf returns a word of the call's command, which keeps it alive. For any other word it returns a copy.
 func (w *Parked) textOf(word []byte) string {
 	if at := w.Words.Find(word); at >= 0 {
 		return w.Words.At(at)
@@ -168,7 +168,7 @@ type waitFigures struct {
 	Limited      int64 // waits for locks, with -LOCKLIMIT
 	Unconfirmed  int64 // grants after waits with NOTIFY that were not confirmed in time
 	Asks         int64 // calls of LOCK.ASK for a lock that was held
-	AsksHeard    int64 // of these, the ones that reached a client
+	AsksHeard    int64 // the part of them that reached a client
 	// words and text are the memory of keysOf, and keys that of an outcome. If each of 100,000 waits that end
 	// at once allocates some, the collector runs three times meanwhile.
 	words [][]byte
@@ -177,7 +177,7 @@ type waitFigures struct {
 	push  []byte // buffer for a push about a lock
 }
 
-// Spent is what all outcomes have counted as so far, in steps of a budget.
+// Spent returns the cost of all outcomes so far, in steps of a budget.
 func (w *waitFigures) Spent() int { return outcomeCost * w.Outcomes }
 
 // keysOf returns the keys that a call waits, or has waited, for. They are valid until the next call.
@@ -307,7 +307,7 @@ func (ws *Waits) answered(w *Parked, mark int, granted bool) {
 	ws.Unpark(w, granted)
 }
 
-// deadlockSearch is what falls due when the last unit had no time for all suspects.
+// deadlockSearch is the timer that is set when a unit had no time for all suspects.
 type deadlockSearch struct{ queues *waiting.Queues }
 
 // Fire implements due.Firer.
@@ -379,10 +379,10 @@ func (ws *Waits) Try(w *Parked) bool {
 	return true
 }
 
-// Undo takes back what a waiter was given, because its client went before it could be answered. Like
-// every change it may terminate others and make queues ready: it is called where no command is
-// running, and endUnit comes after it. Who follows another by now changes nothing by itself: what was
-// granted is a part of the history, and ends with its lease.
+// Undo takes back the grant of a waiter, because its client went before it could be answered. Like every
+// change it may terminate other parties and make queues ready. So it is called where no command is running,
+// and endUnit comes after it. A server that follows another one by now changes nothing by itself: the grant
+// is a part of the history, and ends with its lease.
 func (ws *Waits) Undo(w *Parked) {
 	// plant:undo-grant
 	if ws.Follows {
@@ -474,7 +474,7 @@ func (ws *Waits) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 	}
 }
 
-// ParkedOf is what waits, with or without a client that is blocked by it.
+// ParkedOf returns the wait of a waiter, whether or not it blocks its client.
 func ParkedOf(w *waiting.Waiter) *Parked {
 	switch of := w.Call().(type) {
 	case *queuedWait:
@@ -485,7 +485,7 @@ func ParkedOf(w *waiting.Waiter) *Parked {
 	return w.Call().(*Parked)
 }
 
-// refusalOf is what an error is called that ends a wait.
+// refusalOf returns the name of an error that ends a wait.
 func refusalOf(err error) attach.Refusal {
 	switch {
 	case err == commands.ErrWrongType:
@@ -543,7 +543,7 @@ func (ws *Waits) logCall(log *stats.SlowLog, w *Parked, us int64) {
 	log.Add(stats.SlowEntry{AtS: ws.Store.NowUS() / 1_000_000, Figure: us, Args: w.Row.Redact(w.Words.Argv()), Addr: of.Addr, Name: of.Name})
 }
 
-// bytes is what a waiter takes, with what there is for its sake.
+// bytes returns the memory of a waiter, with the parts that exist for its sake.
 func (w *Parked) bytes() int {
 	n := waiterBytes + len(w.Words)
 	first := w.First()
@@ -559,14 +559,14 @@ func (w *Parked) bytes() int {
 }
 
 const (
-	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner and that
-	// one's pointer in the index, and the watch over its client. placeBytes is what each of its places takes,
-	// if no other waiter is there.
+	// waiterBytes is the memory of a waiter beside its command and its places: the structs, its owner with
+	// the owner's pointer in the index, and the liveness of its client. placeBytes is the memory of each
+	// of its places, if no other waiter is there.
 	waiterBytes = int(unsafe.Sizeof(Parked{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(liveness{})) + 8
 	placeBytes  = int(unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Queue{})) + 8
 )
 
-// WaitBytes is what the party's waits take.
+// WaitBytes returns the memory of the party's waits.
 func (p *Party) WaitBytes() (n int) {
 	if p.Waiter != nil {
 		n = p.Waiter.bytes()
@@ -577,7 +577,7 @@ func (p *Party) WaitBytes() (n int) {
 	return n
 }
 
-// syncWaiters are those who wait in WAIT and WAITAOF for what they wrote to be with replicas, and on disk.
+// syncWaiters holds the waits of WAIT and WAITAOF, for replicas and for the disk.
 type syncWaiters struct {
 	Waiters map[*Parked]struct{}
 	Count   atomic.Int64 // how many they are, for who does not have the executor
@@ -595,7 +595,7 @@ func (sw *syncWaiters) forget(w *Parked) {
 	sw.Count.Store(int64(len(sw.Waiters)))
 }
 
-// AnswerWaits lets those who wait in WAIT and WAITAOF try. Who is answered is forgotten.
+// AnswerWaits lets the waits of WAIT and WAITAOF try, and forgets the answered ones.
 func (ws *Waits) AnswerWaits() {
 	for w := range ws.Syncing.Waiters {
 		ws.Try(w)

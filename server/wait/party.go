@@ -40,7 +40,7 @@ type Party struct {
 	unsure   *watchedGrant
 	Liveness *liveness // nil: no other client has depended on this one so far
 	// keeper identifies the party in the store's renewals of the locks that it holds. shares is the first
-	// of a list of such locks with shared holders. nil: there are none.
+	// of a list of such locks with shared holders. Both may be nil.
 	keeper      *renewals.Keeper
 	shares      *renewal
 	Attachments attach.Attachments[*Party] // LOCK.ATTACH
@@ -57,7 +57,7 @@ type Flow struct {
 	Written int64 // the position of the history of replication after the client's last write
 }
 
-// Connection is what waits need of a connection.
+// Connection has the methods of a connection that waits need.
 type Connection interface {
 	// Resume lets the client go on with its next command: that of row waits no more.
 	Resume(row *commands.Row)
@@ -98,7 +98,7 @@ func partyOf(c *commands.Ctx) *Party { return c.Session.(*Party) }
 // Ended reports whether the connection has ended, or is about to.
 func (p *Party) Ended() bool { return p.Dead || p.Terminated }
 
-// ClientInfo is what CLIENT LIST tells of a client besides what it does.
+// ClientInfo holds the fixed part of a client's line in CLIENT LIST.
 type ClientInfo struct {
 	Name, LibName, LibVersion string
 	Addr, LocalAddr           string

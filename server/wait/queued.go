@@ -16,12 +16,12 @@ import (
 // command. Its outcome is a push or a message, see below. departure.go says what becomes of it when its
 // session ends.
 //
-// The place belongs to the owner. A session keeps it: the one that asked last, and when that ends an attached
-// one. Without either the place is kept for one renewal interval, which is a third of lock-watchdog-timeout.
+// The place belongs to the owner. The session that asked last keeps it, and after its end an attached
+// session. Without either the place is kept for one renewal interval, a third of lock-watchdog-timeout.
 // A grant has to be confirmed within the same time, or it is given back.
 
 // queuedWait is a wait with NOTIFY, and then its grant until that is confirmed. There may be a million of
-// them, so it is kept small. Its session is the one that keeps its place, or was the last.
+// them, so it is kept small. Its session keeps its place, or kept it last.
 type queuedWait struct {
 	Parked
 	prev, next *queuedWait // the others of the session
@@ -53,7 +53,7 @@ type queuedWaits struct {
 // queuedBytes is about what a wait with NOTIFY takes beside its words and places.
 const queuedBytes = int(unsafe.Sizeof(queuedWait{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(parkedExtra{})) + 8
 
-// memory is what the wait takes. It stays the same.
+// memory returns the memory of the wait, which stays the same.
 func (w *queuedWait) memory() int {
 	return queuedBytes + len(w.Words) + placeBytes*w.lock.Keys()
 }
@@ -163,7 +163,7 @@ func (ws *Waits) setDeadline(w *queuedWait, atMS int64) {
 	ws.Timers.Set(t, atMS)
 }
 
-// sameWait is the wait of an owner with NOTIFY for the same locks in the same way; nil: there is none.
+// sameWait returns the owner's wait with NOTIFY for the same locks in the same way, or nil.
 func (ws *Waits) sameWait(c *commands.Ctx, wait *commands.Wait) (same *queuedWait) {
 	// plant:same-wait
 	found := ws.Queues.Find(c.DB.ID(), wait.Keys[0], wait.Owner, func(other *waiting.Waiter) bool {
@@ -330,7 +330,7 @@ func (ws *Waits) endGrant(g *waiting.Grant) {
 	w.Party.Queued.unlink(w)
 }
 
-// grantOf is what a wait was granted; nil: nothing, or it is confirmed.
+// grantOf returns the unconfirmed grant of a wait, or nil.
 func (ws *Waits) grantOf(w *queuedWait) *waiting.Grant {
 	if !w.Granted() {
 		return nil
@@ -413,8 +413,8 @@ func (d *demotion) Fire() {
 	}
 }
 
-// endOne ends one wait, or one grant; false: there is none left. All waits for locks that block their
-// clients have ended before.
+// endOne ends one wait, or one grant. It returns false if nothing is left. All waits for locks that block
+// their clients have ended before.
 func (d *demotion) endOne(ws *Waits) bool {
 	// plant:demotion
 	if w := ws.Queues.Oldest(); w != nil && w.Number() <= d.until {

@@ -41,7 +41,7 @@ type Waits struct {
 	Served                 atomic.Uint64 // waiters that have been served, in all
 }
 
-// Door is what the waits get from the shard that they belong to.
+// Door holds the parts of the shard that its waits use.
 type Door struct {
 	Shard    Shard
 	Server   Server

@@ -31,7 +31,7 @@ type watchdog struct {
 	forgetting due.Timer
 }
 
-// upkeep is what the watchdog needs of the server around it.
+// upkeep holds the parts and functions of the server that the watchdog uses.
 type upkeep struct {
 	store    *store.Store
 	settings *commands.Settings
@@ -108,8 +108,8 @@ const LeastCheckMS = 50
 // everyMS is the time from one renewal to the next.
 func (w *watchdog) everyMS() int64 { return w.settings.LockWatchdogMS / renewalsPerLease }
 
-// Together is by which part of that time a renewal may be early. Those that fall due within it are done at
-// once, in the order of memory, and the server wakes up once for them.
+// Together is by which part of that time a renewal may be early. Renewals that fall due within it are done
+// at once, in the order of memory, and the server wakes up once for them.
 const Together = 32
 
 // Released implements commands.Services.
@@ -249,9 +249,9 @@ func (w *watchdog) aliveUntilMS(s *Party, db *store.DB, key string, now int64) i
 	return w.lifeEndMS(s, now)
 }
 
-// The result is until when a lock is renewed at now. It is renewed by the session that acquired it, which
-// lasts until end, or by one that is attached for its owner, whichever lasts longer. 0: no session is left
-// that may write to the key.
+// attachedUntilMS returns until when a lock is renewed at now. The session that acquired it renews it until
+// end. A session that is attached for its owner may renew it longer. The result is 0 if no session
+// is left that may write to the key.
 func (w *watchdog) attachedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
 	whole := now + w.settings.LockWatchdogMS
 	// plant:attached-owner

@@ -32,7 +32,7 @@ type sharers struct {
 	more map[string]*renewal
 }
 
-// find returns the renewal of an owner, nil if there is none.
+// find returns the renewal of an owner, or nil.
 func (s sharers) find(owner []byte) *renewal {
 	if s.more != nil || s.one == nil || string(s.one.owner) != string(owner) {
 		return s.more[string(owner)]
@@ -40,7 +40,7 @@ func (s sharers) find(owner []byte) *renewal {
 	return s.one
 }
 
-// each visits all of them; visit may take out the one that it is given.
+// each visits all renewals; visit may remove the renewal that it is given.
 func (s sharers) each(visit func(r *renewal)) {
 	if s.one != nil {
 		visit(s.one)
@@ -57,7 +57,7 @@ func (rs *shareRenewals) open(databases int) {
 	}
 }
 
-// find returns the renewal of what an owner has of a lock, nil if there is none.
+// find returns the renewal of an owner's share of a lock, or nil.
 func (rs *shareRenewals) find(db int, key, owner []byte) *renewal {
 	if rs.count == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (w *watchdog) HeldShare(c *commands.Ctx, key, owner []byte, token int64, re
 	w.shares.timers.Set(&r.timer, c.NowMS()+w.everyMS())
 }
 
-// of returns the renewal of what an owner has of a lock, a new one if there is none.
+// of returns the renewal of an owner's share of a lock, and makes it if it is missing.
 func (rs *shareRenewals) of(db int, key, owner []byte) *renewal {
 	r := rs.find(db, key, owner)
 	if r == nil {
@@ -169,7 +169,7 @@ func (r *renewal) leave() {
 // ReleasedShare implements commands.Services.
 func (w *watchdog) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
 	if released && w.Attached.InUse() {
-		w.Attached.BecauseDoubted(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
+		w.Attached.BecauseDoubted(c.DB.ID(), key, attach.Released) // for owners that still hold it the reason is forgotten
 	}
 	w.shares.stop(c.DB.ID(), key, owner)
 }
@@ -232,8 +232,8 @@ func (rs *shareRenewals) dropEvery() {
 	}
 }
 
-// forget ends renewals of a session that has gone, at most so many. It leaves those of owners that other
-// sessions are attached to.
+// forget ends at most most renewals of an ended session. It keeps the renewals of owners that other sessions
+// are attached to.
 func (rs *shareRenewals) forget(s *Party, attached *attach.Table[*Party], most int) {
 	for r := s.shares; r != nil && most > 0; r = s.shares {
 		most--
@@ -316,7 +316,8 @@ func (rs *shareRenewals) swapped(a, b int) {
 }
 
 // renewal renews the lease of one of the shared holders of a lock. It does so while the session that acquired
-// it lives, or one that is attached for its owner. Renewals of other locks are in the store: see watchdog.
+// it lives, or a session that is attached for its owner. Renewals of other locks are in the store: see
+// watchdog.
 type renewal struct {
 	in         *sharedLocks
 	key        string
