@@ -163,7 +163,7 @@ class Clusterlike {
   slots() {
     const ranges = [];
     for (let slot = 0; slot < 16384; slot++) {
-      const owner = this.owner(slot);
+      const owner = (this.known ?? this.owner)(slot);
       if (ranges.at(-1)?.owner === owner) ranges.at(-1).last = slot;
       else ranges.push({ owner, first: slot, last: slot });
     }
@@ -301,6 +301,21 @@ test('a wait whose slot goes elsewhere is asked for there, by a MOVED and withou
   assert.deepEqual(map.asked, [], 'the slot is known now');
   assert.equal(await kept.guard('EXISTS', `{${low}}`), 0, 'the connection is the same');
   await kept.release();
+  assert.deepEqual(locks.told, []);
+});
+
+test('a MOVED counts more than the map of the cluster, which may be old', async (t) => {
+  const [one, two] = [await lockserver(t), await lockserver(t)];
+  const end = cleanup(t);
+  const map = end(await Clusterlike.over(() => one.port, () => two.port));
+  map.known = halves; // what CLUSTER SLOTS says, all the time
+  const slot = slotOf('{moved}');
+  const owner = 1 - halves(slot);
+  map.owner = (it) => (it === slot ? owner : halves(it));
+  const locks = end(await locksOf(map.urls, { timeout: 5000 }));
+  const lock = await locks.acquire('{moved}');
+  assert.equal(await [one, two][owner].call('EXISTS', '{moved}'), 1);
+  await lock.release();
   assert.deepEqual(locks.told, []);
 });
 
