@@ -372,6 +372,20 @@ test('a lock that the new shard of its slot does not have is lost', async (t) =>
   assert.equal(locks.told.length, 1);
 });
 
+test('a lock whose slot has gone elsewhere is asked for there as soon as a call finds out, with all connections alive', async (t) => {
+  const [one, two] = [await lockserver(t), await lockserver(t)];
+  const end = cleanup(t);
+  const map = end(await Clusterlike.over(() => one.port, () => two.port));
+  map.owner = halves;
+  const locks = end(await locksOf(map.urls));
+  const lock = await locks.acquire('{moved}');
+  const owner = halves(slotOf('{moved}'));
+  map.owner = (it) => (it === slotOf('{moved}') ? 1 - owner : halves(it));
+  await locks.using('{moved}other', () => {});
+  assert.equal((await endOf(lock)).reason, 'stale');
+  assert.equal(locks.told.length, 1);
+});
+
 test('several keys share a slot, or the error names them', async (t) => {
   const cluster = await lockserverCluster(t);
   const locks = await cluster.locks();
