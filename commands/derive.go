@@ -405,9 +405,9 @@ func (r *Row) Removes() bool { return r.removes }
 // NamesFirstKey reports whether the row alone determines the position of the first key of a call.
 func (r *Row) NamesFirstKey() bool { return r.first > 0 }
 
-// RoutedBy returns the index of the word that alone says how each call is routed: its only key. ok is false
-// if calls are routed by several words, or by none.
-func (r *Row) RoutedBy() (at int, ok bool) { return r.sole, r.sole > 0 }
+// RoutedBy returns the index of the word that alone says how each call is routed: its only key. It returns 0
+// if calls are routed by several words, or by no word.
+func (r *Row) RoutedBy() (at int) { return r.sole }
 
 // FirstKeyIn returns the first key of a call; ok is false if the row alone does not determine its position.
 func (r *Row) FirstKeyIn(args [][]byte) (key []byte, ok bool) {

@@ -10,7 +10,6 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
-	"lockserver/internal/keyslot"
 	"lockserver/internal/lockhistory"
 	"lockserver/server/cluster"
 	"lockserver/server/groups"
@@ -108,8 +107,8 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 // surelyServed reports whether a command has one key, and the leader of a cluster serves its slot: nearly all
 // commands. misplaced looks at the others.
 func surelyServed(g *topology.Group, row *commands.Row, argv [][]byte) bool {
-	at, ok := row.RoutedBy()
-	return ok && (g.ServesAll() || g.Serves(keyslot.Of(argv[at])))
+	at := row.RoutedBy()
+	return at > 0 && g.Serves(argv[at])
 }
 
 // misplaced says why a command on keys that has come to the leader of a cluster is not run there.

@@ -113,13 +113,11 @@ func (g *Group) Misplaced(p *Connection, call *Call) error {
 	return call.Astray
 }
 
-// ServesAll reports whether the member that leads has all slots.
-func (g *Group) ServesAll() bool { return g.seen.Load().whole }
-
-// Serves reports whether the member that leads surely serves a slot. If it is false, Misplaced looks closer.
-func (g *Group) Serves(n int) bool {
+// Serves reports whether the member that leads surely serves the slot of a key. If it does not, Misplaced
+// looks closer.
+func (g *Group) Serves(key []byte) bool {
 	now := g.seen.Load()
-	return uint(n-now.home) < now.length
+	return now.whole || uint(keyslot.Of(key)-now.home) < now.length
 }
 
 // elsewhere is why a slot is not served here; nil: it is.

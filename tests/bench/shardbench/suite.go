@@ -48,6 +48,7 @@ func Suite() benchkit.Suite {
 		Prepare: func(_ context.Context, r benchkit.Run) ([]string, error) { b.Run = r; return nil, nil },
 		Sections: []benchkit.Section{
 			{Name: "shards", Measures: "LOCK and UNLOCK of distinct locks over 2 and 4 shards, beside one", Run: b.shards},
+			{Name: "cost", Measures: "SET, LOCK and UNLOCK at the first of 2 shards, beside a server without shards", Run: b.cost},
 		},
 	}
 }
@@ -84,7 +85,7 @@ func (b *bench) beside(ctx context.Context, n int, l load) ([]string, error) {
 	var rates, server, sent benchkit.Rounds
 	for round := range b.Rounds {
 		for i, shards := range []int{n, 1} {
-			m, err := b.drive(ctx, shards, l)
+			m, err := b.drive(ctx, process{shards: shards, driven: shards, pipeline: pipeline}, l)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %d shards: %w", l.name, shards, err)
 			}
@@ -107,14 +108,51 @@ func (b *bench) beside(ctx context.Context, n int, l load) ([]string, error) {
 
 func micros(us float64) string { return benchkit.Fixed(us, 2) + " µs" }
 
-// drive measures a process with so many shards.
-func (b *bench) drive(ctx context.Context, shards int, l load) (m measured, err error) {
+// cost measures what a shard adds to a command: its slot is looked up, and messages may be for other shards.
+func (b *bench) cost(ctx context.Context) error {
+	var rows [][]string
+	for _, l := range []load{{"SET", setsOf, 1_200_000}, loads[0]} {
+		for _, pipelined := range []int{1, pipeline} {
+			l := l
+			if pipelined == 1 {
+				l.requests /= 4
+			}
+			var costs benchkit.Rounds
+			for round := range b.Rounds {
+				for i, shards := range []int{0, 2} {
+					m, err := b.drive(ctx, process{shards: shards, driven: 1, pipeline: pipelined}, l)
+					if err != nil {
+						return fmt.Errorf("%s, P=%d: %w", l.name, pipelined, err)
+					}
+					costs[i] = append(costs[i], m.server)
+				}
+				b.Say("round %d: %s, P=%d", round+1, l.name, pipelined)
+			}
+			lone, shard := costs.Medians()
+			goal := map[int]float64{1: 1.02, pipeline: 1.05}[pipelined]
+			rows = append(rows, []string{l.name, strconv.Itoa(pipelined), micros(lone), micros(shard),
+				b.Report.AtMost(fmt.Sprintf("%s of a shard, P=%d", l.name, pipelined), costs.Ratio(), goal, benchkit.Times), benchkit.Times(costs.Ratio())})
+		}
+	}
+	b.Report.Text("## The processor time of a request at the first of 2 shards, beside a server without shards")
+	b.Report.Table([]string{"load", "P", "without shards", "first of 2 shards", "goal", "times"}, rows)
+	return nil
+}
+
+// process says how a server is started, and which of its shards have a load: the first ones.
+type process struct {
+	shards   int // 0: without --shards
+	driven   int
+	pipeline int
+}
+
+// drive measures a process.
+func (b *bench) drive(ctx context.Context, of process, l load) (m measured, err error) {
 	total := l.requests
 	if b.Quick {
 		total /= 50
 	}
-	p := benchkit.Product{Name: "lockserver", Path: b.Lockserver, Args: []string{"--shards", strconv.Itoa(shards)}}
-	s, err := b.start(ctx, p)
+	s, err := b.start(ctx, of.shards)
 	if err != nil {
 		return m, err
 	}
@@ -125,34 +163,14 @@ func (b *bench) drive(ctx context.Context, shards int, l load) (m measured, err 
 			f.Close()
 		}
 	}()
-	for i := range shards {
-		f, err := benchkit.DialFleet(net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port+i)), clients/shards)
+	for i := range of.driven {
+		f, err := benchkit.DialFleet(net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port+i)), clients/of.driven)
 		if err != nil {
 			return m, err
 		}
 		fleets = append(fleets, f)
 	}
-	send := func(total int) (done int, err error) {
-		type result struct {
-			n   int
-			err error
-		}
-		ended := make(chan result, shards)
-		for i, f := range fleets {
-			go func() {
-				n, err := f.Send(ctx, l.traffic(tagOf(i, shards)), total/shards, pipeline)
-				ended <- result{n, err}
-			}()
-		}
-		for range fleets {
-			r := <-ended
-			if done += r.n; r.err != nil {
-				err = r.err
-			}
-		}
-		return done, err
-	}
-	if _, err := send(total / 10); err != nil { // so that what is measured is warm
+	if _, err := of.send(ctx, fleets, l, total/10); err != nil { // so that what is measured is warm
 		return m, err
 	}
 	before, err := s.CPU()
@@ -164,7 +182,7 @@ func (b *bench) drive(ctx context.Context, shards int, l load) (m measured, err 
 		return m, err
 	}
 	begun := time.Now()
-	done, err := send(total)
+	done, err := of.send(ctx, fleets, l, total)
 	took := time.Since(begun)
 	if err != nil {
 		return m, err
@@ -178,8 +196,34 @@ func (b *bench) drive(ctx context.Context, shards int, l load) (m measured, err 
 	return measured{float64(done) / took.Seconds(), each(after - before), each(ownAfter - own)}, err
 }
 
-// start starts a process, which needs free ports in a row.
-func (b *bench) start(ctx context.Context, p benchkit.Product) (s *benchkit.Server, err error) {
+// send drives all shards of the load at the same time. It returns the number of answered requests.
+func (of process) send(ctx context.Context, fleets []*benchkit.Fleet, l load, total int) (done int, err error) {
+	type result struct {
+		n   int
+		err error
+	}
+	ended := make(chan result, len(fleets))
+	for i, f := range fleets {
+		go func() {
+			n, err := f.Send(ctx, l.traffic(tagOf(i, max(of.shards, 1))), total/len(fleets), of.pipeline)
+			ended <- result{n, err}
+		}()
+	}
+	for range fleets {
+		r := <-ended
+		if done += r.n; r.err != nil {
+			err = r.err
+		}
+	}
+	return done, err
+}
+
+// start starts a process, without shards if their number is 0. They need free ports in a row.
+func (b *bench) start(ctx context.Context, shards int) (s *benchkit.Server, err error) {
+	p := benchkit.Product{Name: "lockserver", Path: b.Lockserver}
+	if shards > 0 {
+		p.Args = []string{"--shards", strconv.Itoa(shards)}
+	}
 	for range 5 {
 		if s, err = benchkit.StartFresh(ctx, p, b.Dir); err == nil || ctx.Err() != nil {
 			return s, err
@@ -209,6 +253,17 @@ func locksOf(tag string) benchkit.Traffic {
 			return benchkit.Command(b, 3).Arg("UNLOCK").Arg(key).Arg("owner")
 		},
 		Want: benchkit.Always(":"),
+	}
+}
+
+// setsOf writes strings with a hash tag.
+func setsOf(tag string) benchkit.Traffic {
+	prefix := "key:{" + tag + "}"
+	return benchkit.Traffic{
+		Append: func(b []byte, n int) []byte {
+			return benchkit.Command(b, 3).Arg("SET").Numbered(prefix, n%100_000, "").Arg("a value")
+		},
+		Want: benchkit.Always("+OK"),
 	}
 }
 
