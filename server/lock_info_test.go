@@ -137,6 +137,21 @@ func TestLockWaiters(t *testing.T) {
 	waiters(1, 4)
 }
 
+// TestHeldSinceOfAToken: what the lock's record does not have after RENAME or a restart, its token has.
+func TestHeldSinceOfAToken(t *testing.T) {
+	t.Parallel()
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	a := client(t, srv)
+	a.Do("HELLO", "3")
+	a.Do("LOCK", "k", "a", "PX", "60000")
+	clock.Advance(time.Second)
+	require.Equal(t, "OK", a.Do("RENAME", "k", "n").Str)
+	i := lockInfoOf(t, a, "n")
+	require.True(t, i["client"].IsNull(), "the record is gone")
+	require.EqualValues(t, 1_750_000_000_000, i["held-since"].Int)
+}
+
 func TestLockInfoOfALease(t *testing.T) {
 	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -84,16 +83,19 @@ func (c *Console) functions() template.FuncMap {
 		"short":    func(text string) string { return shorten(text, 18) },
 		"number":   number,
 		"percent":  percent,
-		"seconds":  func(s int64) string { return (time.Duration(s) * time.Second).String() },
+		"seconds":  spanText,
 		"millis":   func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 3, 64) },
 		"milli":    func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
 		"micro":    micro,
 		"tenths": func(part, whole float64) string {
 			return strconv.FormatFloat(100*part/max(part, whole, 1e-9), 'f', 1, 64)
 		},
-		"permille": func(part, whole float64) int { return int(1000 * part / max(part, whole, 1e-9)) },
-		"lasting":  lasting,
-		"add":      func(a, b int) int { return a + b },
+		"permille":  func(part, whole float64) int { return int(1000 * part / max(part, whole, 1e-9)) },
+		"lasting":   lasting,
+		"lastingUS": func(us int64) string { return lasting(float64(us) / 1000) },
+		"float":     func(n int64) float64 { return float64(n) },
+		"whole":     func(n int) int64 { return int64(n) },
+		"add":       func(a, b int) int { return a + b },
 	}
 }
 
@@ -192,6 +194,7 @@ func (c *Console) page(v view) http.HandlerFunc {
 		f := frame{Title: v.title, Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Pages: c.navigation(s, v.path, database(r)),
 			Live: v.path + "/live?" + r.URL.RawQuery, NowMS: c.backend.NowMS()}
 		if !v.isFor(c.viewer(s)) {
+			f.Live = "" // it would be refused, too
 			f.Body = problem{"Not for " + s.user, "The ACL does not let this user run " + strings.TrimSpace(strings.Join(v.needs, " ")) + "."}
 			c.render(w, http.StatusForbidden, "problem.html", f)
 			return
@@ -203,7 +206,7 @@ func (c *Console) page(v view) http.HandlerFunc {
 			c.sessions.end(s)
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		case errors.As(err, &refused):
-			f.Body = cmp.Or(notLeading(refused.Error()), problem{"The server says no", refused.Error()})
+			f.Body = refusal(refused)
 			c.render(w, http.StatusOK, "problem.html", f)
 		default:
 			c.render(w, http.StatusOK, v.template, f)

@@ -44,6 +44,19 @@ func lasting(ms float64) string {
 	return strconv.FormatFloat(ms/3_600_000, 'f', 1, 64) + " h"
 }
 
+// spanText writes a duration in seconds, as the clocks in the browser show it.
+func spanText(s int64) string {
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d:%02d min", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%d:%02d h", s/3600, s/60%60)
+	}
+	return fmt.Sprintf("%d d", s/86400)
+}
+
 // bytesText writes a number of bytes.
 func bytesText(n int64) string {
 	size, unit := float64(n), 0

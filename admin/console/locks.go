@@ -41,6 +41,7 @@ type lockView struct {
 	EndsMS     int64 // when the lease ends; 0: never
 	SinceMS    int64
 	Watchdog   bool
+	Class      string // empty: no classes are defined
 	Trace      string // the trace of the owner's call; empty: it named none
 	Waiting    int64
 	Waiters    []waiterView
@@ -250,7 +251,7 @@ func readLocks(who *viewer, db int, keys []string, waiters int) (locks []lockVie
 
 func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 	l := lockView{Key: key, DB: db, Owner: f.Text("owner"), Client: newClientView(f["client"]), Holds: f.Int("holds"), Limit: f.Int("limit"), Token: f.Int("token"),
-		EndsMS: endOf(f, nowMS), SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Waiting: f.Int("waiting"), Trace: traceOf(f)}
+		EndsMS: endOf(f, nowMS), SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Waiting: f.Int("waiting"), Trace: traceOf(f), Class: f.Text("class")}
 	var sharers []string
 	for _, h := range f["holders"].Elems {
 		of := newHolderView(call.FieldsOf(h), nowMS)

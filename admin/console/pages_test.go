@@ -102,12 +102,14 @@ func (w *world) logIn(user, password string) *httptest.ResponseRecorder {
 
 func TestEveryPageEmptyAndFull(t *testing.T) {
 	w := newWorld(t)
-	pages := []string{"/overview", "/overview?class=x", "/locks", "/locks?q=x", "/locks?cursor=1", "/graph", "/lock?key=a", "/sales", "/sales?q=x", "/server"}
+	pages := []string{"/overview", "/overview?class=x", "/locks", "/locks?q=x", "/locks?cursor=1", "/graph", "/lock?key=a", "/sales", "/sales?q=x", "/members", "/server"}
 	for _, path := range pages {
 		reply := w.get(path)
 		require.Equal(t, http.StatusOK, reply.Code, "%s: %s%s", path, reply.Body, w.log.String())
 		require.Contains(t, reply.Body.String(), "</html>", path)
 	}
+	require.NotContains(t, w.get("/lock?key=a").Body.String(), "<dt>Class")
+	w.client.Do("CONFIG", "SET", "lock-class", "letters a")
 	w.client.Do("LOCK", "a", "ann", "PX", "60000")
 	w.client.Do("LOCK", `<b>"&`, "eve\xff", "EX", "60")
 	w.client.Do("SECKILL.CREATE", "shoes", "STOCK", "10")
@@ -121,7 +123,7 @@ func TestEveryPageEmptyAndFull(t *testing.T) {
 		"/locks?q=a":            {">a</a>"},
 		"/locks?q=ann&by=owner": {">a</a>"},
 		"/graph":                {">ann</text>", ">bob</text>", ">a</text>"},
-		"/lock?key=a":           {"ann", "bob", "Release by force"},
+		"/lock?key=a":           {"ann", "bob", "Release by force", `<a href="/overview?class=letters">letters</a>`},
 		"/sales":                {"shoes", "10 % of 10 sold, 1 buyer"},
 		"/server":               {"LOCK", "lockserver-console", "default"},
 	} {

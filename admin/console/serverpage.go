@@ -29,8 +29,7 @@ type serverPage struct {
 	NoClients   string // why no list of clients is shown
 	Slow        []slowView
 	NoSlow      string
-	NoLocks     string    // why no figures of locks are shown
-	Group       *raftView // nil: the server is in no raft group
+	NoLocks     string // why no figures of locks are shown
 }
 
 // commandView is the total time of one command.
@@ -62,7 +61,6 @@ func loadServer(who *viewer, _ *http.Request) (any, error) {
 	}
 	p := &serverPage{Info: parseInfo(v.Str)}
 	p.Commands = busiest(p.Info)
-	p.readGroup(who)
 	p.readDatabases(who)
 	p.readClients(who)
 	p.readSlow(who)

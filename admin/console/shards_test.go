@@ -79,6 +79,11 @@ func TestShards(t *testing.T) {
 	token := clients[2].Do("LOCK", lock, "owner-2", "PX", "600000").Int
 	w.post("/lock/release?"+lockQuery(0, lock), url.Values{"token": {w.token(page)}, "lock": {fmt.Sprint(token)}, "name": {lock}})
 	require.Equal(t, ":0", fmt.Sprintf(":%d", clients[2].Do("EXISTS", lock).Int))
+	page = w.get("/members").Body.String()
+	for shard, slots := range []string{"0–5460", "5461–10922", "10923–16383"} {
+		require.Regexp(t, fmt.Sprintf(`(?s)<tr id="shard-%d">.*?<td data-label="Slots" class="num">%s</td><td data-label="Keys" class="num">\d+</td><td data-label="Held" class="num">%d</td>`,
+			shard+1, slots, locksAPage-shard/2), page, "one lock of the last shard was released")
+	}
 	page = w.get("/server").Body.String()
 	require.Contains(t, page, `<dt>Clients</dt><dd class="num">6</dd>`)
 }

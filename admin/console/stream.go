@@ -3,9 +3,12 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
+
+	"lockserver/internal/call"
 )
 
 // stream sends the changing part of a page after each change, until the browser disconnects or the session
@@ -29,14 +32,19 @@ func (c *Console) stream(v view) http.HandlerFunc {
 		tick := time.NewTicker(v.every)
 		defer tick.Stop()
 		var last []byte
+		past := false // it was sent
 		for beat := 0; c.sessions.alive(s); beat++ {
 			_ = out.SetWriteDeadline(time.Now().Add(replyTimeout))
 			body, err := v.load(c.viewer(s), r)
-			if err != nil {
-				return // the browser connects again, and the page shows the problem
+			name := v.template + ":live"
+			var refused call.Error
+			if errors.As(err, &refused) { // until the server answers again, as after a change of the leader
+				body, name = refusal(refused), "problem"
+			} else if err != nil {
+				return // the browser connects again, and logs in
 			}
 			f := frame{Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Body: body}
-			part, err := c.execute(v.template+":live", &f)
+			part, err := c.execute(name, &f)
 			if err != nil {
 				c.log.Error("console: a part of a page cannot be written", "page", v.template, "cause", err)
 				return
@@ -47,10 +55,11 @@ func (c *Console) stream(v view) http.HandlerFunc {
 			} else if beat%10 == 0 {
 				fmt.Fprint(w, ": still here\n\n")
 			}
-			if v.points != nil {
+			if v.points != nil && refused == "" {
 				points := v.points(c.viewer(s), body)
-				if beat == 0 {
+				if !past {
 					writeJSON(w, "past", c.pastOf(points))
+					past = true
 				}
 				writeJSON(w, "points", points)
 			}

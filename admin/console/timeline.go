@@ -27,7 +27,7 @@ const (
 	leastSpanMS  = 10_000
 	mostSpanMS   = 3_600_000
 	leastBar     = 2
-	lineTicks    = 6
+	lineTicks    = 5
 	lineInner    = lineWidth - nameWidth - 10
 	permitsHigh  = 72
 	timeInAxis   = "15:04:05"

@@ -142,14 +142,14 @@ func TestWhyInWords(t *testing.T) {
 	wait("LOCK", "c", "bob<i>")
 	wait("LOCK", "b", "ann")
 	wait("LOCK", "a", "dave")
-	require.Equal(t, "ann has held for . The lease ends in . ann waits itself for b , which bob&lt;i&gt; has held for . The lease ends in ."+
+	require.Equal(t, "ann has held it for . The lease ends in . ann waits itself for b , which bob&lt;i&gt; has held for . The lease ends in ."+
 		" bob&lt;i&gt; waits itself for c , which carol has held for . The server renews the lease as long as the client orders-1 lives.", words("a"))
 	w.client.Do("SEM.ACQUIRE", "pool", "ann", "LIMIT", "5", "PERMITS", "3", "PX", "60000")
 	wait("SEM.ACQUIRE", "pool", "eve", "PERMITS", "4")
 	require.True(t, strings.HasPrefix(words("pool"), "1 owner has 3 of its 5 permits. The first waiter, eve , asks for 4. ann waits itself for b"), words("pool"))
 	w.client.Do("ACL", "SETUSER", "u", "on", ">secret", "+lock.list", "+lock.info", "+select", "~*")
 	w.logIn("u", "secret")
-	require.Equal(t, "ann has held for . The lease ends in .", words("a"), "LOCK.WAITERS is not for this user")
+	require.Equal(t, "ann has held it for . The lease ends in .", words("a"), "LOCK.WAITERS is not for this user")
 }
 
 // TestAskingTheHolder: the question reaches the attached clients, if the user may ask and is sure.

@@ -29,6 +29,7 @@ func views() []view {
 		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, eachDB: true, every: time.Second, load: loadSales, points: salePoints},
 		{path: "/delayed", title: "Delayed", template: "delayed.html", needs: []string{"DELAY.LIST", ""}, every: time.Second, load: loadDelayed},
 		{path: "/limiters", title: "Limiters", template: "limiters.html", needs: []string{"LOCK.HOT"}, every: time.Second, load: loadLimiters, points: limitersPoints},
+		{path: "/members", title: "Members", template: "members.html", needs: []string{"INFO"}, every: time.Second, load: loadMembers},
 		{path: "/server", title: "Server", template: "server.html", needs: []string{"INFO"}, every: time.Second, load: loadServer, points: serverPoints},
 	}
 }

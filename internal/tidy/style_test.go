@@ -56,6 +56,7 @@ var most = map[string][]int{
 	"cmd":            {1, 0, 1, 9, 6, 1, 0, 0},
 	"commands":       {0, 0, 0, 9, 2, 1, 0, 0},
 	"examples":       {0, 0, 1, 0, 0, 0, 0, 0},
+	"docs":           {0, 0, 0, 0, 0, 0, 0, 0},
 	"internal":       {1, 3, 0, 3, 2, 2, 0, 0},
 	"lockservertest": {2, 2, 0, 0, 1, 0, 0, 0},
 	"packaging":      {0, 0, 0, 0, 0, 0, 0, 0},

@@ -92,8 +92,9 @@ var parsed = sync.OnceValues(func() (list []*source, err error) {
 // without a row may import any (tests, examples).
 var layers = map[string][]string{
 	"cmd":         {"admin", "server", "internal"},
-	"admin":       {"server", "commands", "internal"},
+	"admin":       {"server", "commands", "internal", "docs"}, // docs: the words of the runbook
 	"client":      {},
+	"docs":        {},
 	"server":      {"commands", "persistence", "store", "internal"},
 	"commands":    {"store", "internal"},
 	"persistence": {"store", "internal"},

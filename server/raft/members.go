@@ -53,7 +53,7 @@ func (s *Status) writeMember(out *resp.Writer, p Peer, tripUS int64) {
 		{"leader-contact-ms", o.ContactMS}, {"since-ms", since}, {"started-ms", o.StartedMS}, {"clock-ms", o.NowMS},
 		{"disk-free", o.DiskFree}, {"disk-size", o.DiskSize}, {"last-snapshot-index", int64(o.Snapshot.Index)},
 		{"last-snapshot-ms", o.Snapshot.AtMS}, {"last-snapshot-bytes", o.Snapshot.Bytes}, {"clock-skew-ms", o.SkewMS},
-		{"round-trip-p99-us", tripUS},
+		{"round-trip-p99-us", tripUS}, {"log-sync-p99-us", o.SyncUS},
 	}
 	out.Map((len(words)+len(more))/2 + len(numbers) + checkFields)
 	for _, w := range words {

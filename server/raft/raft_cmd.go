@@ -130,6 +130,9 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_alarms", len(alarms))
 	t.Line("raft_alarm", strings.Join(texts(alarms), "; "))
 	m.Owned.write(m, t)
+	for i, a := range alarms {
+		t.Line("raft_alarm"+strconv.Itoa(i), "kind="+string(a.Kind)+",text="+a.Text)
+	}
 	t.Line("raft_role", m.state)
 	t.Line("raft_state", s.State)
 	t.Line("raft_leader_id", s.Leader.ID)

@@ -10,9 +10,9 @@ import (
 // Series has the durations of an operation since the process started, and in the last minute or two.
 type Series struct{ All, Recent histogram.Histogram }
 
-// p99US returns the time in microseconds that 99 of 100 durations of the last minute or two did not exceed;
+// P99US returns the time in microseconds that 99 of 100 durations of the last minute or two did not exceed;
 // -1: there were none.
-func (s *Series) p99US() int64 {
+func (s *Series) P99US() int64 {
 	if s.Recent.Count == 0 {
 		return -1
 	}
@@ -58,9 +58,9 @@ func (m *Member) MemberLags() (all []MemberLag) {
 func (m *Member) writeTimes(t *info.Text, s *Status) {
 	times := m.engine.Times()
 	t.Line("raft_log_syncs", times.Sync.All.Count)
-	t.Line("raft_log_sync_p99_usec", times.Sync.p99US())
+	t.Line("raft_log_sync_p99_usec", times.Sync.P99US())
 	t.Line("raft_log_sync_max_usec", times.Sync.All.MaxUS)
-	t.Line("raft_commit_p99_usec", times.Commit.p99US())
+	t.Line("raft_commit_p99_usec", times.Commit.P99US())
 	t.Line("raft_commit_max_usec", times.Commit.All.MaxUS)
 	number := 0
 	for i := range s.Observed {
@@ -75,7 +75,7 @@ func (m *Member) writeTimes(t *info.Text, s *Status) {
 func (t *Times) tripUS(id string) int64 {
 	for i := range t.Trips {
 		if t.Trips[i].ID == id {
-			return t.Trips[i].p99US()
+			return t.Trips[i].P99US()
 		}
 	}
 	return -1

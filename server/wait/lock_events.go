@@ -109,6 +109,14 @@ func (st *lockEvents) classOf(k *keyOf) *lockclass.Figures {
 	return st.Classes.Of(k.hashIn(st), k.text)
 }
 
+// classFields returns the field of LOCK.INFO with the class of a key; nil: no classes are defined.
+func (st *lockEvents) classFields(key []byte) []string {
+	if len(st.Classes.All()) < 2 {
+		return nil
+	}
+	return []string{"class", st.classOf(&keyOf{text: key}).Name}
+}
+
 // LockEvent records an event of a lock that a command reports. Almost all events are grants at once and
 // releases after a short hold. They are counted, and added to the history, without calls that could be left
 // out.

@@ -101,7 +101,7 @@ func lockInfo(c *commands.Ctx) error {
 		return nil
 	}
 	ws := partyOf(c).Waits
-	holder, sinceMS := ws.holderOf(c.DB.LockRecord(key))
+	holder, sinceMS := ws.holderOf(c, key, l.Token)
 	r, watched := ws.Watchdog.renewalOf(c.DB, key, &l)
 	switch s := sessionFor(r.Keeper); {
 	case !watched:
@@ -119,11 +119,11 @@ func lockInfo(c *commands.Ctx) error {
 	if confirmBy != 0 {
 		fields++
 	}
-	trace, traced := ws.LockEvents.Traces[l.Token]
-	if traced {
-		fields++
+	words := ws.LockEvents.classFields(key)
+	if trace, traced := ws.LockEvents.Traces[l.Token]; traced {
+		words = append(words, "trace", trace.String())
 	}
-	out.Map(fields)
+	out.Map(fields + len(words)/2)
 	out.BulkString("owner")
 	out.Bulk(l.Owner)
 	out.BulkString("holds")
@@ -139,12 +139,16 @@ func lockInfo(c *commands.Ctx) error {
 	if confirmBy != 0 {
 		writeKnown(out, "confirm-by", confirmBy)
 	}
-	if traced {
-		out.BulkString("trace")
-		out.BulkString(trace.String())
-	}
+	writeWords(out, words)
 	writeQueue(c, key, most)
 	return nil
+}
+
+// writeWords writes names and values of fields.
+func writeWords(out *resp.Writer, words []string) {
+	for _, w := range words {
+		out.BulkString(w)
+	}
 }
 
 // writeQueue writes the fields about the waiters for a lock.
@@ -175,7 +179,9 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 	if l.Limit > 0 {
 		fields += 2
 	}
-	out.Map(fields)
+	class := partyOf(c).Waits.LockEvents.classFields(key)
+	out.Map(fields + len(class)/2)
+	writeWords(out, class)
 	out.BulkString("mode")
 	out.BulkString(l.Mode())
 	out.BulkString("ttl")
@@ -247,10 +253,11 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder, semaphore bool
 
 // holderOf reads what a lock keeps about its holder. sinceMS is when the lock was acquired, 0 if that is not
 // known. s is the client that acquired it, nil if it has gone. Of several clients with the same low bits it
-// is the last client that was there at that time.
-func (ws *Waits) holderOf(record uint64) (s *Party, sinceMS int64) {
+// is the last client that was there at that time. After a restart there is no record: the token has the time.
+func (ws *Waits) holderOf(c *commands.Ctx, key []byte, token int64) (s *Party, sinceMS int64) {
+	record := c.DB.LockRecord(key)
 	if record == 0 {
-		return nil, 0
+		return nil, ws.LockEvents.sinceMS(c.DB.Store().NowUS(), token)
 	}
 	low, sinceMS := store.ReadLockRecord(record)
 	return ws.Server.Acquired(low, sinceMS), sinceMS

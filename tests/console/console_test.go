@@ -81,7 +81,7 @@ func TestEveryPage(t *testing.T) {
 			for path, text := range map[string]string{"/overview": "No owner has waited", "/locks": "No lock is held", "/locks?q=x": "No such lock", "/graph": "No waiters",
 				"/lock?key=x": "This lock is free", "/sales": "No sale", "/sales?q=x": "No such sale",
 				"/limiters": "No call was refused", "/delayed": "No entry is delayed", "/delayed?q=x": "No such entry", "/delayed?stream=x": "No entry is pending",
-				"/delayed?stream=x&id=y": "No such entry is pending", "/server": "Where the time goes"} {
+				"/delayed?stream=x&id=y": "No such entry is pending", "/members": "This server is alone", "/server": "Where the time goes"} {
 				visit(path, text)
 			}
 		}
@@ -107,8 +107,9 @@ func TestEveryPage(t *testing.T) {
 			visit("/graph", "Wait graph")
 			b.is(`document.querySelectorAll('#graph g.owner').length === 4 && document.querySelectorAll('#graph path.waits').length === 3`)
 			visit("/lock?key=invoice:4711", "Release by force")
+			b.is(`new Set([...document.querySelector('#events tbody tr').children].map((e) => Math.round(e.getBoundingClientRect().top))).size === 1`)
 			visit("/sales", "1 % of 100 sold")
-			b.is(`document.querySelectorAll('.chart canvas').length === 3`)
+			b.is(`document.querySelectorAll('.chart canvas').length === 3 && ![...document.querySelectorAll('.sale .keys')].some((e) => e.offsetHeight)`)
 			visit("/sales?db=3", "No sale in database 3")
 			visit("/locks?db=3", "elsewhere")
 			visit("/limiters", "login:ann")
@@ -229,7 +230,7 @@ func TestKeyboard(t *testing.T) {
 	b.is(`location.search.includes('span=900000') && document.querySelector('.titled [aria-current]').textContent === '15 min'`)
 	b.run(chromedp.KeyEvent("-"))
 	b.is(`location.search.includes('span=3600000') && document.getElementById('pulse').textContent === 'live'`)
-	for _, at := range [][2]string{{"3", "Wait graph"}, {"4", "shoes"}, {"5", "reminders"}, {"6", "login:ann"}, {"7", "Where the time goes"}, {"2", "mail:outbox"}, {"1", "Where the waiting is"}} {
+	for _, at := range [][2]string{{"3", "Wait graph"}, {"4", "shoes"}, {"5", "reminders"}, {"6", "login:ann"}, {"7", "This server is alone"}, {"8", "Where the time goes"}, {"2", "mail:outbox"}, {"1", "Where the waiting is"}} {
 		key, text := at[0], at[1]
 		b.is(`document.getElementById('pulse').textContent === 'live'`)
 		b.run(chromedp.KeyEvent(key))

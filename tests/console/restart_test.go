@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -20,6 +23,49 @@ func TestRestart(t *testing.T) {
 	b.is(`!!document.getElementById('lock-after') && !document.getElementById('lock-before')`)
 	b.is(`document.getElementById('pulse').textContent === 'live'`)
 	b.messages() // the browser tells of the connection that was refused
+}
+
+// TestSlowScripts: a page is live however late its scripts come. htmx looks for what to connect in a timer if
+// the document is parsed already, and the extension for streams has to be there by then.
+func TestSlowScripts(t *testing.T) {
+	s, b := startServer(t), openBrowser(t)
+	paused := make(chan fetch.RequestID, 1)
+	chromedp.ListenTarget(b.ctx, func(event any) {
+		if e, ok := event.(*fetch.EventRequestPaused); ok {
+			paused <- e.RequestID
+		}
+	})
+	b.run(fetch.Enable().WithPatterns([]*fetch.RequestPattern{{URLPattern: "*htmx-sse*"}}))
+	done := make(chan error, 1)
+	go func() { done <- chromedp.Run(b.ctx, chromedp.Navigate(s.admin+"/overview")) }()
+	id := <-paused
+	b.is(`typeof htmx === 'object'`)
+	b.run(chromedp.Evaluate(`new Promise((f) => setTimeout(() => setTimeout(f)))`, nil, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
+		return p.WithAwaitPromise(true) // all timers of before have run
+	}))
+	b.run(fetch.ContinueRequest(id))
+	require.NoError(t, <-done)
+	b.is(`document.getElementById('pulse').textContent === 'live'`)
+}
+
+// TestFirstConnectionFails: a page is live although its first connection for events failed.
+func TestFirstConnectionFails(t *testing.T) {
+	s, b := startServer(t), openBrowser(t)
+	first := true
+	chromedp.ListenTarget(b.ctx, func(event any) {
+		if e, ok := event.(*fetch.EventRequestPaused); ok {
+			if first {
+				go func() { _ = chromedp.Run(b.ctx, fetch.FailRequest(e.RequestID, network.ErrorReasonConnectionReset)) }()
+			} else {
+				go func() { _ = chromedp.Run(b.ctx, fetch.ContinueRequest(e.RequestID)) }()
+			}
+			first = false
+		}
+	})
+	b.run(fetch.Enable().WithPatterns([]*fetch.RequestPattern{{URLPattern: "*/overview/live*"}}))
+	b.run(chromedp.Navigate(s.admin + "/overview"))
+	b.is(`document.getElementById('pulse').textContent === 'live'`)
+	b.messages() // the browser tells of the connection that failed
 }
 
 // TestNamesAreText: names with HTML in them are shown as they are on every page, and run nothing.

@@ -32,6 +32,7 @@ type server struct {
 	addr, admin string
 	logFile     string
 	dir         string
+	words       []string // more words on the command line
 	cmd         *exec.Cmd
 }
 
@@ -57,12 +58,20 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-func startServer(t *testing.T) *server {
+// startServer starts a server with more words on its command line.
+func startServer(t *testing.T, words ...string) *server {
+	t.Helper()
+	s := newServer(t, words...)
+	s.start()
+	return s
+}
+
+// newServer returns a server that does not run yet.
+func newServer(t *testing.T, words ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
-	s := &server{t: t, dir: dir, logFile: filepath.Join(dir, "log"), admin: "http://127.0.0.1:" + freePort(t)}
+	s := &server{t: t, dir: dir, logFile: filepath.Join(dir, "log"), admin: "http://127.0.0.1:" + freePort(t), words: words}
 	t.Cleanup(s.kill)
-	s.start()
 	return s
 }
 
@@ -72,6 +81,7 @@ func (s *server) start() {
 	require.NoError(s.t, os.RemoveAll(s.logFile))
 	s.cmd = exec.Command(program(), "--port", "0", "--admin-port", s.admin[strings.LastIndex(s.admin, ":")+1:], "--dir", s.dir, "--save", "",
 		"--logfile", s.logFile)
+	s.cmd.Args = append(s.cmd.Args, s.words...)
 	require.NoError(s.t, s.cmd.Start())
 	s.addr = ""
 	ready := regexp.MustCompile(`Ready to accept connections tcp addr=(\S+)`)
@@ -84,6 +94,9 @@ func (s *server) start() {
 }
 
 func (s *server) kill() {
+	if s.cmd == nil {
+		return
+	}
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
 }

@@ -103,7 +103,11 @@ func run(list string, write bool) error {
 	if err != nil {
 		return err
 	}
-	failed = append(failed, dearer...)
+	pages, err := s.comparePages()
+	if err != nil {
+		return err
+	}
+	failed = append(failed, append(dearer, pages...)...)
 	if failed != nil {
 		return fmt.Errorf("%s\nmake lock-path WRITE=-write writes the list anew", strings.Join(failed, "\n"))
 	}

@@ -37,7 +37,8 @@ func (m *member) alarmed(k raft.Kind, text string) {
 	t := m.group.t
 	t.Helper()
 	eventually(t, m.peer.ID+" has the alarm: "+text, func() bool {
-		return strings.Contains(m.field("raft_alarm"), text) && m.field("raft_alarms") != "0" && strings.Contains(m.page("/readyz"), text) &&
+		kinds := m.ask("INFO", "raft").Str
+		return strings.Contains(kinds, ":kind="+string(k)+",text=") && strings.Contains(m.field("raft_alarm"), text) && m.field("raft_alarms") != "0" && strings.Contains(m.page("/readyz"), text) &&
 			!strings.Contains(m.page("/metrics"), `lockserver_raft_alarm{group="lockserver",kind="`+string(k)+`"} 0`+"\n")
 	})
 }
@@ -55,7 +56,7 @@ func TestNoAlarms(t *testing.T) {
 			require.Contains(t, text, `lockserver_raft_alarm{group="lockserver",kind="`+string(k)+`"} 0`+"\n")
 		}
 		require.Equal(t, "ok\n", m.page("/readyz"))
-		console := m.page("/server")
+		console := m.page("/members")
 		require.Contains(t, console, "Raft group lockserver")
 		for _, other := range g.all {
 			require.Contains(t, console, `id="member-`+other.peer.ID+`"`)
@@ -76,7 +77,8 @@ func TestAlarmsOfMachines(t *testing.T) {
 	})
 	g.leader()
 	g.all[2].alarmed(raft.AlarmCertificate, "a certificate of this server ends at "+ends.UTC().Format(time.RFC3339))
-	require.Contains(t, g.all[2].page("/server"), `<p class="problem">a certificate of this server ends at `)
+	require.Contains(t, g.all[2].page("/members"), "a certificate of this server ends at ")
+	require.Contains(t, g.all[2].page("/members"), "Replace the files of <code>tls-cert-file</code>", "the words of the runbook")
 	require.NotContains(t, g.all[0].field("raft_alarm"), "certificate")
 	require.Contains(t, g.all[0].page("/metrics"), "\nlockserver_tls_certificate_end_seconds ")
 

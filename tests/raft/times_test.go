@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/call"
 	"lockserver/tests/lossy"
 )
 
@@ -40,6 +41,10 @@ func TestTimesOfAGroup(t *testing.T) {
 		}
 		return true
 	})
+	rows := d.all[0].ask("RAFT", "MEMBERS").Elems
+	syncUS := func(i int) int64 { return call.FieldsOf(rows[i]).Int("log-sync-p99-us") }
+	require.GreaterOrEqual(t, syncUS(2), slow.Microseconds(), "another member knows the disk of the leader")
+	require.EqualValues(t, -1, syncUS(1), "it has no disk")
 	row := d.member.ask("RAFT", "MEMBERS").Elems[0].String()
 	require.Regexp(t, `"round-trip-p99-us" [0-9]`, row)
 }

@@ -177,6 +177,14 @@
     live(false);
     if (event.detail && event.detail.status === 403) location.reload(); // the session has ended
   }, true);
+  // htmx connects again if a connection ends, and not if the first one fails.
+  addEventListener('htmx:finally:request', (event) => {
+    const { sourceElement: part, response } = event.detail.ctx;
+    if (!part || part.id !== 'live' || part._htmx?.sse) return;
+    live(false);
+    if (response?.status === 403) location.reload();
+    setTimeout(() => part.isConnected && htmx.ajax('GET', part.getAttribute('hx-sse:connect'), { source: part }), 1000);
+  }, true);
   addEventListener('htmx:after:swap', tick, true);
 
   // The theme.

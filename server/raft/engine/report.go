@@ -10,7 +10,8 @@ import (
 // reportNumbers and reportIndexes are the numbers of a report by their names in an answer, do not change.
 func reportNumbers(p *raft.Report) map[string]*int64 {
 	return map[string]*int64{"since": &p.SinceMS, "started": &p.StartedMS, "now": &p.NowMS, "contact": &p.ContactMS, "disk-free": &p.DiskFree,
-		"disk-size": &p.DiskSize, "snapshot-at": &p.Snapshot.AtMS, "snapshot-bytes": &p.Snapshot.Bytes, "history": &p.History, "users": &p.Users}
+		"disk-size": &p.DiskSize, "snapshot-at": &p.Snapshot.AtMS, "snapshot-bytes": &p.Snapshot.Bytes, "history": &p.History, "users": &p.Users,
+		"sync-p99-us": &p.SyncUS}
 }
 
 func reportIndexes(p *raft.Report) map[string]*uint64 {
@@ -35,7 +36,8 @@ func decodeReport(v url.Values) (p raft.Report, ok bool) {
 	if v.Get("role") == "" {
 		return p, false
 	}
-	p = raft.Report{Role: v.Get("role"), ContactMS: -1, DiskFree: -1, DiskSize: -1}
+	p = raft.NoReport()
+	p.Role = v.Get("role")
 	p.Snapshot.Error = v.Get("snapshot-error")
 	p.Members, p.Addresses = v["member"], v["address"]
 	for name, n := range reportNumbers(&p) {

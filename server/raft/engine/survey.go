@@ -254,6 +254,8 @@ func (r *running) report() raft.Report {
 	is := r.fsm.machine().Condition()
 	p := raft.Report{History: raft.HistoryVersion, Users: is.Users, Role: is.Role, SinceMS: is.SinceMS, Snapshot: is.Snapshot, StartedMS: r.startedMS, NowMS: r.of.options.nowMS(),
 		Last: r.raft.LastIndex(), Commit: r.raft.CommitIndex(), ContactMS: r.contactMS(), DiskFree: -1, DiskSize: -1}
+	syncs := r.of.times.syncs.read(time.Now())
+	p.SyncUS = syncs.P99US()
 	p.Applied, _ = r.applied()
 	if space := r.of.options.Space; space != nil {
 		p.DiskFree, p.DiskSize = space()
