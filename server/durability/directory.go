@@ -186,12 +186,15 @@ func (s *Storage) leave(c *claim) {
 	}
 }
 
-// releaseLeft is called when a background save has ended.
-func (s *Storage) releaseLeft() {
-	for _, c := range s.left {
+// claims lists claims of directories that the server has left.
+type claims []*claim
+
+// release ends all claims. It is called when a background save has ended.
+func (list *claims) release() {
+	for _, c := range *list {
 		_ = c.release()
 	}
-	s.left = nil
+	*list = nil
 }
 
 // reasonOf returns the reason of a file error, capitalised as in Redis.

@@ -88,25 +88,25 @@ type TokenInfo struct {
 }
 
 // TokenInfo returns the figures of the tokens.
-func (s *Storage) TokenInfo() TokenInfo {
-	return TokenInfo{Last: s.LastToken(), Kept: s.tokens.path != "", Err: s.tokens.err}
+func (t *tokens) TokenInfo() TokenInfo {
+	return TokenInfo{Last: t.LastToken(), Kept: t.path != "", Err: t.err}
 }
 
 // SyncTimes returns the durations of the log's syncs since it was opened; nil without a log.
-func (s *Storage) SyncTimes() *histogram.Histogram {
-	if s.log == nil {
+func (c *currentLog) SyncTimes() *histogram.Histogram {
+	if c.log == nil {
 		return nil
 	}
-	h := s.log.log.SyncTimes()
+	h := c.log.log.SyncTimes()
 	return &h
 }
 
 // SlowestSync returns the longest sync of the log since the last call.
-func (s *Storage) SlowestSync() time.Duration {
-	if s.log == nil {
+func (c *currentLog) SlowestSync() time.Duration {
+	if c.log == nil {
 		return 0
 	}
-	return s.log.log.SlowestSync()
+	return c.log.log.SlowestSync()
 }
 
 // ForgetCounts sets the counts to zero (CONFIG RESETSTAT).

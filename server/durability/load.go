@@ -35,23 +35,23 @@ type loading struct {
 }
 
 // begin begins a load.
-func (s *Storage) begin(l loading) {
+func (ls *loads) begin(l loading) {
 	l.over = make(chan struct{})
-	s.loading = &l
+	ls.loading = &l
 }
 
 // end ends the load.
-func (s *Storage) end() {
-	close(s.loading.over)
-	s.loading = nil
+func (ls *loads) end() {
+	close(ls.loading.over)
+	ls.loading = nil
 }
 
 // awaitLoad gives others the lock until no load is running: an ended link takes a moment to notice its end.
 // It returns an error if the server is about to end.
-func (s *Storage) awaitLoad() error {
-	for s.loading != nil {
-		over := s.loading.over
-		if err := s.host.Wait(func() { <-over }); err != nil {
+func (ls *loads) awaitLoad() error {
+	for ls.loading != nil {
+		over := ls.loading.over
+		if err := ls.host.Wait(func() { <-over }); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ const quietLoadBytes = 2 << 20
 
 // BeginLoad says that clients can connect from now on, and the data is not loaded yet. Load and EndLoad
 // follow.
-func (s *Storage) BeginLoad(nowUS int64) { s.begin(loading{startedUS: nowUS, quiet: quietLoadBytes}) }
+func (ls *loads) BeginLoad(nowUS int64) { ls.begin(loading{startedUS: nowUS, quiet: quietLoadBytes}) }
 
 // Load fills the empty databases from the files: the append-only log if it is on. If the log is off, or does
 // not exist yet, it loads the snapshot.
@@ -278,13 +278,13 @@ func (r *yieldingReader) Size() int64 { return r.storage.loading.total }
 const loadSliceBytes = 64 << 10
 
 // giveWay gives others the lock for a time, or for a moment. The error says that the server is about to end.
-func (s *Storage) giveWay(d time.Duration) error {
-	l := s.loading
+func (ls *loads) giveWay(d time.Duration) error {
+	l := ls.loading
 	if l.alone {
 		time.Sleep(d)
 		return nil
 	}
-	l.ended = s.host.Rest(d)
+	l.ended = ls.host.Rest(d)
 	return l.ended
 }
 

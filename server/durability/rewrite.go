@@ -26,10 +26,10 @@ type rewrites struct {
 }
 
 // Rewriting reports whether the log is being rewritten.
-func (s *Storage) Rewriting() bool { return s.rewrites.running }
+func (rw *rewrites) Rewriting() bool { return rw.running }
 
 // ScheduleRewrite requests a rewrite when no other file is being written.
-func (s *Storage) ScheduleRewrite() { s.rewrites.scheduled = true }
+func (rw *rewrites) ScheduleRewrite() { rw.scheduled = true }
 
 // callOff makes a running rewrite fail.
 func (rw *rewrites) callOff() {

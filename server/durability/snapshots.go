@@ -24,13 +24,13 @@ type snapshots struct {
 }
 
 // Saving reports whether a snapshot is being written in the background.
-func (s *Storage) Saving() bool { return s.snapshots.running }
+func (sn *snapshots) Saving() bool { return sn.running }
 
 // ScheduleSave requests a snapshot when no other file is being written.
-func (s *Storage) ScheduleSave() { s.snapshots.scheduled = true }
+func (sn *snapshots) ScheduleSave() { sn.scheduled = true }
 
 // LastSaveS returns when the last snapshot was written, or the server started, in seconds since 1970.
-func (s *Storage) LastSaveS() int64 { return s.snapshots.lastSaveS }
+func (sn *snapshots) LastSaveS() int64 { return sn.lastSaveS }
 
 // callOff makes a running background save fail.
 func (sn *snapshots) callOff() {
@@ -98,7 +98,7 @@ func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 	snap.Release()
 	sn := &s.snapshots
 	sn.running = false
-	s.releaseLeft()
+	s.left.release()
 	s.followPolicy(s.config)
 	defer func() { s.startScheduled(s.store.NowMS()) }()
 	if sn.background.off.Load() { // perhaps too late, but a newer save has replaced its file
@@ -156,10 +156,10 @@ func (s *Storage) SaveLast() error {
 }
 
 // endBackgroundSave calls off a running background save, and waits until it cannot replace the file any more.
-func (s *Storage) endBackgroundSave() {
-	if s.snapshots.running {
-		s.snapshots.callOff()
-		<-s.snapshots.background.written
+func (sn *snapshots) endBackgroundSave() {
+	if sn.running {
+		sn.callOff()
+		<-sn.background.written
 	}
 }
 

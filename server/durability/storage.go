@@ -43,8 +43,8 @@ type Options struct {
 type Storage struct {
 	// Each command reads these three fields.
 	Recorder
-	log     *Log     // nil: appendonly is off
-	loading *loading // nil: no load is running
+	currentLog
+	loads
 
 	opts    Options
 	host    Executor
@@ -55,55 +55,67 @@ type Storage struct {
 	files   disk.FS
 	logger  *slog.Logger
 
-	found     persistence.History // the position of the loaded data in a replication history
-	overdue   overdue             // keys and fields of the snapshot that were not loaded at the start
-	rewrites  rewrites
-	snapshots snapshots
-	own       *claim   // of config.Dir; nil: nothing may be written there
-	left      []*claim // of directories in which a file is still being written
-	tokens    tokens
-	trusting  bool // snapshots are loaded even with a wrong checksum: DEBUG SET-SKIP-CHECKSUM-VALIDATION
+	found   persistence.History // the position of the loaded data in a replication history
+	overdue overdue             // keys and fields of the snapshot that were not loaded at the start
+	rewrites
+	snapshots
+	tokens
+	own  *claim // of config.Dir; nil: nothing may be written there
+	left claims // of directories in which a file is still being written
 	// loadedKeys and expiredKeys are the numbers of keys of the last loaded snapshot that were kept, and that
 	// were dropped.
 	loadedKeys, expiredKeys int
 	delayedBefore           int64 // the value of aof.Stats.Delayed when the counts were set to zero
 }
 
+// currentLog holds the append-only log.
+type currentLog struct {
+	log *Log // nil: appendonly is off
+}
+
+// loads holds the running load, and how files are loaded.
+type loads struct {
+	loading  *loading // nil: no load is running
+	host     Executor
+	trusting bool // snapshots are loaded even with a wrong checksum: DEBUG SET-SKIP-CHECKSUM-VALIDATION
+}
+
+// Loading reports whether data is still being read.
+func (ls *loads) Loading() bool { return ls.loading != nil }
+
+// Serves reports whether clients see complete data during a load: the old data.
+func (ls *loads) Serves() bool { return ls.loading != nil && ls.loading.serves }
+
+// Adopted reports whether the data that was loaded aside is now the data, but must not change yet, because
+// the log is being rewritten.
+func (ls *loads) Adopted() bool { return ls.loading != nil && ls.loading.adopted }
+
+// Aside returns the memory of the data that is being loaded beside the old data.
+func (ls *loads) Aside() int {
+	if ls.loading == nil || ls.loading.aside == nil {
+		return 0
+	}
+	return ls.loading.aside.Used()
+}
+
 // Init makes a Storage ready. It must not be copied afterwards. Nothing is read or written before Load.
 func (s *Storage) Init(o Options) {
-	*s = Storage{opts: o, host: o.Host, program: o.Program, store: o.Store, gate: o.Gate, config: o.Config, files: o.Files, logger: o.Log}
+	*s = Storage{opts: o, host: o.Host, program: o.Program, store: o.Store, gate: o.Gate, config: o.Config, files: o.Files, logger: o.Log,
+		loads: loads{host: o.Host}, tokens: tokens{store: o.Store, host: o.Host, program: o.Program, logger: o.Log}}
 	s.Recorder = Recorder{store: o.Store, kept: o.Journal, history: o.History}
 	s.compose()
 	s.store.Record(s.Records())
 }
 
 // Log returns the append-only log, or nil.
-func (s *Storage) Log() *Log { return s.log }
+func (c *currentLog) Log() *Log { return c.log }
 
 // Broken returns the reason why the log cannot be written, or nil.
-func (s *Storage) Broken() error {
-	if s.log == nil {
+func (c *currentLog) Broken() error {
+	if c.log == nil {
 		return nil
 	}
-	return s.log.broken
-}
-
-// Loading reports whether data is still being read.
-func (s *Storage) Loading() bool { return s.loading != nil }
-
-// Serves reports whether clients see complete data during a load: the old data.
-func (s *Storage) Serves() bool { return s.loading != nil && s.loading.serves }
-
-// Adopted reports whether the data that was loaded aside is now the data, but must not change yet, because
-// the log is being rewritten.
-func (s *Storage) Adopted() bool { return s.loading != nil && s.loading.adopted }
-
-// Aside returns the memory of the data that is being loaded beside the old data.
-func (s *Storage) Aside() int {
-	if s.loading == nil || s.loading.aside == nil {
-		return 0
-	}
-	return s.loading.aside.Used()
+	return c.log.broken
 }
 
 // RefusesWrites returns the reason why clients must not write, or nil: a failed background save, or the log.
@@ -136,15 +148,15 @@ func (s *Storage) Reconfigure(next *config.Config, names []string) error {
 }
 
 // Trusts reports whether files are loaded even with a wrong checksum.
-func (s *Storage) Trusts() bool { return s.trusting }
+func (ls *loads) Trusts() bool { return ls.trusting }
 
 // Trust sets whether files are loaded even with a wrong checksum.
-func (s *Storage) Trust(on bool) { s.trusting = on }
+func (ls *loads) Trust(on bool) { ls.trusting = on }
 
 // DelayWrites delays every write of the log, so that a test can see the state before it.
-func (s *Storage) DelayWrites(d time.Duration) {
-	if s.log != nil {
-		s.log.log.Delay(d)
+func (c *currentLog) DelayWrites(d time.Duration) {
+	if c.log != nil {
+		c.log.log.Delay(d)
 	}
 }
 
@@ -168,7 +180,7 @@ func (s *Storage) CallOff() {
 func (s *Storage) Close() (end func()) {
 	log, own := s.log, s.own
 	s.log, s.own = nil, nil
-	s.releaseLeft()
+	s.left.release()
 	return func() {
 		if log != nil {
 			_ = s.close(log.log) // it was logged

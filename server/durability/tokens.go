@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,6 +20,12 @@ import (
 // restarts, and need no state while the clock is right. A clock can be set back. So no token is given out
 // above a limit that a file holds, synced, ahead of use; a start continues above that limit.
 type tokens struct {
+	// The parts of the storage that tokens use.
+	store   *store.Store
+	host    Executor
+	program Program
+	logger  *slog.Logger
+
 	last  int64
 	limit int64  // upper limit of all tokens so far, which the file states
 	path  string // empty: tokens are only kept in memory
@@ -164,38 +171,36 @@ func (t *tokens) finish(r *reservation) {
 }
 
 // NextToken returns a token above every earlier token, above all tokens in the data, and above floor.
-func (s *Storage) NextToken(floor int64) int64 {
-	s.tokens.last = max(s.tokens.last, s.store.HighestToken())
-	return s.tokens.next(s.store.NowUS(), floor)
+func (t *tokens) NextToken(floor int64) int64 {
+	t.last = max(t.last, t.store.HighestToken())
+	return t.next(t.store.NowUS(), floor)
 }
 
 // TokensArrived reports whether the data contains a token above all tokens that are known here.
-func (s *Storage) TokensArrived() bool { return s.store.HighestToken() > s.tokens.last }
+func (t *tokens) TokensArrived() bool { return t.store.HighestToken() > t.last }
 
 // KeepArrived makes the next tokens higher than the tokens in the data, also after a restart. It writes the
 // file at once if its limit is too low.
-func (s *Storage) KeepArrived() {
-	t := &s.tokens
-	t.last = max(t.last, s.store.HighestToken())
+func (t *tokens) KeepArrived() {
+	t.last = max(t.last, t.store.HighestToken())
 	if t.last > t.limit && t.path != "" && t.err == nil {
-		t.reserve(s.store.NowUS()) // after a failure, due asks for the next attempt
+		t.reserve(t.store.NowUS()) // after a failure, due asks for the next attempt
 	}
 }
 
 // reserveTokens raises the limit in the background, so that no lock waits for the disk.
-func (s *Storage) reserveTokens() {
-	t := &s.tokens
-	r := t.plan(s.store.NowUS())
+func (t *tokens) reserveTokens() {
+	r := t.plan(t.store.NowUS())
 	t.underway = r
-	s.program.Background(func() {
+	t.program.Background(func() {
 		r.write(t.path)
-		s.host.Do(func() {
+		t.host.Do(func() {
 			known := t.err != nil
 			if t.underway != r {
 				return // it has ended meanwhile
 			}
 			if t.finish(r); t.err != nil && !known {
-				s.logger.Warn("fencing tokens now rely on the clock alone", "cause", t.err)
+				t.logger.Warn("fencing tokens now rely on the clock alone", "cause", t.err)
 			}
 		})
 	})
@@ -203,30 +208,30 @@ func (s *Storage) reserveTokens() {
 
 // seeTokenLimit makes the next tokens higher than the limit that a snapshot or a log states, because the file
 // may come from another server's directory. 0 means that no limit is stated.
-func (s *Storage) seeTokenLimit(limit int64) {
+func (t *tokens) seeTokenLimit(limit int64) {
 	if limit > 0 {
-		s.tokens.seen(s.store.NowUS(), limit)
+		t.seen(t.store.NowUS(), limit)
 	}
 }
 
 // SeeToken makes the next tokens higher than a token, if the token is valid.
-func (s *Storage) SeeToken(token int64) { s.seeTokenLimit(token) }
+func (t *tokens) SeeToken(token int64) { t.seeTokenLimit(token) }
 
 // LastToken returns the highest token that was given out, or seen, or is in the data.
-func (s *Storage) LastToken() int64 { return max(s.tokens.last, s.store.HighestToken()) }
+func (t *tokens) LastToken() int64 { return max(t.last, t.store.HighestToken()) }
 
 // ForgetTokens makes tokens begin again, if no file keeps their limit.
-func (s *Storage) ForgetTokens() {
-	if s.tokens.path == "" {
-		s.tokens.last = 0
-		s.store.ForgetTokens()
+func (t *tokens) ForgetTokens() {
+	if t.path == "" {
+		t.last = 0
+		t.store.ForgetTokens()
 	}
 }
 
 // RecordPlace writes the data's position in a replication history to the log.
-func (s *Storage) RecordPlace(at persistence.History) {
-	if s.log != nil {
-		s.log.log.RecordHistory(aof.HistoryPlace(at))
+func (c *currentLog) RecordPlace(at persistence.History) {
+	if c.log != nil {
+		c.log.log.RecordHistory(aof.HistoryPlace(at))
 	}
 }
 
