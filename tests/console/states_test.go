@@ -13,6 +13,9 @@ import (
 // manyLocks is the number of locks in the largest state.
 const manyLocks = 1_000_000
 
+// manyOthers is the number of streams with delayed entries, and of limiters, in that state.
+const manyOthers = 10_000
+
 // lockMany acquires n locks, with many requests at a time.
 func (c *client) lockMany(n int) {
 	c.t.Helper()
@@ -116,6 +119,19 @@ func TestThreeStates(t *testing.T) {
 	each("/graph", "Wait graph", `document.querySelectorAll('#graph path.waits').length === 3`)
 	each("/lock?key=order:0777777", "Release by force")
 	each("/server", "many")
+	each("/members", "This server is alone")
+	others := s.client("others")
+	for i := range manyOthers {
+		others.do("DELAY.ADD", fmt.Sprint("mails:", i), "PX", "5400000", "to", "ann")
+		others.skip(1)
+		for range 2 { // the second call is refused
+			require.Equal(t, "*5", others.do("LIMIT.TAKE", fmt.Sprint("api:", i), "1", "1", "5400000"))
+			others.skip(5)
+		}
+	}
+	each("/delayed", "There are more", `document.querySelectorAll('#streams tbody tr').length <= 100`)
+	each("/delayed?stream=mails:7", "1 pending", `document.querySelectorAll('#entries tbody tr').length === 1`)
+	each("/limiters", "api:", `document.querySelectorAll('#limiters tbody tr').length <= 100`)
 	// The next page has other locks, and one click leads back to the first.
 	b.run(chromedp.Navigate(s.admin + "/locks"))
 	b.is(rows + ` >= 50`)
@@ -125,4 +141,13 @@ func TestThreeStates(t *testing.T) {
 	b.is(fmt.Sprintf(`%s === 50 && [...document.querySelectorAll('[id^="lock-"]')].every(e => !%q.split(' ').includes(e.id))`, rows, first))
 	b.run(chromedp.Click(`nav.pages a`))
 	b.is(rows + ` >= 50 && !!document.getElementById('lock-invoice:4711')`)
+}
+
+// skip reads further lines of a reply.
+func (c *client) skip(lines int) {
+	c.t.Helper()
+	for range lines {
+		_, err := c.in.ReadString('\n')
+		require.NoError(c.t, err)
+	}
 }
