@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 
@@ -206,6 +207,15 @@ func (d *Decoder) whole(args [][]byte) ([][]byte, int) {
 		return args, 0
 	}
 	for ; count > 0; count-- {
+		if maxBulk > maxShort {
+			// Not more than there is room for: a client may announce many words and send none.
+			free := args[len(args):min(len(args)+count, cap(args))]
+			n, next := shortWords(free, b, i)
+			args, i, count = args[:len(args)+n], next, count-n
+			if count == 0 {
+				break
+			}
+		}
 		if i >= len(b) || b[i] != '$' {
 			return args, 0
 		}
@@ -221,6 +231,37 @@ func (d *Decoder) whole(args [][]byte) ([][]byte, int) {
 		return args, 0
 	}
 	return args, i
+}
+
+// maxShort is the length of the longest word that shortWords reads.
+const maxShort = 99
+
+// shortWords sets the elements of dst to the words of b from b[i:] on, as long as their length has one or two
+// digits. It returns the number of words that it has read, and the offset after them. It calls nothing, so
+// everything stays in registers.
+func shortWords(dst [][]byte, b []byte, i int) (n, next int) {
+	for n = range dst {
+		if i+6 > len(b) { // 6: the length of an empty word
+			return n, i
+		}
+		head := binary.LittleEndian.Uint32(b[i:])
+		size, from := head>>8&0xff-'0', i+4
+		if head&0xffff00ff != '$'|'\r'<<16|'\n'<<24 {
+			ones := head>>16&0xff - '0'
+			if head&0xff0000ff != '$'|'\r'<<24 || b[i+4] != '\n' || size == 0 || ones > 9 {
+				return n, i
+			}
+			size, from = size*10+ones, i+5
+		} else if size > 9 {
+			return n, i
+		}
+		to := from + int(size)
+		if size > maxShort || to > len(b)-2 {
+			return n, i
+		}
+		dst[n], i = b[from:to:to], to+2
+	}
+	return len(dst), i
 }
 
 // length reads digits and CR LF at b[i:] and returns the number and the offset after the line. The offset is

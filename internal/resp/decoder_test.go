@@ -348,6 +348,27 @@ func TestRandomCommands(t *testing.T) {
 	}
 }
 
+// TestChangedCommands: a command with one changed byte, or cut off, is the same whether it comes as a whole or
+// byte by byte. The command before it makes room for the words, which the decoder then reads in another way.
+func TestChangedCommands(t *testing.T) {
+	words := [][]byte{[]byte("SET"), {}, []byte("key:00000012")}
+	before := resp.AppendCommand(nil, append(words, words...)...)
+	command := resp.AppendCommand(bytes.Clone(before), words...)
+	check := func(in []byte) {
+		require.Equal(t, decode(new(resp.Decoder), bytewise(in)...), decode(new(resp.Decoder), in), "%q", in)
+	}
+	for i := len(before); i <= len(command); i++ {
+		check(command[:i])
+		for _, c := range []byte("\x00\r\n $*/0159:;") {
+			if i < len(command) {
+				in := bytes.Clone(command)
+				in[i] = c
+				check(append(in, before...))
+			}
+		}
+	}
+}
+
 // FuzzDecoder: no bytes panic, and the result is the same commands and the same error for any way to cut
 // them.
 func FuzzDecoder(f *testing.F) {
