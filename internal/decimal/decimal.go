@@ -21,6 +21,9 @@ func ParseInt(b []byte) (int64, bool) {
 	if len(b) == 0 || len(b) > MaxIntLen || b[0] > '9' {
 		return 0, false
 	}
+	if len(b) == 19 && b[0] > '0' { // the time of a limiter, in nanoseconds
+		return parse19((*[19]byte)(b))
+	}
 	digits, negative := b, b[0] == '-'
 	if negative {
 		digits = b[1:]
@@ -46,6 +49,18 @@ func ParseInt(b []byte) (int64, bool) {
 	if negative {
 		return -int64(n), n <= 1<<63 // -int64(1<<63) wraps to the smallest
 	}
+	return int64(n), n <= math.MaxInt64
+}
+
+// parse19 returns the number that 19 digits spell. The first one is not a zero.
+func parse19(b *[19]byte) (int64, bool) {
+	first, ok1 := parseEight(binary.LittleEndian.Uint64(b[:8]))
+	second, ok2 := parseEight(binary.LittleEndian.Uint64(b[8:16]))
+	x, y, z := b[16]-'0', b[17]-'0', b[18]-'0'
+	if !ok1 || !ok2 || x > 9 || y > 9 || z > 9 {
+		return 0, false
+	}
+	n := first*1e11 + second*1e3 + uint64(x)*100 + uint64(y)*10 + uint64(z)
 	return int64(n), n <= math.MaxInt64
 }
 
@@ -115,13 +130,11 @@ func AppendUint(dst []byte, n uint64) []byte {
 	}
 	dst = slices.Grow(dst, digits)[:len(dst)+digits]
 	b := dst[len(dst)-digits:]
-	for len(b) > 8 { // the four pairs of eight digits do not depend on each other
+	for len(b) > 8 {
 		high := n / 1e8
-		eight := uint32(n - high*1e8)
+		eight := n - high*1e8
 		n = high
-		left, right := eight/10_000, eight%10_000
-		binary.LittleEndian.PutUint64(b[len(b)-8:], uint64(pairs[left/100&127])|uint64(pairs[left%100&127])<<16|
-			uint64(pairs[right/100&127])<<32|uint64(pairs[right%100&127])<<48)
+		binary.LittleEndian.PutUint64(b[len(b)-8:], eightDigits(eight))
 		b = b[:len(b)-8]
 	}
 	rest := uint32(n)
@@ -134,4 +147,16 @@ func AppendUint(dst []byte, n uint64) []byte {
 		b[0] = '0' + byte(rest)
 	}
 	return dst
+}
+
+// eightDigits returns the digits of a number below 1e8, the first one in the lowest byte. It divides two
+// fours, four pairs and eight digits in parallel, by products that are exact for so small numbers.
+func eightDigits(n uint64) uint64 {
+	const hundredths, tenths = 10_486, 103 // of 1<<20, and of 1<<10
+	high := n / 10_000
+	fours := high | (n-high*10_000)<<32
+	pairs := fours * hundredths >> 20 & 0x7f_0000007f
+	twos := fours<<16 - pairs*(100<<16-1)
+	digits := twos * tenths >> 10 & 0x000f_000f_000f_000f
+	return twos<<8 - digits*(10<<8-1) + 0x3030303030303030
 }
