@@ -2,8 +2,8 @@ package commands
 
 import (
 	"bytes"
+	"math"
 
-	"lockserver/internal/decimal"
 	"lockserver/internal/gcra"
 )
 
@@ -11,21 +11,25 @@ import (
 // none of them. While it waits it has taken nothing and has a place in the queue of each, as MLOCK has
 // (lock_many.go). So two calls cannot wait for each other.
 
-// manyCall is one call of LIMIT.MTAKE.
+// manyCall is one call of LIMIT.MTAKE, with its outcome.
 type manyCall struct {
-	limits []oneLimit
+	n int // the number of limiters: they are the first ones of Ctx.limits
 	takeOptions
+	manyAnswer
 }
 
 // manyAnswer holds the outcome of a call. Each figure is that of the most restrictive limiter: the fewest
 // units, the longest wait, the furthest from full.
 type manyAnswer struct {
-	gcra.Answer
-	refused int    // the number of the first limiter that refuses, from 1; 0 means that all allow it
-	slowest []byte // the key of the limiter with the longest RetryNS
+	remaining, retryNS, resetNS int64
+	refused                     int // the number of the first limiter that refuses, from 1; 0 means that all allow it
+	slowest                     int // the limiter with the longest retryNS, from 0
 }
 
-// read reads the call. Its limiters are in memory of c; done releases them.
+// keyOf returns the key of the limiter at i of the call. The words of its terms follow it.
+func keyOf(c *Ctx, i int) []byte { return c.Argv[2+4*i] }
+
+// read reads the call. Its limiters are valid until the next call.
 func (m *manyCall) read(c *Ctx) error {
 	if m.readPlain(c) {
 		return nil
@@ -43,203 +47,200 @@ func (m *manyCall) read(c *Ctx) error {
 	if a.Err() != nil {
 		return a.Err()
 	}
-	m.limits = c.manyLimits(int(n))
-	for i := range m.limits {
-		l := &m.limits[i]
-		l.key = a.Key()
-		burst, count, periodMS := readTerms(a)
-		if a.Err() == nil && !l.setTerms(burst, count, periodMS) {
+	m.setLimits(c, int(n))
+	for i := range m.n {
+		a.Key()
+		readTerms(a)
+		if a.Err() == nil && !c.limits[i].setTerms((*[4][]byte)(c.Argv[2+4*i:])) {
 			a.Fail(ErrLimitLong)
 		}
-		if m.namedBefore(i) {
+		if namedBefore(c, i) {
 			a.Fail(ErrLimitTwice)
 		}
 	}
 	m.takeOptions.read(a)
-	for i := range m.limits {
-		if a.Err() == nil && m.cost > m.limits[i].rate.Burst() {
+	for i := range m.n {
+		if a.Err() == nil && m.cost > c.limits[i].rate.Burst() {
 			a.Fail(ErrLimitCostBurst)
 		}
 	}
 	return a.Err()
 }
 
-// readPlain reads a valid call without options, as most calls are. It returns false for any other call.
+// readPlain reads a valid call without options for at most nine limiters, as most calls are. It returns false
+// for any other call.
 func (m *manyCall) readPlain(c *Ctx) bool {
-	n := (len(c.Argv) - 2) / 4
-	if named, ok := decimal.ParseInt(c.Argv[1]); !ok || named != int64(n) || n < 1 || n > mostLimits || len(c.Argv) != 2+4*n {
+	number := c.Argv[1]
+	if len(number) != 1 || number[0]-'1' > 8 || len(c.Argv) != 2+4*int(number[0]-'0') {
 		return false
 	}
-	m.limits, m.cost = c.manyLimits(n), 1
-	for i := range m.limits {
-		l, words := &m.limits[i], c.Argv[2+4*i:]
-		l.key = words[0]
-		burst, ok1 := decimal.ParseInt(words[1])
-		count, ok2 := decimal.ParseInt(words[2])
-		periodMS, ok3 := decimal.ParseInt(words[3])
-		if !ok1 || !ok2 || !ok3 || !l.setTerms(burst, count, periodMS) || m.namedBefore(i) {
+	m.setLimits(c, int(number[0]-'0'))
+	m.cost = 1
+	words := c.Argv[2:]
+	for i := range m.n {
+		if !c.limits[i].setTerms((*[4][]byte)(words)) || i > 0 && namedBefore(c, i) {
 			return false
 		}
+		words = words[4:]
 	}
 	return true
 }
 
-// manyLimits returns n limiters. They still have the terms and rates of the last call.
-func (c *Ctx) manyLimits(n int) []oneLimit {
+// setLimits gives the call n limiters. They still have the terms and rates of the last call.
+func (m *manyCall) setLimits(c *Ctx, n int) {
 	if c.limits == nil {
 		c.limits = new([mostLimits]oneLimit)
 	}
-	return c.limits[:n]
+	m.n = n
 }
 
 // namedBefore reports whether an earlier limiter of the call has the key of the one at i.
-func (m *manyCall) namedBefore(i int) bool {
+func namedBefore(c *Ctx, i int) bool {
 	for j := range i {
-		if bytes.Equal(m.limits[j].key, m.limits[i].key) {
+		if bytes.Equal(keyOf(c, j), keyOf(c, i)) {
 			return true
 		}
 	}
 	return false
 }
 
-// done drops the references to the words of the call.
-func (m *manyCall) done() {
-	for i := range m.limits {
-		m.limits[i].key = nil
-	}
-}
-
 // limitManyTake takes the cost from all limiters. If one of them does not have it, the call waits or replies
 // so.
 func limitManyTake(c *Ctx) error {
 	var m manyCall
-	defer m.done()
 	if err := m.read(c); err != nil {
 		return err
 	}
-	a, err := m.take(c)
-	if err != nil {
+	if err := m.take(c); err != nil {
 		return err
 	}
-	if a.Allowed || !m.waits {
-		m.count(c, &a)
-		a.reply(c)
+	if m.refused == 0 || !m.waits {
+		if m.refused > 0 {
+			m.count(c)
+		}
+		m.reply(c)
 		return nil
 	}
 	w := Wait{Try: tryManyTake, TimedOut: refuseManyTake}
-	for i := range m.limits {
-		w.Keys = append(w.Keys, m.limits[i].key)
+	for i := range m.n {
+		w.Keys = append(w.Keys, keyOf(c, i))
 	}
-	err = m.wait(c, w, true)
+	err := m.wait(c, w, true)
 	if err == nil {
-		m.tryAgain(c, &a)
+		m.tryAgain(c)
 	}
 	return err
 }
 
 // take takes the cost from each limiter, unless the rate of one of them does not allow it or another waiter
 // comes first there.
-func (m *manyCall) take(c *Ctx) (a manyAnswer, err error) {
-	if a, err = m.look(c, false); err != nil || m.cost == 0 {
-		return a, err
+func (m *manyCall) take(c *Ctx) error {
+	if err := m.look(c, false); err != nil || m.cost == 0 {
+		return err
 	}
 	moved := false
-	for i := range m.limits {
-		l := &m.limits[i]
-		if a.Allowed || l.answer.Emptied { // an emptied limiter is stored although it refuses: see takeFrom
+	for i := range m.n {
+		l, key := &c.limits[i], keyOf(c, i)
+		if m.refused == 0 || l.answer.Emptied { // an emptied limiter is stored although it refuses: see takeFrom
 			if moved {
-				l.slot, _ = c.DB.FindState(l.key)
+				l.slot, _ = c.DB.FindState(key)
 			}
-			moved = putLimiter(c, l.slot, l.key, &l.answer.State, "limit.take") || moved
+			moved = putLimiter(c, l.slot, key, &l.answer.State, "limit.take") || moved
 		}
 	}
-	return a, nil
+	return nil
 }
 
 // look asks all limiters and changes nothing. With refuse the answer is that of a call that is refused
 // whatever the limiters hold.
-func (m *manyCall) look(c *Ctx, refuse bool) (a manyAnswer, err error) {
-	var nowNS int64
-	for i := range m.limits {
-		l := &m.limits[i]
-		if l.slot, l.state, nowNS, err = findLimiter(c, l.key); err != nil {
-			return a, err
-		}
+func (m *manyCall) look(c *Ctx, refuse bool) error {
+	m.remaining = math.MaxInt64
+	for i := range m.n {
+		l, key := &c.limits[i], keyOf(c, i)
+		behind := refuse
 		// plant:mtake-queue
-		if refuse || m.cost > 0 && c.Queues.Awaited(c.DB.ID(), l.key) {
-			l.answer = behindOthers(&l.rate, l.state, nowNS, m.cost)
+		if m.cost > 0 && c.Queues.Awaited(c.DB.ID(), key) {
+			behind = true
+		}
+		slot, state, nowNS, err := findLimiter(c, key)
+		if err != nil {
+			return err
+		}
+		c.DB.ForgetRecent()
+		l.slot, l.state = slot, state
+		if behind {
+			l.answer = behindOthers(&l.rate, state, nowNS, m.cost)
 		} else {
-			l.answer = l.rate.Take(l.state, nowNS, m.cost)
+			l.rate.TakeInto(&l.answer, state, nowNS, m.cost)
 		}
 		// plant:mtake-all
-		if !l.answer.Allowed && a.refused == 0 {
-			a.refused = i + 1
+		if !l.answer.Allowed && m.refused == 0 {
+			m.refused = i + 1
 		}
+		m.add(i, &l.answer)
 	}
-	for i := range m.limits {
-		l := &m.limits[i]
-		if a.refused > 0 && l.answer.Allowed { // another limiter refuses, so this one keeps its units
-			l.answer = l.rate.Take(l.state, nowNS, 0)
-		}
-		a.add(l, i == 0)
+	if m.refused > 0 {
+		m.keepUnits(c)
 	}
-	a.Allowed = a.refused == 0
-	return a, nil
+	return nil
 }
 
-// add includes the answer of a limiter in the figures.
-func (a *manyAnswer) add(l *oneLimit, first bool) {
-	if first || l.answer.Remaining < a.Remaining {
-		a.Remaining = l.answer.Remaining
+// keepUnits makes the limiters of a refused call keep their units, and sums the answers up again.
+func (m *manyCall) keepUnits(c *Ctx) {
+	m.manyAnswer = manyAnswer{refused: m.refused, remaining: math.MaxInt64}
+	nowNS, _ := gcra.NowNS(c.DB.Store().NowUS())
+	for i := range m.n {
+		l := &c.limits[i]
+		if l.answer.Allowed {
+			l.answer = l.rate.Take(l.state, nowNS, 0)
+		}
+		m.add(i, &l.answer)
 	}
-	if first || l.answer.RetryNS > a.RetryNS {
-		a.RetryNS, a.slowest = l.answer.RetryNS, l.key
+}
+
+// add includes the answer l of the limiter at i in the figures.
+func (m *manyCall) add(i int, l *gcra.Answer) {
+	m.remaining, m.resetNS = min(m.remaining, l.Remaining), max(m.resetNS, l.ResetNS)
+	if l.RetryNS > m.retryNS {
+		m.retryNS, m.slowest = l.RetryNS, i
 	}
-	a.ResetNS = max(a.ResetNS, l.answer.ResetNS)
 }
 
 // tryAgain makes the queue of the slowest limiter try again at the time when that limiter allows the cost.
-func (m *manyCall) tryAgain(c *Ctx, a *manyAnswer) {
+func (m *manyCall) tryAgain(c *Ctx) {
 	nowNS, _ := gcra.NowNS(c.DB.Store().NowUS())
-	c.Host.TryAgainAt(c, a.slowest, gcra.CeilMS(nowNS+a.RetryNS))
+	c.Host.TryAgainAt(c, keyOf(c, m.slowest), gcra.CeilMS(nowNS+m.retryNS))
 }
 
 // tryManyTake is the Wait.Try of a call at the head of a queue.
 func tryManyTake(c *Ctx) (bool, error) {
 	var m manyCall
-	defer m.done()
 	if err := m.read(c); err != nil {
 		return false, err
 	}
-	a, err := m.take(c)
-	if err != nil {
+	if err := m.take(c); err != nil {
 		return false, err
 	}
-	if !a.Allowed {
-		m.tryAgain(c, &a)
+	if m.refused > 0 {
+		m.tryAgain(c)
 		return false, nil
 	}
-	a.reply(c)
+	m.reply(c)
 	return true, nil
 }
 
 // refuseManyTake is the Wait.TimedOut of such a call.
 func refuseManyTake(c *Ctx) {
 	var m manyCall
-	defer m.done()
-	_ = m.read(c)           // no error: it was read before
-	a, _ := m.look(c, true) // no error: tryManyTake ends the wait when a key is no limiter any more
-	m.count(c, &a)
-	a.reply(c)
+	_ = m.read(c)       // no error: it was read before
+	_ = m.look(c, true) // no error: tryManyTake ends the wait when a key is no limiter any more
+	m.count(c)
+	m.reply(c)
 }
 
 // count counts a refused call for the first limiter that refuses it.
-func (m *manyCall) count(c *Ctx, a *manyAnswer) {
-	if a.refused > 0 {
-		c.countRefused(m.limits[a.refused-1].key, m.cost)
-	}
-}
+func (m *manyCall) count(c *Ctx) { c.countRefused(keyOf(c, m.refused-1), m.cost) }
 
-func (a *manyAnswer) reply(c *Ctx) {
-	c.Out.Ints(int64(boolInt(a.Allowed)), int64(a.refused), a.Remaining, gcra.CeilMS(a.RetryNS), gcra.CeilMS(a.ResetNS))
+func (m *manyCall) reply(c *Ctx) {
+	c.Out.Ints(int64(boolInt(m.refused == 0)), int64(m.refused), m.remaining, gcra.CeilMS(m.retryNS), gcra.CeilMS(m.resetNS))
 }

@@ -39,10 +39,11 @@ func (db *DB) lookUp(key []byte) (slot int, r Ref) {
 // lookUpBy is lookUp that uses the hash of the key in sum. If sum is not set and the hash is needed, it sets
 // sum: see Dict.Sum.
 func (db *DB) lookUpBy(sum *uint64, key []byte) (slot int, r Ref) {
-	keys := db.space.keys
-	slot = db.space.recent
-	v, atMS, ok := keys.HeldAt(slot, key)
-	if r = (Ref{v, atMS}); !ok {
+	keys, held := db.space.keys, false
+	if slot = db.space.recent; slot >= 0 {
+		r.v, r.atMS, held = keys.HeldAt(slot, key)
+	}
+	if !held {
 		*sum = keys.Sum(key)
 		if slot = keys.Find(*sum, key); slot < 0 {
 			return -1, Ref{}

@@ -20,6 +20,9 @@ func (db *DB) FindState(key []byte) (slot int, r Ref) {
 	return slot, r
 }
 
+// ForgetRecent makes the next look-up cheaper if its key is not the key of the look-up before.
+func (db *DB) ForgetRecent() { db.space.recent = -1 }
+
 // PutState makes key a string with a copy of text and the deadline atMS, milliseconds since 1970, which must
 // not have passed. slot is the result of FindState; no key was added, removed or moved since. PutState
 // returns true if it may have done so itself: the slots of other keys are not valid any more.

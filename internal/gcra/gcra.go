@@ -110,6 +110,13 @@ type Answer struct {
 // Take takes cost units at a time that NowNS returned. A cost of 0 only looks at the limiter. A look does not
 // empty the limiter, so ResetNS can then be more than the burst is worth.
 func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
+	r.TakeInto(&a, s, nowNS, cost)
+	return a
+}
+
+// TakeInto is Take that overwrites an answer.
+func (r *Rate) TakeInto(a *Answer, s State, nowNS, cost int64) {
+	*a = Answer{}
 	now := moment{ns: uint64(nowNS)}
 	tat := s.at(r)
 	// plant:gcra-now
@@ -145,7 +152,6 @@ func (r *Rate) Take(s State, nowNS, cost int64) (a Answer) {
 	if debt.less(r.span) {
 		a.Remaining = r.units(r.minus(r.span, debt))
 	}
-	return a
 }
 
 // Give is the answer after cost units (0 or more; 0 only looks) were given back at a time of NowNS. The
