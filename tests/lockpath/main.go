@@ -107,7 +107,11 @@ func run(list string, write bool) error {
 	if err != nil {
 		return err
 	}
-	failed = append(failed, append(dearer, pages...)...)
+	limits, err := s.compareLimits()
+	if err != nil {
+		return err
+	}
+	failed = slices.Concat(failed, dearer, pages, limits)
 	if failed != nil {
 		return fmt.Errorf("%s\nmake lock-path WRITE=-write writes the list anew", strings.Join(failed, "\n"))
 	}

@@ -106,13 +106,17 @@ func (s *subject) statements(l slotLook, batch int) (least int, err error) {
 			if _, err := s.conn.Write(b); err != nil {
 				return 0, err
 			}
-			for range batch {
+			for lines := batch; lines > 0; lines-- {
 				line, err := s.replies.ReadString('\n')
 				if err == nil && line[0] == '-' {
 					err = fmt.Errorf("%s: %s", l.command, line)
 				}
 				if err != nil {
 					return 0, err
+				}
+				if line[0] == '*' { // an array of numbers
+					n, _ := strconv.Atoi(strings.TrimSpace(line[1:]))
+					lines += n
 				}
 			}
 		}
