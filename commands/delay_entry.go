@@ -113,23 +113,58 @@ func appendEntry(dst []byte, place int64, rule []byte, fields [][]byte) []byte {
 	return dst
 }
 
-// StoresRule reports whether an effect stores a delayed entry that recurs.
-func StoresRule(args [][]byte) bool {
-	const suffix = store.DelayedSuffix + store.EntriesSuffix
-	if len(args) < 4 || string(args[0]) != "HSET" || len(args[1]) < len(suffix) || string(args[1][len(args[1])-len(suffix):]) != suffix {
+// StoresRule reports whether an effect on a database stores a delayed entry that recurs. An effect that gives
+// a stream all of its entries at once does not show them: recurs is then called with the database and the key
+// that has them (see RecursAt).
+func StoresRule(db int, args [][]byte, recurs func(db int, key []byte) bool) bool {
+	at, inDB := 1, 0 // the places of the key and of the database; 0: the database of the effect
+	switch string(args[0]) {
+	case "HSET":
+		for i := 3; i < len(args); i += 2 {
+			if isRule(args[i]) {
+				return holdsEntries(args[1])
+			}
+		}
+		return false
+	case "RENAME":
+		at = 2
+	case "COPY":
+		at, inDB = 2, 4
+	case "MOVE":
+		inDB = 2
+	case "RESTORE":
+	default:
 		return false
 	}
-	for i := 3; i < len(args); i += 2 {
-		if isRule(args[i]) {
-			return true
-		}
+	if len(args) <= max(at, inDB) || !holdsEntries(args[at]) {
+		return false
 	}
-	return false
+	if inDB > 0 {
+		n, _ := decimal.ParseInt(args[inDB])
+		db = int(n)
+	}
+	return recurs(db, args[at])
 }
 
-// StoreRules reports whether one of some effects stores a delayed entry that recurs.
-func StoreRules(effects []store.Effect) bool {
-	return slices.ContainsFunc(effects, func(e store.Effect) bool { return StoresRule(e.Args) })
+// holdsEntries reports whether a key holds the delayed entries of a stream.
+func holdsEntries(key []byte) bool {
+	return bytes.HasSuffix(key, []byte(store.DelayedSuffix+store.EntriesSuffix))
+}
+
+// StoreRules reports whether one of some effects stores a delayed entry that recurs: see StoresRule.
+func StoreRules(effects []store.Effect, recurs func(db int, key []byte) bool) bool {
+	return slices.ContainsFunc(effects, func(e store.Effect) bool { return StoresRule(e.DB, e.Args, recurs) })
+}
+
+// RecursAt reports whether an entry of a hash recurs.
+func RecursAt(db *store.DB, key []byte) (recurs bool) {
+	if entries := db.Peek(key); entries.Is(store.Hash) {
+		entries.Hash().Each(func(_, value []byte) bool {
+			recurs = isRule(value)
+			return !recurs
+		})
+	}
+	return recurs
 }
 
 // isRule reports whether the value of an entry's field has a rule.
@@ -141,14 +176,7 @@ func isRule(value []byte) bool {
 // Recurs reports whether some delayed entry of a database recurs. It looks at each of them.
 func Recurs(db *store.DB) (recurs bool) {
 	db.EachAlarmSet(store.DelayAlarm, func(key string) {
-		entries := db.Peek([]byte(key + store.EntriesSuffix))
-		if recurs || entries.Kind() != store.Hash {
-			return
-		}
-		entries.Hash().Each(func(_, value []byte) bool {
-			recurs = isRule(value)
-			return !recurs
-		})
+		recurs = recurs || RecursAt(db, []byte(key+store.EntriesSuffix))
 	})
 	return recurs
 }

@@ -157,6 +157,9 @@ func (h raftHost) LastToken() int64 { return h.Durable.LastToken() }
 // SeeToken implements raft.MemberServer.
 func (h raftHost) SeeToken(token int64) { h.Durable.SeeToken(token) }
 
+// RecursAt implements raft.MemberServer.
+func (h raftHost) RecursAt(db int, key []byte) bool { return commands.RecursAt(h.Store.DB(db), key) }
+
 // HasLeases implements raft.MemberServer.
 func (h raftHost) HasLeases() bool {
 	for db := range h.Store.Len() {

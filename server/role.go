@@ -76,6 +76,9 @@ func (h replicationHost) Has(of replication.Features) (f replication.Features) {
 	return f & of
 }
 
+// RecursAt implements replication.NodeServer.
+func (h replicationHost) RecursAt(db int, key []byte) bool { return raftHost(h).RecursAt(db, key) }
+
 // Ends implements replication.NodeServer.
 func (h replicationHost) Ends() bool { return h.shutdown.waits }
 

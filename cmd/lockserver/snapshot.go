@@ -134,7 +134,7 @@ func save(c *call.Conn, path string) (made engine.BackupFile, err error) {
 		words[v.Elems[i].Str] = v.Elems[i+1]
 	}
 	is := engine.Backup{Index: uint64(words["index"].Int), Term: uint64(words["term"].Int), Group: words["group"].Str, Members: words["members"].Str,
-		Head: raft.Head{ClockMS: words["time-ms"].Int, Token: words["token"].Int}}
+		Head: raft.Head{ClockMS: words["time-ms"].Int, Token: words["token"].Int, Rules: words["recurs"].Int != 0}}
 	return is.Save(path, &pieces{conn: c, id: words["id"].Str, size: words["bytes"].Int})
 }
 

@@ -69,11 +69,15 @@ func (b *backup) writeTo(c *commands.Ctx, id string) {
 	for _, p := range b.info.Peers {
 		members = append(members, p.ID+"="+p.Raft+"/"+p.Client)
 	}
+	recurs := int64(0)
+	if b.head.Rules {
+		recurs = 1
+	}
 	words := []string{"id", id, "group", b.info.Group, "members", strings.Join(members, " ")}
 	numbers := []struct {
 		name string
 		is   int64
-	}{{"index", int64(b.info.Index)}, {"term", int64(b.info.Term)}, {"time-ms", b.head.ClockMS}, {"token", b.head.Token}, {"bytes", b.info.Bytes - int64(headBytes)}}
+	}{{"index", int64(b.info.Index)}, {"term", int64(b.info.Term)}, {"time-ms", b.head.ClockMS}, {"token", b.head.Token}, {"recurs", recurs}, {"bytes", b.info.Bytes - int64(headBytes)}}
 	c.Out.Map(len(words)/2 + len(numbers))
 	for _, w := range words {
 		c.Out.BulkString(w)

@@ -95,6 +95,8 @@ type MemberServer interface {
 	MoveDeadlines(from Cursor, byMS int64, all bool) (next Cursor)
 	// HasLeases reports whether there are locks, held orders, or keys or fields with a deadline.
 	HasLeases() bool
+	// RecursAt reports whether the hash at a key has a delayed entry that recurs.
+	RecursAt(db int, key []byte) bool
 	// LastToken returns a number that no fencing token so far exceeds. SeeToken makes the next tokens
 	// higher than a number.
 	LastToken() int64

@@ -31,7 +31,7 @@ const (
 
 // Append takes the effects of a unit. It implements durability.Journal.
 func (m *Member) Append(unit Effects) {
-	m.rules = m.rules || commands.StoreRules(unit)
+	m.rules = m.rules || commands.StoreRules(unit, m.host.RecursAt)
 	before := len(m.bytes)
 	m.bytes = m.encoder.Unit(m.bytes, unit)
 	m.offset += int64(len(m.bytes) - before)

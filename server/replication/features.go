@@ -275,9 +275,10 @@ const errOlderReplica commands.Error = "ERR this server has delayed entries that
 // older reports whether a replica is a lockserver that does not know entries that recur.
 func (r *Replica) older() bool { return r.own && !r.rules && !r.snapshot }
 
-// storesRules reports whether a unit of the master's history stores delayed entries that recur.
-func (u *Unit) storesRules() bool {
-	return slices.ContainsFunc(u.Commands, func(c Command) bool { return commands.StoresRule(c.Argv) })
+// storesRules reports whether a unit of the master's history stores delayed entries that recur. The unit has
+// been applied.
+func (u *Unit) storesRules(recurs func(db int, key []byte) bool) bool {
+	return slices.ContainsFunc(u.Commands, func(c Command) bool { return commands.StoresRule(c.DB, c.Argv, recurs) })
 }
 
 // closeOlder closes the replicas that do not know entries that recur, because such an entry follows.

@@ -51,6 +51,8 @@ type NodeServer interface {
 	Empty() bool
 	// Has returns those of the features that the data uses now. For RecurringEntries it looks at all of them.
 	Has(of Features) Features
+	// RecursAt reports whether the hash at a key has a delayed entry that recurs.
+	RecursAt(db int, key []byte) bool
 	// HasLog reports whether there is an append-only log. LogEnd returns its position after the last unit,
 	// and LogSynced reports whether it is on disk up to a position.
 	HasLog() bool

@@ -38,6 +38,7 @@ func (h *fakeHost) EndUnit()                         {}
 func (h *fakeHost) Empty() bool                      { return true }
 func (h *fakeHost) Has(of Features) Features         { return h.has & of }
 func (h *fakeHost) HasLog() bool                     { return false }
+func (h *fakeHost) RecursAt(int, []byte) bool        { return false }
 func (h *fakeHost) LogEnd() int64                    { return 0 }
 func (h *fakeHost) LogSynced(int64) bool             { return true }
 func (h *fakeHost) Ends() bool                       { return false }

@@ -129,7 +129,7 @@ func (n *Node) Append(unit Effects) {
 		return
 	}
 	n.askBefore(unit)
-	if commands.StoreRules(unit) {
+	if commands.StoreRules(unit, n.host.RecursAt) {
 		closeOlder(n)
 	}
 	n.buf = n.encoder.Unit(n.buf[:0], unit)

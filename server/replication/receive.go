@@ -231,7 +231,7 @@ func (l *link) applyUnits(in *Input, some []Unit) error {
 			l.known = false // a part of the unit may have been applied
 			return err
 		}
-		if some[i].storesRules() {
+		if some[i].storesRules(l.node.host.RecursAt) {
 			closeOlder(l.node)
 		}
 		from := l.node.Offset()

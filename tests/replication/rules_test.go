@@ -41,10 +41,17 @@ func TestReplicaOfAnOlderVersion(t *testing.T) {
 			again.Do("REPLCONF", "capa", "eof", "capa", "psync2", "capa", "lockserver")
 			require.Contains(t, again.do("PSYNC ? -1"), "-ERR this server has delayed entries that recur")
 			require.Contains(t, again.do("SYNC"), "-ERR this server has delayed entries that recur")
+			require.Equal(t, "1", master.do("COPY {s}:delayed:entries kept"))
 			require.Equal(t, "1", master.do("DELAY.CANCEL s job"))
 			inStep(t, from, newer)
 			again.Send("PSYNC", "?", "-1")
 			eventually(t, "it is taken", func() bool { return from.info("connected_slaves") == "3" })
+			require.Equal(t, "1", master.do("COPY kept {u}:delayed:other"))
+			inStep(t, from, newer)
+			require.Equal(t, "3", from.info("connected_slaves"), "a hash of another name has no entries")
+			require.Equal(t, "+OK", master.do("RENAME kept {u}:delayed:entries"))
+			eventually(t, "the older one is closed again", func() bool { return from.info("connected_slaves") == "2" })
+			require.Equal(t, 2, log.times(tooOld))
 		})
 	}
 }
