@@ -274,3 +274,35 @@ func TestDelayedEntriesInSlices(t *testing.T) {
 	require.Zero(t, pending())
 	require.EqualValues(t, entries, ex.Counts.Delayed.Fired)
 }
+
+// TestWaitingEntriesAreCountedSeldom: with many streams of delayed entries, figures look at a bounded number of
+// them on average, and are right after a number of calls. With few streams each call counts.
+func TestWaitingEntriesAreCountedSeldom(t *testing.T) {
+	ex := &start(t, Options{}).executor
+	addr := &net.UnixAddr{Net: "unix"}
+	s, refused := ex.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
+	require.NotNil(t, s, refused)
+	var scratch batch
+	add := func(stream int) {
+		s.Feed(appendCommand(nil, "DELAY.ADD", fmt.Sprint("s", stream), "PX", "3600000", "f", "v"), &scratch, nil)
+	}
+	add(0)
+	require.EqualValues(t, 1, informant{ex}.delayFigures().Pending[0])
+	add(0)
+	require.EqualValues(t, 2, informant{ex}.delayFigures().Pending[0], "each call counts")
+	for i := range 5*countedStreams - 1 {
+		add(1 + i)
+	}
+	require.EqualValues(t, 5*countedStreams+1, informant{ex}.delayFigures().Pending[0])
+	add(0)
+	before := ex.Counts.Delayed.Waiting.Looked
+	for range 4 {
+		require.EqualValues(t, 5*countedStreams+1, informant{ex}.delayFigures().Pending[0])
+	}
+	require.Equal(t, before, ex.Counts.Delayed.Waiting.Looked)
+	require.EqualValues(t, 5*countedStreams+2, informant{ex}.delayFigures().Pending[0])
+	for range 100 {
+		informant{ex}.delayFigures()
+	}
+	require.LessOrEqual(t, ex.Counts.Delayed.Waiting.Looked-before, 105*countedStreams, "in 105 calls")
+}

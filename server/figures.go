@@ -10,6 +10,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/info"
 	"lockserver/server/raft"
+	"lockserver/server/shard"
 	"lockserver/server/stats"
 	"lockserver/store"
 )
@@ -88,14 +89,30 @@ type DelayFigures struct {
 
 // delayFigures returns the figures of this moment.
 func (ex informant) delayFigures() DelayFigures {
-	f := DelayFigures{Pending: map[int]int64{0: 0}, Fired: ex.Counts.Delayed.Fired, Late: ex.Counts.Delayed.Late,
-		Recurred: ex.Counts.Delayed.Recurred, Skipped: ex.Counts.Delayed.Skipped}
+	d := &ex.Counts.Delayed
+	return DelayFigures{Pending: ex.waiting().Pending, Fired: d.Fired, Late: d.Late, Recurred: d.Recurred, Skipped: d.Skipped}
+}
+
+// countedStreams is the number of streams that a call of waiting may look at, on average.
+const countedStreams = 1000
+
+// waiting counts the delayed entries that wait. A count looks at each of their streams. So with more than
+// countedStreams of them, calls between two counts return the earlier one.
+func (ex informant) waiting() *shard.Waiting {
+	w := &ex.Counts.Delayed.Waiting
+	w.Calls++
+	if w.Calls*countedStreams < w.Streams {
+		return w
+	}
+	*w = shard.Waiting{Pending: map[int]int64{0: 0}, Looked: w.Looked}
 	for id := range ex.Store.Len() {
-		if _, n := commands.Delayed(ex.Store.DB(id)); n > 0 {
-			f.Pending[id] = n
+		streams, n := commands.Delayed(ex.Store.DB(id))
+		if w.Streams += streams; n > 0 {
+			w.Pending[id] = n
 		}
 	}
-	return f
+	w.Looked += w.Streams
+	return w
 }
 
 // Event is an event of LATENCY LATEST.

@@ -281,12 +281,11 @@ func classLine(f *lockclass.Figures) string {
 
 // infoDelays is ours.
 func (ex informant) infoDelays(t *info.Text) {
-	streams, pending := 0, int64(0)
-	for id := range ex.Store.Len() {
-		s, n := commands.Delayed(ex.Store.DB(id))
-		streams, pending = streams+s, pending+n
+	w, pending := ex.waiting(), int64(0)
+	for _, n := range w.Pending {
+		pending += n
 	}
-	t.Line("delayed_streams", streams)
+	t.Line("delayed_streams", w.Streams)
 	t.Line("delayed_pending", pending)
 	t.Line("delayed_fired", ex.Counts.Delayed.Fired)
 	t.Line("delayed_recurred", ex.Counts.Delayed.Recurred)

@@ -122,6 +122,15 @@ type Delayed struct {
 	Fired, Recurred, Skipped int64
 	Late                     histogram.Histogram // how late, in microseconds
 	SinceMS                  int64               // the time since which the server adds them
+	Waiting                  Waiting
+}
+
+// Waiting is the last count of the entries that wait.
+type Waiting struct {
+	Pending map[int]int64 // by database: of the first, and of each one that has any
+	Streams int           // the streams with such entries
+	Calls   int           // the calls since the count
+	Looked  int           // the streams that all counts so far have looked at
 }
 
 // Counts counts what has happened since the start, or since CONFIG RESETSTAT.
