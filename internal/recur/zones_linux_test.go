@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withoutFiles names the variable that makes TestZonesAreEmbedded run in a process that can open no file.
+// withoutFiles names the variable by which TestZonesAreEmbedded knows that it may open no file.
 const withoutFiles = "RECUR_WITHOUT_FILES"
 
-// TestZonesAreEmbedded: a process that can open no file still knows the time zones. So the machine's own zones
-// cannot help.
+// TestZonesAreEmbedded: a process that can open no file still knows the time zones. It cannot read those of
+// the machine.
 func TestZonesAreEmbedded(t *testing.T) {
 	if os.Getenv(withoutFiles) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestZonesAreEmbedded$", "-test.v")
