@@ -114,8 +114,8 @@ func appendEntry(dst []byte, place int64, rule []byte, fields [][]byte) []byte {
 }
 
 // StoresRule reports whether an effect on a database stores a delayed entry that recurs. An effect that gives
-// a stream all of its entries at once does not show them: recurs is then called with the database and the key
-// that has them (see RecursAt).
+// a stream all of its entries at once does not show them. StoresRule then calls recurs with the database and
+// the key of the entries (see RecursAt).
 func StoresRule(db int, args [][]byte, recurs func(db int, key []byte) bool) bool {
 	at, inDB := 1, 0 // the places of the key and of the database; 0: the database of the effect
 	switch string(args[0]) {

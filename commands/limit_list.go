@@ -11,7 +11,7 @@ const mostLimits = 64
 // oneLimit is a limiter of a call that names several. Its rate is kept, because most calls have the terms of
 // the call before.
 type oneLimit struct {
-	terms  [3][]byte // the words of the rate: burst, count, period in milliseconds; empty if it has none
+	terms  [3][]byte // the words of the rate: burst, count, period in milliseconds; empty without a rate
 	rate   gcra.Rate
 	slot   int // the slot of the key; valid until something changes
 	state  gcra.State

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"lockserver/internal/gcra"
+	"lockserver/store"
 )
 
 // LIMIT.MTAKE is LIMIT.TAKE of several limiters: it takes the cost from all of them at one moment, or from
@@ -166,7 +167,7 @@ func (m *manyCall) look(c *Ctx, refuse bool) error {
 		if err != nil {
 			return err
 		}
-		c.DB.ForgetRecent()
+		store.ForgetRecent(c.DB)
 		l.slot, l.state = slot, state
 		if behind {
 			l.answer = behindOthers(&l.rate, state, nowNS, m.cost)

@@ -275,8 +275,8 @@ func TestDelayedEntriesInSlices(t *testing.T) {
 	require.EqualValues(t, entries, ex.Counts.Delayed.Fired)
 }
 
-// TestWaitingEntriesAreCountedSeldom: with many streams of delayed entries, figures look at a bounded number of
-// them on average, and are right after a number of calls. With few streams each call counts.
+// TestWaitingEntriesAreCountedSeldom: with many streams of delayed entries, figures look at a bounded number
+// of streams on average, and are right after some calls. With few streams each call counts.
 func TestWaitingEntriesAreCountedSeldom(t *testing.T) {
 	ex := &start(t, Options{}).executor
 	addr := &net.UnixAddr{Net: "unix"}

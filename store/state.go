@@ -21,7 +21,7 @@ func (db *DB) FindState(key []byte) (slot int, r Ref) {
 }
 
 // ForgetRecent makes the next look-up cheaper if its key is not the key of the look-up before.
-func (db *DB) ForgetRecent() { db.space.recent = -1 }
+func ForgetRecent(db *DB) { db.space.recent = -1 }
 
 // PutState makes key a string with a copy of text and the deadline atMS, milliseconds since 1970, which must
 // not have passed. slot is the result of FindState; no key was added, removed or moved since. PutState

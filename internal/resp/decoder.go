@@ -208,7 +208,7 @@ func (d *Decoder) whole(args [][]byte) ([][]byte, int) {
 	}
 	for ; count > 0; count-- {
 		if maxBulk > maxShort {
-			// Not more than there is room for: a client may announce many words and send none.
+			// No more than fit: a client may announce a million words and send two.
 			free := args[len(args):min(len(args)+count, cap(args))]
 			n, next := shortWords(free, b, i)
 			args, i, count = args[:len(args)+n], next, count-n

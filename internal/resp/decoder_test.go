@@ -348,8 +348,8 @@ func TestRandomCommands(t *testing.T) {
 	}
 }
 
-// TestChangedCommands: a command with one changed byte, or cut off, is the same whether it comes as a whole or
-// byte by byte. The command before it makes room for the words, which the decoder then reads in another way.
+// TestChangedCommands: a command with one changed byte, or cut off, is read alike as a whole and byte by
+// byte. After the command before it the list of words is long enough for the faster way.
 func TestChangedCommands(t *testing.T) {
 	words := [][]byte{[]byte("SET"), {}, []byte("key:00000012")}
 	before := resp.AppendCommand(nil, append(words, words...)...)

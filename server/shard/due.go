@@ -127,7 +127,7 @@ type Delayed struct {
 
 // Waiting is the last count of the entries that wait.
 type Waiting struct {
-	Pending map[int]int64 // by database: of the first, and of each one that has any
+	Pending map[int]int64 // by database; databases above 0 only if they have entries
 	Streams int           // the streams with such entries
 	Calls   int           // the calls since the count
 	Looked  int           // the streams that all counts so far have looked at

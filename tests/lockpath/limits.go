@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// mostManyTake bounds the statements of LIMIT.MTAKE of two limiters, as a multiple of those of one LIMIT.TAKE.
+// mostManyTake bounds the statements of LIMIT.MTAKE of two limiters: so many times those of one LIMIT.TAKE.
 const mostManyTake = 1.4
 
 // compareLimits counts the statements of LIMIT.TAKE, and of LIMIT.MTAKE of two limiters, and returns an error
