@@ -6,6 +6,7 @@ import time
 import pytest
 import redis
 from redis.cluster import ClusterNode, RedisCluster
+from redis.crc import key_slot
 from redis.sentinel import Sentinel
 
 import lockserver as package
@@ -20,14 +21,14 @@ WORKERS = 3
 class Trial:
     """Workers that take one lock in turn, and a lock that is held all the time."""
 
-    def __init__(self, locks):
-        self.locks, self.over = locks, threading.Event()
+    def __init__(self, locks, name):
+        self.locks, self.name, self.over = locks, name, threading.Event()
         self.count, self.highest, self.inside, self.lock = [0] * WORKERS, 0, None, threading.Lock()
         self.failures = []
 
     def work(self, number):
         try:
-            held = self.locks.lock("door", wait=PATIENCE).acquire()
+            held = self.locks.lock(self.name("door"), wait=PATIENCE).acquire()
         except (package.NoConnection, package.LockLost):
             time.sleep(0.01)
             return
@@ -36,7 +37,7 @@ class Trial:
             assert held.token > self.highest, "a token of the past"
             self.inside, self.highest = number, held.token
         try:
-            held.guard("INCR", "n")
+            held.guard("INCR", self.name("n"))
             self.count[number] += 1
         except (package.NoConnection, package.LockLost):
             pass
@@ -61,9 +62,11 @@ class Trial:
         assert not self.failures, self.failures
 
 
-def play(fleet, locks, *events):
-    trial = Trial(locks)
-    kept = locks.lock("kept", wait=PATIENCE).acquire()
+def play(fleet, locks, *events, slot=None, seen=lambda: None):
+    """Plays a trial with keys of one slot, or of any. After each event seen looks at what else must hold."""
+    name = (lambda key: f"{{{tag(slot)}}}{key}") if slot else str
+    trial = Trial(locks, name)
+    kept = locks.lock(name("kept"), wait=PATIENCE).acquire()
     threads = [threading.Thread(target=trial.run, args=(number,)) for number in range(WORKERS)]
     for thread in threads:
         thread.start()
@@ -73,6 +76,7 @@ def play(fleet, locks, *events):
             leader, began = fleet(event), time.monotonic()
             trial.goes_on()
             print(f"{event}: {leader} leads, all go on {time.monotonic() - began:.2f} s later")
+            seen()
             fleet("mend")
     finally:
         trial.over.set()
@@ -81,9 +85,14 @@ def play(fleet, locks, *events):
     assert not trial.failures, trial.failures
     eventually(lambda: locks.attached, "it is attached")
     kept.check()
-    assert kept.guard("SET", "kept-data", "x") == b"OK"
+    assert kept.guard("SET", name("kept-data"), "x") == b"OK"
     kept.release()
-    assert locks.execute("EXISTS", "kept") == 0
+    assert locks.execute("EXISTS", name("kept")) == 0
+
+
+def tag(slots):
+    """Returns a hash tag of one of some slots."""
+    return next(str(n) for n in range(100_000) if key_slot(str(n).encode()) in slots)
 
 
 def by_urls(fleet, kind):
@@ -137,6 +146,26 @@ def test_failover_in_a_group(group, kind):
             finally:
                 close()
         fleet("same")
+
+
+@pytest.mark.parametrize("kind", [package.Locks, package.AsyncLocks], ids=["threads", "asyncio"])
+def test_failover_of_a_shard(kind):
+    """The leader of one of three groups is killed, paused and replaced: the locks of the other groups are kept."""
+    with Fleet(f"lock-watchdog-timeout {LEASE_MS}", group="cluster", shards=3) as fleet:
+        locks, close = build(by_urls, fleet, kind)
+        try:
+            others = [locks.lock("{" + tag(slots) + "}kept", wait=PATIENCE).acquire() for slots in (range(6000, 10000), range(12000, 16000))]
+
+            def seen():
+                for held in others:
+                    held.check()
+                    assert held.guard("INCR", held.key + b":n") > 0
+            play(fleet, locks, "kill", "pause", "plan", slot=range(5000), seen=seen)
+            for held in others:
+                held.check()
+                held.release()
+        finally:
+            close()
 
 
 def test_failover_under_sentinels():

@@ -10,15 +10,15 @@ FLEET = ROOT / "bin" / "fleet"
 
 class Fleet:
     """Three servers of which one leads, and the Sentinels that see to it; or a raft group, whose clients see a "cluster" or ask
-    a "sentinel", which each member is.
+    a "sentinel", which each member is. With several shards there are so many groups of three, and the command is about the first one.
 
     The command is what is done next to all of them: "kill", "pause" or "plan", and then "mend"; in the end "same".
     """
 
-    def __init__(self, *conf, group=None):
+    def __init__(self, *conf, group=None, shards=1):
         assert FLEET.exists(), f"there is no {FLEET}: run 'make fleet'"
         lines = [word for line in conf for word in ("-conf", line)]
-        form = ["-group", group] if group else []
+        form = ["-group", group, "-shards", str(shards)] if group else []
         self._process = subprocess.Popen([str(FLEET), *form, *lines, *[PROGRAM] * 3], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         answer = self._answer()
         self.name = answer["name"]

@@ -3,7 +3,10 @@
 // Command serve runs a fleet for a test that is not written in Go, or is in another module:
 //
 //	serve [-conf "directive value"]... program program ...
-//	serve -group cluster|sentinel [-conf "directive value"]... program program ...
+//	serve -group cluster|sentinel [-shards N] [-conf "directive value"]... program program ...
+//
+// With -shards there are N raft groups of these programs, the shards of a cluster. Commands are about the
+// first one, which has the first slots.
 //
 // With -secure and a folder of certificates all require TLS and a user: see fleet.Secure.
 //
@@ -38,12 +41,13 @@ func main() {
 		return nil
 	})
 	group := flag.String("group", "", "the servers are a raft group, which clients see as a `cluster` or by a sentinel")
+	shards := flag.Int("shards", 1, "the `number` of raft groups, which are the shards of a cluster")
 	secure := flag.String("secure", "", "demand TLS and a user, with the certificates in a `folder`")
 	flag.Parse()
 	if *group != "" {
 		conf.WriteString("raft-clients " + *group + "\n")
 	}
-	form := form{conf: conf.String(), group: *group, secure: *secure, programs: flag.Args()}
+	form := form{conf: conf.String(), group: *group, shards: *shards, secure: *secure, programs: flag.Args()}
 	if !serve(os.Stdin, os.Stdout, form) {
 		os.Exit(1)
 	}
@@ -52,6 +56,7 @@ func main() {
 // form says which fleet to run.
 type form struct {
 	conf, group, secure string
+	shards              int
 	programs            []string
 }
 
@@ -117,6 +122,14 @@ func start(t testing.TB, of form) *play {
 		p.all = slices.Concat(f.Members, f.Sentinels)
 		p.servers, p.leader = watched{f, t, p}, f.Members[0]
 		p.where = answer{Name: fleet.Name, Sentinels: addresses(f.Sentinels)}
+		return p
+	}
+	if of.shards > 1 {
+		groups := fleet.FormShards(t, of.shards, of.conf, of.programs...)
+		for _, g := range groups {
+			p.all = append(p.all, g.Members...)
+		}
+		p.servers, p.leader, p.where = groups[0], groups[0].AwaitLeader(), answer{Name: fleet.GroupName, Nodes: addresses(p.all)}
 		return p
 	}
 	g := fleet.FormSecure(t, secure, of.conf, of.programs...)

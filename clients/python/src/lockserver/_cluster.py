@@ -166,18 +166,34 @@ class Shards(Generic[D]):
             found = self._by_address.get(address)
             if found is None and self.closed:
                 return self.first  # which says so
-            if found is None:
+            same = None if found is not None else self._same(owners, address)
+            if found is None and same is None:
                 found = self._by_address[address] = self._new(ShardEndpoint(self, address, slot))
                 found.redirect()
-            return found
+        if same is not None:
+            same.endpoint.go(address)  # outside of the lock, which it takes itself
+        return same if same is not None else found
+
+    def _same(self, owners: List[Address], address: Address) -> Optional[D]:
+        """Returns the transport of the shard that is at an address now, if it has one for a former address.
+
+        A second transport for a shard would release the locks of the first: they have one prefix of owners."""
+        for former, transport in self._by_address.items():
+            endpoint = transport.endpoint
+            if isinstance(endpoint, ShardEndpoint) and owners[endpoint.slot] == address:
+                self._by_address[address] = self._by_address.pop(former)
+                return transport
+        return None
 
     def learn(self, key: bytes, moved: str) -> None:
         """Records a redirection: MOVED, a slot, and host:port."""
         host, _, port = moved.split()[-1].rpartition(":")
         owners = self.owners
         if owners is not None and port.isdigit():
-            slot = slot_of(key)
-            owners[slot] = (host.strip("[]") or owners[slot][0], int(port))
+            former = owners[slot_of(key)]
+            address = (host.strip("[]") or former[0], int(port))
+            # Another member leads the shard, or the map is wrong for this slot, which a further redirection corrects.
+            self.owners = [address if owner == former else owner for owner in owners]
 
     def renamed(self, former: Address, address: Address) -> None:
         """A shard has another address."""
