@@ -192,8 +192,10 @@ class Shards(Generic[D]):
         if owners is not None and port.isdigit():
             former = owners[slot_of(key)]
             address = (host.strip("[]") or former[0], int(port))
-            # Another member leads the shard, or the map is wrong for this slot, which a further redirection corrects.
-            self.owners = [address if owner == former else owner for owner in owners]
+            if address in owners:  # of another shard: the map was wrong for this slot
+                owners[slot_of(key)] = address
+            else:  # another member leads the shard
+                self.owners = [address if owner == former else owner for owner in owners]
 
     def renamed(self, former: Address, address: Address) -> None:
         """A shard has another address."""
