@@ -192,10 +192,7 @@ class Shards(Generic[D]):
         if owners is not None and port.isdigit():
             former = owners[slot_of(key)]
             address = (host.strip("[]") or former[0], int(port))
-            if address in owners:  # of another shard: the map was wrong for this slot
-                owners[slot_of(key)] = address
-            else:  # another member leads the shard
-                self.owners = [address if owner == former else owner for owner in owners]
+            owners[slot_of(key)] = address
 
     def renamed(self, former: Address, address: Address) -> None:
         """A shard has another address."""
