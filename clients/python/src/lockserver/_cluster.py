@@ -66,9 +66,12 @@ def map_of(reply: Any, host: str) -> List[Address]:
     """Returns the addresses by slot, of the reply of CLUSTER SLOTS. host: the server's that has sent it."""
     owners: List[Address] = [("", 0)] * SLOTS
     for start, end, node, *_ in reply:
-        name = node[0].decode() if isinstance(node[0], bytes) else node[0]
-        owners[start:end + 1] = [(name or host, int(node[1]))] * (end + 1 - start)
+        owners[start:end + 1] = [(_text(node[0]) or host, int(node[1]))] * (end + 1 - start)
     return owners
+
+
+def _text(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else name or ""
 
 
 class ShardEndpoint(Endpoint):
@@ -136,6 +139,7 @@ class Shards(Generic[D]):
         self.home, self._make, self._lock, self._told = home, make, lock, told
         self.single = not home.cluster  # one server, or a group with one leader
         self.owners: Optional[List[Address]] = None  # addresses by slot
+        self.members: Dict[Address, Set[Address]] = {}  # by address: all members of the shard that the server is in
         self.closed = False
         self._finding = threading.Lock()
         self._by_address: Dict[Address, D] = {}
@@ -166,7 +170,7 @@ class Shards(Generic[D]):
             found = self._by_address.get(address)
             if found is None and self.closed:
                 return self.first  # which says so
-            same = None if found is not None else self._same(owners, address)
+            same = None if found is not None else self._same(address)
             if found is None and same is None:
                 found = self._by_address[address] = self._new(ShardEndpoint(self, address, slot))
                 found.redirect()
@@ -174,15 +178,14 @@ class Shards(Generic[D]):
             same.endpoint.go(address)  # outside of the lock, which it takes itself
         return same if same is not None else found
 
-    def _same(self, owners: List[Address], address: Address) -> Optional[D]:
-        """Returns the transport of the shard that is at an address now, if it has one for a former address.
+    def _same(self, address: Address) -> Optional[D]:
+        """Returns the transport of the shard that has a member at an address, if it has one for another member.
 
         A second transport for a shard would release the locks of the first: they have one prefix of owners."""
-        for former, transport in self._by_address.items():
-            endpoint = transport.endpoint
-            if isinstance(endpoint, ShardEndpoint) and owners[endpoint.slot] == address:
+        for former in self.members.get(address, ()):
+            if former in self._by_address:
                 self._by_address[address] = self._by_address.pop(former)
-                return transport
+                return self._by_address[address]
         return None
 
     def learn(self, key: bytes, moved: str) -> None:
@@ -193,6 +196,8 @@ class Shards(Generic[D]):
             former = owners[slot_of(key)]
             address = (host.strip("[]") or former[0], int(port))
             owners[slot_of(key)] = address
+            if address in self.members.get(former, ()):  # another member leads that shard
+                self.owners = [address if owner == former else owner for owner in owners]
 
     def renamed(self, former: Address, address: Address) -> None:
         """A shard has another address."""
@@ -253,7 +258,7 @@ class Shards(Generic[D]):
         try:
             connection.connect()
             connection.send_command("CLUSTER", "SLOTS")
-            return map_of(connection.read_response(disable_decoding=True), address[0])
+            return self._read(connection.read_response(disable_decoding=True), address[0])
         except Exception as e:
             return self._failed(e)
         finally:
@@ -265,11 +270,21 @@ class Shards(Generic[D]):
         try:
             await connection.connect()
             await connection.send_command("CLUSTER", "SLOTS")
-            return map_of(await connection.read_response(disable_decoding=True), address[0])
+            return self._read(await connection.read_response(disable_decoding=True), address[0])
         except Exception as e:
             return self._failed(e)
         finally:
             await connection.disconnect(nowait=True)
+
+    def _read(self, reply: Any, host: str) -> List[Address]:
+        """Returns the owners of a reply of CLUSTER SLOTS, and keeps which servers are members of one shard."""
+        for _, _, *nodes in reply:
+            shard = {(_text(name) or host, int(port)) for name, port, *_ in nodes}
+            for known in [self.members.get(address, set()) for address in shard]:
+                shard |= known
+            for address in shard:
+                self.members[address] = shard
+        return map_of(reply, host)
 
     def _failed(self, e: Exception) -> Optional[List[Address]]:
         self.why = error_of(e)
