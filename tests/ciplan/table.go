@@ -149,7 +149,7 @@ func others() []suite {
 			paths: []string{"admin/", "tests/metrics/", "docs/grafana/", "server/info/"}},
 		{name: "examples", fast: "make examples", seconds: 150, paths: []string{"examples/", "client/", "lockservertest/"}},
 		{name: "comparison", fast: "make comparison", seconds: 90, paths: []string{"tests/comparison/", "client/"}},
-		{name: "console", fast: "make console", seconds: 60, paths: []string{"admin/console/", "admin/history/", "tests/console/"}},
+		{name: "console", fast: "make console", seconds: 60, paths: []string{"admin/console/", "admin/history/", "docs/runbook.go", "tests/console/"}},
 		{name: "fuzz", fast: "make fuzz FUZZTIME=4s", full: "make fuzz FUZZTIME=20s", alone: true, seconds: 180,
 			paths: []string{"internal/resp/", "persistence/", "store/listpack/", "internal/luavm/"}},
 		{name: "rename-check", fast: "make rename-check", seconds: 120, paths: []string{"client/go.mod", "go.mod", ".ci/rename", ".ci/rename-check"}},
