@@ -56,7 +56,7 @@ func TestStatusOfAGroup(t *testing.T) {
 	}
 	all := strings.Join(append([]string{gone.Addr()}, addrs...), ",")
 	eventually(t, "it is known to be away", func() bool {
-		out, ok := ran(t, "status", "--addr", all) // which fails while no member leads
+		out, ok := ran(t, "status", "--addr", all) // status fails while no member leads
 		return ok && strings.Contains(out, "'"+g.ID(gone)+"' has not answered") && strings.Contains(out, " unreachable ")
 	})
 	out, ok := ran(t, "status", "--addr", all, "--wait-ready", "1s")
