@@ -33,6 +33,10 @@ func (p *limitersPage) Charts() []chart {
 
 // loadLimiters loads the page of limiters.
 func loadLimiters(who *viewer, _ *http.Request) (any, error) {
+	// The leader counts refused calls. Another member answers here with an error that names the leader.
+	if _, err := who.conn.Do("LOCK.HOT", "COUNT", "1"); err != nil {
+		return nil, err
+	}
 	p := &limitersPage{}
 	for shard, backend := range who.shards {
 		r := backend.RefusedLimits(who.name, limitersShown)
