@@ -16,9 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -178,6 +180,27 @@ func openBrowser(t *testing.T) *browser {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
+	return watch(t, ctx)
+}
+
+// tab opens a page beside that of b, in a window of its own, so that it is visible. It has cookies and
+// connections of its own, too: a browser opens six connections to a server at most, and each page that is
+// visible keeps one.
+func (b *browser) tab() *browser {
+	b.t.Helper()
+	ctx := cdp.WithExecutor(b.ctx, chromedp.FromContext(b.ctx).Browser)
+	group, err := target.CreateBrowserContext().Do(ctx)
+	require.NoError(b.t, err)
+	id, err := target.CreateTarget("about:blank").WithBrowserContextID(group).WithNewWindow(true).Do(ctx)
+	require.NoError(b.t, err)
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithTargetID(id))
+	b.t.Cleanup(cancel)
+	return watch(b.t, ctx)
+}
+
+// watch collects the messages of a tab, and opens it.
+func watch(t *testing.T, ctx context.Context) *browser {
+	t.Helper()
 	b := &browser{t: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch e := event.(type) {
