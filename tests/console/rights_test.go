@@ -1,0 +1,79 @@
+package console
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// logIn logs in on the page that is shown instead of the one at path.
+func (b *browser) logIn(s *server, path, user string) {
+	b.t.Helper()
+	b.run(chromedp.Navigate(s.admin+path), chromedp.WaitVisible(`#user`))
+	b.run(chromedp.SendKeys(`#user`, user), chromedp.SendKeys(`#password`, "secret"+kb.Enter))
+	b.is(isLive)
+}
+
+// TestAskAndCancel: without the right there is no button. With the right, the button does nothing before the
+// box is checked, and then the command runs.
+func TestAskAndCancel(t *testing.T) {
+	s, first := startServer(t), openBrowser(t)
+	c, holder := s.client("operator"), s.client("holder")
+	holder.send("HELLO", "3")
+	holder.send("LOCK.ATTACH", "ann")
+	holder.send("LOCK", "door", "ann", "PX", "600000")
+	c.do("DELAY.ADD", "mails", "PX", "3600000", "ID", "order-1", "user", "ann")
+	c.skip(1)
+	read := []string{"ACL", "SETUSER", "viewer", "on", ">secret", "~*", "+select", "+lock.list", "+lock.info", "+delay.list", "+delay.get", "+delay.count"}
+	require.Equal(t, "+OK", c.do(read...))
+	read[2] = "clerk"
+	require.Equal(t, "+OK", c.do(append(read, "+lock.ask", "+delay.cancel")...))
+	require.Equal(t, "+OK", c.do("CONFIG", "SET", "requirepass", "other"))
+	for _, action := range []struct {
+		path, shows, sure, button, done, command string
+	}{
+		{"/lock?key=door", "Fencing token", "#ask-sure", "#ask-go", "Asked: 1 attached client got the message", "lock.ask"},
+		{"/delayed?stream=mails&id=order-1", "Due at", "#cancel-sure", "#cancel-go", "order-1 was cancelled", "delay.cancel"},
+	} {
+		ran := "cmdstat_" + action.command + ":calls=1,"
+		viewer, clerk := first.tab(), first.tab()
+		viewer.logIn(s, action.path, "viewer")
+		viewer.shows(action.shows)
+		viewer.is(`!document.querySelector('` + action.sure + `') && !document.querySelector('` + action.button + `')`)
+
+		clerk.logIn(s, action.path, "clerk")
+		clerk.shows(action.shows)
+		// The browser tells of a box that must be checked instead of sending the form.
+		clerk.run(chromedp.Evaluate(`addEventListener('invalid', (event) => { window.missing = '#' + event.target.id }, true)`, nil))
+		clerk.run(chromedp.Click(action.button))
+		clerk.is(`window.missing === '` + action.sure + `'`)
+		require.NotContains(t, c.info("commandstats"), ran)
+		clerk.run(chromedp.Click(action.sure), chromedp.Click(action.button))
+		clerk.shows(action.done)
+		require.Contains(t, c.info("commandstats"), ran)
+	}
+	require.Equal(t, ":0", c.do("DELAY.COUNT", "mails"))
+	require.NoError(t, holder.nc.SetReadDeadline(time.Now().Add(patience)))
+	for line := ""; line != "lock-asked\r\n"; { // it comes after the replies
+		var err error
+		line, err = holder.in.ReadString('\n')
+		require.NoError(t, err)
+	}
+}
+
+// info returns a section of INFO.
+func (c *client) info(section string) string {
+	c.t.Helper()
+	n, err := strconv.Atoi(strings.TrimPrefix(c.do("INFO", section), "$"))
+	require.NoError(c.t, err)
+	text := make([]byte, n+len("\r\n"))
+	_, err = io.ReadFull(c.in, text)
+	require.NoError(c.t, err)
+	return string(text)
+}
