@@ -77,8 +77,10 @@ type recording struct {
 	data    testkit.Dataset // the data of the server at the end
 	effects []store.Effect  // the effects that produced it
 	steps   []step          // the steps of the clients, in an approximate order, because they ran at the same time
-	seed    uint64
-	loses   func(e store.Effect) bool // see collector.loses
+	// accepted counts the accepted commands by name, and by the options in countedWords.
+	accepted map[string]int
+	seed     uint64
+	loses    func(e store.Effect) bool // see collector.loses
 }
 
 // record runs random clients on a server. Deadlines of fields and producers of streams are used only if newer
@@ -89,7 +91,7 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 	clock := server.NewManualClock(start())
 	journal := &collector{loses: loses}
 	srv := startServer(t, server.Options{Clock: clock, Seed: seed | 1, Journal: journal})
-	r := &recording{seed: seed, loses: loses}
+	r := &recording{seed: seed, loses: loses, accepted: map[string]int{}}
 	var observing sync.Mutex
 	observe := func(s step) {
 		observing.Lock()
@@ -98,10 +100,11 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 	}
 
 	var unique atomic.Int64
-	errs := make([]error, workers)
+	errs, counts := make([]error, workers), make([]map[string]int, workers)
 	var all sync.WaitGroup
 	for i := range workers {
-		w := &worker{name: fmt.Sprint("owner", i), rand: rand.New(rand.NewPCG(seed, uint64(i))), unique: &unique,
+		counts[i] = map[string]int{}
+		w := &worker{name: fmt.Sprint("owner", i), rand: rand.New(rand.NewPCG(seed, uint64(i))), unique: &unique, accepted: counts[i],
 			startMS: start().UnixMilli(), fieldTimes: newer, producers: newer, observe: observe}
 		all.Go(func() {
 			errs[i] = w.run(func() (*testkit.Client, error) {
@@ -120,6 +123,11 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 	}()
 	runTime(clock, rand.New(rand.NewPCG(seed, workers)), ended, observe)
 	require.NoError(t, errors.Join(errs...))
+	for _, accepted := range counts {
+		for name, n := range accepted {
+			r.accepted[name] += n
+		}
+	}
 	clock.Advance(0) // now all that is due has happened
 
 	r.data = testkit.ReadDataset(testkit.Dial(t, srv.Dial))
@@ -201,13 +209,19 @@ func here(t *testing.T) differs {
 func TestReplayGivesTheSameData(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
-	kinds := map[string]int{}
+	kinds, accepted, recurred := map[string]int{}, map[string]int{}, 0
 	differ := here(t)
 	for round := range uint64(rounds) {
 		r := record(t, seed+round, true, nil)
 		for _, e := range r.effects {
 			require.NoError(t, checkForm(e))
 			kinds[string(e.Args[0])]++
+			if n := len(e.Args); n > 2 && string(e.Args[n-2]) == "delay.due" {
+				recurred++
+			}
+		}
+		for name, n := range r.accepted {
+			accepted[name] += n
 		}
 		if diff := differ(r.data, r.effects); len(diff) > 0 {
 			t.Fatalf("what clients did | what the effects did\n%s", r.explain(t, diff, differ, shrink.Limits{Time: shrinkTime}))
@@ -222,6 +236,10 @@ func TestReplayGivesTheSameData(t *testing.T) {
 	} {
 		require.Contains(t, kinds, name, "the workload never made this effect: %v", slices.Sorted(maps.Keys(kinds)))
 	}
+	for _, name := range []string{"LIMIT.MTAKE", "LIMIT.GIVE", "DELAY.ADD EVERY", "DELAY.ADD CRON", "LOCK PRIORITY", "MLOCK PRIORITY"} {
+		require.Contains(t, accepted, name, "this command was never accepted: %v", slices.Sorted(maps.Keys(accepted)))
+	}
+	require.Positive(t, recurred, "no recurring entry was ever added to its stream")
 }
 
 // TestReplayInTheLastMillisecond is about a key with the present millisecond as its deadline. It still lives.

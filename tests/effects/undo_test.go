@@ -318,7 +318,7 @@ func (p *pair) field(i int, name string) string {
 func (p *pair) worker() *worker {
 	p.clients++
 	return &worker{name: fmt.Sprint("owner", p.clients), rand: rand.New(rand.NewPCG(p.chance.Uint64(), 1)), unique: &p.unique,
-		startMS: time.Now().UnixMilli(), fieldTimes: true, producers: true, observe: func(step) {}}
+		startMS: time.Now().UnixMilli(), fieldTimes: true, producers: true, accepted: map[string]int{}, observe: func(step) {}}
 }
 
 // play runs random clients that send the given number of commands each, and waits for the replies.

@@ -3,6 +3,7 @@ package effects
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -23,8 +24,23 @@ type worker struct {
 	added [2]string
 	// payload is the last result of this client's DUMP, or empty.
 	payload string
+	// accepted counts the accepted commands by name, and by the options in countedWords.
+	accepted map[string]int
 	// observe is called with the client's next step
 	observe func(s step)
+}
+
+// countedWords are the options with which accepted commands are counted.
+var countedWords = []string{"PRIORITY", "EVERY", "CRON"}
+
+// count counts an accepted command.
+func (w *worker) count(words []string) {
+	w.accepted[words[0]]++
+	for _, word := range words {
+		if slices.Contains(countedWords, word) {
+			w.accepted[words[0]+" "+word]++
+		}
+	}
 }
 
 // run plays n commands in pipelines of random length. Sometimes it closes the connection and reconnects,
@@ -45,6 +61,9 @@ func (w *worker) run(dial func() (*testkit.Client, error), n int) error {
 			break
 		}
 		for i, v := range replies {
+			if !v.IsError() {
+				w.count(batch[i])
+			}
 			if batch[i][0] == "XADD" && v.Kind == resp.Bulk {
 				w.added = [2]string{batch[i][1], v.Str}
 			}
@@ -307,6 +326,8 @@ func (w *worker) onLock() []string {
 	options := [][]string{
 		{"LOCK", key, owner}, {"LOCK", key, owner, "PX", w.ttl()}, {"LOCK", key, owner, "EX", "100"},
 		{"LOCK", key, owner, "PX", w.ttl(), "WAIT", "30"}, {"LOCK", key, owner, "WAIT", "50"},
+		{"LOCK", key, owner, "PX", w.ttl(), "WAIT", "30", "PRIORITY", w.n(10)},
+		{"MLOCK", "2", key, w.key("l"), owner, "PX", w.ttl(), "WAIT", "20", "PRIORITY", w.n(10)},
 		{"UNLOCK", key, owner}, {"UNLOCK", key, owner}, {"UNLOCK", key, owner}, {"UNLOCK", key, owner, "TOKEN", "1"},
 		{"RENEW", key, owner}, {"RENEW", key, owner, "PX", w.ttl()},
 		{"MLOCK", "2", key, w.key("l"), owner, "PX", w.ttl()}, {"MLOCK", "2", key, w.key("l"), owner, "WAIT", "20"},
@@ -361,6 +382,14 @@ func (w *worker) onTime() []string {
 		{"LIMIT.TAKE", "limit" + w.n(3), "5", "7", "30", "COST", w.n(5)},
 		{"LIMIT.TAKE", "limit" + w.n(3), "3", "9", "20", "WAIT", "10"},
 		{"CL.THROTTLE", "limit" + w.n(3), "4", "3", "1"},
+		{"LIMIT.MTAKE", "2", "rate" + w.n(2), "20", "7", "600000", "rate2", "30", "5", "600000", "COST", w.n(4)},
+		{"LIMIT.MTAKE", "2", "limit" + w.n(2), "3", "9", "20", "limit2", "4", "8", "20", "WAIT", "10"},
+		{"LIMIT.GIVE", "rate" + w.n(3), "30", "5", "600000", "COST", w.n(4)},
+		{"DELAY.ADD", stream, "EVERY", "10" + w.n(10), "TIMES", "1" + w.n(5), "ID", "rule" + w.n(2), "n", w.value()},
+		{"DELAY.ADD", stream, "PX", w.n(300), "EVERY", "40" + w.n(10), "UNTIL", w.moment(), "MISSED", "ALL", "ID", id, "n", w.value()},
+		{"DELAY.ADD", stream, "CRON", "* * * * * *", "TZ", "Europe/Berlin", "TIMES", "1" + w.n(3), "ID", "rule" + w.n(2), "n", w.value()},
+		{"DELAY.MOVE", stream, "rule" + w.n(2), "PX", w.n(300)},
+		{"DELAY.CANCEL", stream, "rule" + w.n(2)},
 		{"SECKILL.CREATE", "rated", "STOCK", w.n(40), "RATE", "3", "50", "BURST", "2", "REPLACE"},
 		{"SECKILL", "rated", "user" + w.n(5), "order" + w.n(60)},
 	}
