@@ -36,12 +36,14 @@ type worker struct {
 	unsure  map[int64]bool // entries of delayed that may be missing
 	gone    map[int64]bool // entries of delayed that were cancelled
 	// dueMS is the earliest time at which an entry of delayed may be added, in milliseconds since 1970.
-	dueMS  map[int64]int64
-	seen   promise // the highest value that it has read of the next worker's counter
-	next   *worker
-	lock   lockState // LOCK own:NAME, used by this client alone
-	shared lockState // LOCK shared, used by all clients
-	permit lockState // SEM.ACQUIRE permits, used by all clients; its limit is permitsOfAll
+	dueMS map[int64]int64
+	seen  promise // the highest value that it has read of the next worker's counter
+	next  *worker
+	// recurred is the highest number of recurring entries that it has seen in their stream.
+	recurred int64
+	lock     lockState // LOCK own:NAME, used by this client alone
+	shared   lockState // LOCK shared, used by all clients
+	permit   lockState // SEM.ACQUIRE permits, used by all clients; its limit is permitsOfAll
 }
 
 // permitsOfAll is the number of clients that may have a permit at the same time.
@@ -58,7 +60,7 @@ type lockState struct {
 func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 	for {
 		var err error
-		switch chance.IntN(13) {
+		switch chance.IntN(14) {
 		case 0, 1, 2:
 			err = w.count(c)
 		case 3, 4:
@@ -79,6 +81,8 @@ func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 			err = w.permit.togglePermit(c, w.name)
 		case 12:
 			err = w.cancel(c, chance)
+		case 13:
+			err = w.lookAtRecurring(c)
 		}
 		if err != nil {
 			return

@@ -1,9 +1,11 @@
 package crash
 
 import (
+	"cmp"
 	"flag"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -51,15 +53,19 @@ func killAgain(t *testing.T, fsync string, times int, chance *rand.Rand) {
 	}
 	var rewrites atomic.Int64
 	var highest int64
-	for range times {
+	for life := range times {
 		require.NoError(t, s.Start())
-		life := longestLife/8 + time.Duration(chance.Int64N(int64(longestLife)))
+		if life == 0 {
+			beginRecurring(t, s.Client(t))
+		}
+		duration := longestLife/8 + time.Duration(chance.Int64N(int64(longestLife)))
 		s.Client(t).Do("SET", "seckill:stock:sale", strconv.Itoa(stockOfTheSale), "NX")
-		load(t, s, workers, life, chance, &rewrites)
+		load(t, s, workers, duration, chance, &rewrites)
 
 		require.NoError(t, s.Start())
 		c := s.Client(t)
 		checkSale(t, c)
+		checkRecurring(t, c, slices.MaxFunc(workers, func(a, b *worker) int { return cmp.Compare(a.recurred, b.recurred) }).recurred)
 		for _, w := range workers {
 			w.check(t, c)
 		}
