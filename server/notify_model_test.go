@@ -16,12 +16,13 @@ import (
 )
 
 // TestNotifyModel compares random waits with NOTIFY, of connections that attach and break, with a model. Each
-// wait has one outcome, in the order of the queue. Each connection hears of what it should, and of nothing
-// else. A lock is not kept by an owner that has not confirmed it, and no place is lost or kept for too long.
+// wait has one outcome, in the order of the queue. Half of the waits have a priority, and waiters age. Each
+// connection hears of what it should, and of nothing else. A lock is not kept by an owner that has not
+// confirmed it, and no place is lost or kept for too long.
 func TestNotifyModel(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
-	heard := map[string]int{}
+	heard, passed := map[string]int{}, 0
 	for round := range testkit.Steps(4, 40) {
 		m := &notifyModel{t: t, heard: heard, clock: NewManualClock(time.UnixMilli(1_750_000_000_000)), rand: rand.New(rand.NewPCG(seed, uint64(round))),
 			locks: map[string]*grantedLock{}, queues: map[string][]*modelWait{}}
@@ -29,13 +30,16 @@ func TestNotifyModel(t *testing.T) {
 		for range 4 {
 			m.conns = append(m.conns, m.connect())
 		}
+		m.setAging(round)
 		for range 500 {
 			m.step()
 			m.check()
 		}
 		require.NoError(t, m.srv.Close())
+		passed += m.passed
 	}
-	t.Log(heard)
+	t.Log(heard, passed)
+	require.Positive(t, passed, "no wait has passed another one")
 	for _, outcome := range []string{"lock-granted", "lock-refused timeout", "lock-refused cancelled", "lock-refused unconfirmed"} {
 		require.Positive(t, heard[outcome], outcome)
 	}
@@ -51,11 +55,16 @@ type notifyModel struct {
 	queues map[string][]*modelWait
 	log    []string
 	heard  map[string]int // how often each kind of outcome was heard of
+	// agingMS is the time in which a waiter gains a level; 0: never.
+	agingMS int64
+	passed  int // waits that entered a queue before others
 }
 
 // modelWait is a wait in a queue.
 type modelWait struct {
 	owner   string
+	level   int64
+	sinceMS int64
 	endMS   int64      // 0: never
 	by      *modelConn // the connection that asked; nil: it has gone
 	untilMS int64      // for how long its place is kept; 0: as long as a connection lives
@@ -68,6 +77,29 @@ type grantedLock struct {
 	holds int
 	byMS  int64      // when it has to be confirmed; 0: it need not
 	by    *modelConn // that asked; nil: it has gone
+}
+
+// setAging sets the time in which a waiter gains a level.
+func (m *notifyModel) setAging(round int) {
+	m.agingMS = []int64{10_000, 0, 1000, 4000}[round%4]
+	require.Equal(m.t, "+OK", m.do(m.conns[0], "CONFIG", "SET", "lock-priority-aging", strconv.FormatInt(m.agingMS, 10)).String())
+}
+
+// enter puts a wait into a queue: before each wait with a lower level, if a level counts as agingMS of
+// waiting.
+func (m *notifyModel) enter(key string, w *modelWait) {
+	q := m.queues[key]
+	at := slices.IndexFunc(q, func(other *modelWait) bool {
+		if m.agingMS == 0 {
+			return w.level > other.level
+		}
+		return w.sinceMS-w.level*m.agingMS < other.sinceMS-other.level*m.agingMS
+	})
+	if at < 0 {
+		at = len(q)
+	}
+	m.passed += len(q) - at
+	m.queues[key] = slices.Insert(slices.Clone(q), at, w)
 }
 
 // place is the time for which a place is kept, and a grant can be confirmed, in milliseconds.
@@ -256,8 +288,13 @@ func (m *notifyModel) wants(owner string) string {
 // ask is a LOCK with NOTIFY.
 func (m *notifyModel) ask(c *modelConn, owner string) {
 	key, waitMS := m.wants(owner), int64(m.rand.IntN(3)*m.rand.IntN(20_000))
-	m.log = append(m.log, fmt.Sprint("LOCK ", key, " ", owner, " ", waitMS))
-	v := m.do(c, "LOCK", key, owner, "PX", "1000000000", "WAIT", strconv.FormatInt(waitMS, 10), "NOTIFY")
+	words, level := []string{"LOCK", key, owner, "PX", "1000000000", "WAIT", strconv.FormatInt(waitMS, 10)}, int64(0)
+	if m.rand.IntN(2) == 0 {
+		level = m.rand.Int64N(10)
+		words = append(words, "PRIORITY", strconv.FormatInt(level, 10))
+	}
+	m.log = append(m.log, strings.Join(words, " "))
+	v := m.do(c, append(words, "NOTIFY")...)
 	l := m.locks[key]
 	i := slices.IndexFunc(m.queues[key], func(w *modelWait) bool { return w.owner == owner })
 	switch {
@@ -272,11 +309,11 @@ func (m *notifyModel) ask(c *modelConn, owner string) {
 		l.byMS, l.token = 0, v.Int
 	default:
 		require.Equal(m.t, "+QUEUED", v.String(), m.where())
-		w := &modelWait{owner: owner}
-		if i >= 0 {
+		w := &modelWait{owner: owner, level: level, sinceMS: m.nowMS()}
+		if i >= 0 { // asked again, it keeps its place
 			w = m.queues[key][i]
 		} else {
-			m.queues[key] = append(m.queues[key], w)
+			m.enter(key, w)
 		}
 		if w.by, w.untilMS, w.endMS = c, 0, 0; waitMS > 0 {
 			w.endMS = m.nowMS() + waitMS
