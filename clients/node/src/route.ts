@@ -1,5 +1,6 @@
 // The way to the server that leads: the server itself, the leader of a shard or of a raft group, or the master of Sentinels.
 
+import { now, Timer } from './clock.js';
 import { isElsewhere, isReply, NoAnswerError, ReplyError } from './errors.js';
 import type { Push, Reply } from './resp.js';
 import { slotOf, type Range } from './slots.js';
@@ -79,7 +80,10 @@ export class Route {
   private async open(endpoint: Endpoint, limit: number, begin: (wire: Wire) => Promise<void>, told?: (wire: Wire, push: Push) => void): Promise<Wire> {
     const { tls, socket, database } = this.target;
     const { username, password } = (await this.target.credentials?.()) ?? {};
+    const end = now() + limit;
     const wire = await Wire.open({ endpoint, tls, socket, database, username, password, name: this.name, told }, limit);
+    // A server may log a client in, and answer nothing else.
+    const timer = new Timer(Math.max(1, end - now()), () => wire.close(new NoAnswerError()), true);
     try {
       // The answer comes before that to begin: what is asked by this connection knows the shards.
       if (this.target.kind === 'cluster') {
@@ -92,6 +96,8 @@ export class Route {
     } catch (error) {
       wire.close(error as Error);
       throw error;
+    } finally {
+      timer.stop();
     }
   }
 

@@ -379,6 +379,15 @@ export class Shards implements Learner {
 
   // What all shards have together.
 
+  /**
+   * Whether a call waits for a lock, or has it, at any shard. Two connections may lead to one server, as when the map is old and
+   * another server leads. Both hear of each grant.
+   */
+  knows(owner: string, key: string, token: number): boolean {
+    for (const keeper of this.keepers.values()) if (keeper.waits.has(owner, key) || keeper.holdOf(key, token)) return true;
+    return false;
+  }
+
   callBegins(): void { this.callsNow++; }
 
   callEnds(): void {

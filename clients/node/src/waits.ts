@@ -73,6 +73,8 @@ export class Waits {
 
   get size(): number { return this.waits.size; }
 
+  has(owner: string, key: string): boolean { return this.waits.has(placeOf(owner, key)); }
+
   /** Asks for a lock until the server has given or refused it, or `limited` ends. */
   request(task: Task, wish: Wish, end: number | undefined, limited: AbortSignal): Promise<Outcome> {
     return new Promise((resolve) => {
@@ -178,7 +180,7 @@ export class Waits {
     if (this.keeper.wire !== wire) return; // the next connection asks again
     const wait = this.waits.get(placeOf(owner, keys[0]!));
     if (!wait) {
-      if (!this.keeper.holdOf(keys[0]!, tokens[0]!)) { // a request that has arrived after its call has ended
+      if (!this.keeper.shards.knows(owner, keys[0]!, tokens[0]!)) { // a request that has arrived after its call has ended
         const kind = many ? 'all' as const : 'lock' as const;
         const wish: Wish = { kind, keys, shared: false, lease: 0, tries: false };
         const commands = [releaseWords(wish, owner, tokens)];

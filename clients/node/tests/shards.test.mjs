@@ -206,7 +206,8 @@ class Clusterlike {
         const key = { MLOCK: words[2], MUNLOCK: words[2], HELLO: undefined, PING: undefined, CLUSTER: undefined, CONFIG: undefined, 'LOCK.ATTACH': undefined };
         const at = name in key ? key[name] : words[1];
         const owner = at === undefined ? i : this.owner(slotOf(at));
-        if (name === 'CLUSTER' && words[1] === 'SLOTS') queue.push(this.slots());
+        if (name === this.silent) this.unanswered = true;
+        else if (name === 'CLUSTER' && words[1] === 'SLOTS') queue.push(this.slots());
         else if (name === 'CLUSTER') queue.push(`$2\r\nn${i}\r\n`);
         else if (owner !== i) {
           this.asked.push(name);
@@ -355,6 +356,40 @@ test('a shard with another address: its locks go on there, with their tokens', a
   for (const lock of held) await lock.release();
   assert.deepEqual(locks.told, []);
   for (const server of [one, two]) assert.deepEqual(await server.call('LOCK.LIST'), []);
+});
+
+test('two addresses of one server, as of a shard that has another leader: none releases what a call by the other one has', async (t) => {
+  const one = await lockserver(t);
+  const end = cleanup(t);
+  const map = end(await Clusterlike.over(() => one.port, () => one.port));
+  map.owner = halves;
+  const locks = end(await locksOf(map.urls));
+  const names = Array.from({ length: 8 }, (_, i) => `n${i}`);
+  for (const key of names) await locks.using(key, () => {}); // both connections are attached
+  for (const key of names) await one.call('LOCK', key, 'another');
+  const waits = names.map((key) => locks.acquire(key, { wait: PATIENCE }));
+  await eventually(async () => (await one.call('LOCK.WAITERS')).length === names.length, 'they wait');
+  for (const key of names) await one.call('UNLOCK', key, 'another'); // both connections hear of the grant
+  for (const lock of await Promise.all(waits)) {
+    await locks.using(`{${lock.keys[0]}}x`, () => {}); // what the other connection sent has been done
+    await lock.check();
+    assert.equal(await lock.guard('EXISTS', `{${lock.keys[0]}}y`), 0);
+    await lock.release();
+  }
+  assert.deepEqual(locks.told, []);
+});
+
+test('a server that answers no more behind the login: the next connection is made', async (t) => {
+  const [one, two] = [await lockserver(t), await lockserver(t)];
+  const end = cleanup(t);
+  const map = end(await Clusterlike.over(() => one.port, () => two.port));
+  map.owner = halves;
+  map.silent = 'EXISTS'; // with which a new connection asks whether the server leads
+  const locks = end(new Locks(map.urls, { logger: false, timeout: PATIENCE }));
+  const lock = locks.acquire('k');
+  await eventually(() => map.unanswered, 'it is asked');
+  map.silent = undefined;
+  await (await lock).release();
 });
 
 test('a lock that the new shard of its slot does not have is lost', async (t) => {
