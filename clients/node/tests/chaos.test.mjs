@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 import { Cluster, Redis } from 'ioredis';
 
+import { slotOf } from '../dist/slots.js';
 import { below, cleanup, eventually, Fleet, locksOf, Operator, PATIENCE, Server, sleep, Way } from './harness.mjs';
 
 const BREAKS = process.env.LONG ? 5000 : 1000;
@@ -108,12 +109,15 @@ test(`scenario: broken_connections, ${BREAKS} of them`, { timeout: 5 * PATIENCE 
   assert.deepEqual(await operator.call('LOCK.WAITERS'), []);
 });
 
-/** A program while the leader is killed, and hands the lead on: it holds a lock all the time, works, waits. */
-async function throughFailovers(t, fleet, source, steps) {
+/**
+ * A program while the leader is killed, and hands the lead on: it holds a lock all the time, works, waits. `named` returns the
+ * name of a key. `seen` looks at what else has to be so after each step.
+ */
+async function throughFailovers(t, fleet, source, steps, named = (key) => key, seen = async () => {}) {
   const end = cleanup(t);
   end(fleet);
   const [one, two] = [end(await locksOf(source(), { timeout: 60_000 })), end(await locksOf(source(), { timeout: 60_000 }))];
-  const held = await one.acquire('held');
+  const held = await one.acquire(named('held'));
   const doors = new Doors();
   let over = false;
   const untilOver = async (step) => {
@@ -125,12 +129,12 @@ async function throughFailovers(t, fleet, source, steps) {
   };
   const workers = Promise.all([
     ...[one, two, one, two].map((locks) => untilOver(async () => {
-      const lock = await locks.acquire('door', { wait: PATIENCE }).catch((error) => {
+      const lock = await locks.acquire(named('door'), { wait: PATIENCE }).catch((error) => {
         if (!passing(error)) throw error;
       });
       if (!lock) return;
       await doors.enter('door', lock, async () => {
-        await lock.guard('INCR', 'n').catch((error) => {
+        await lock.guard('INCR', named('n')).catch((error) => {
           if (!passing(error) && error.code !== 'ERR_LOCK_REPLY') throw error; // it is sent once: -CLUSTERDOWN
         });
       });
@@ -139,7 +143,7 @@ async function throughFailovers(t, fleet, source, steps) {
       });
     })),
     untilOver(async () => {
-      const error = await two.acquire('held', { wait: 200 }).then(() => new Error('the lock is held twice'), (it) => it);
+      const error = await two.acquire(named('held'), { wait: 200 }).then(() => new Error('the lock is held twice'), (it) => it);
       assert.ok(error.code === 'ERR_LOCK_NOT_ACQUIRED' || passing(error), `${error}`);
     }),
   ]);
@@ -149,15 +153,17 @@ async function throughFailovers(t, fleet, source, steps) {
       await fleet.do(step);
       const before = doors.sections;
       await eventually(() => over || doors.sections > before + 5, `they go on after ${step}`);
+      await seen();
       await fleet.do('mend');
     }
   } finally {
     over = true;
   }
   await workers;
+  await seen();
   await fleet.do('same');
   assert.deepEqual([...one.told, ...two.told], [], 'no lock is lost while its client lives');
-  await eventually(async () => (await held.guard('EXISTS', 'none').catch((error) => {
+  await eventually(async () => (await held.guard('EXISTS', named('none')).catch((error) => {
     if (!passing(error) && error.code !== 'ERR_LOCK_REPLY') throw error;
   })) === 0, 'it is held');
   await held.release();
@@ -189,4 +195,47 @@ test('scenario: failover_in_a_group, replication under Sentinel, by ioredis', { 
     clients.push(new Redis({ sentinels: fleet.sentinels, name: fleet.name, lazyConnect: true }));
     return clients.at(-1);
   }, ['kill', 'pause', 'plan']);
+});
+
+/** A hash tag of a slot in a range. */
+function tagIn(first, last) {
+  for (let n = 0; ; n++) if (slotOf(String(n)) >= first && slotOf(String(n)) <= last) return `{${n}}`;
+}
+
+/** Waits until the server has renewed a lock, for a client that has attached to its owners. */
+async function renewed(locks, { keys: [key] }) {
+  const rest = async () => (await locks.info(key).catch((error) => {
+    if (!passing(error)) throw error;
+  }))?.holders[0].remaining;
+  let least = Infinity;
+  await eventually(async () => {
+    const now = await rest();
+    const more = now > least;
+    least = Math.min(least, now ?? least);
+    return more;
+  }, `${key} is renewed`);
+}
+
+test('one of three groups that are shards has other leaders: the locks of the others are kept', { timeout: 5 * PATIENCE }, async (t) => {
+  const fleet = await Fleet.shards(3); // with the server's own lease, which a failover on a busy machine does not outlast
+  const source = () => fleet.nodes.map(({ host, port }) => `redis://${host}:${port}`);
+  const end = cleanup(t);
+  const [tag, ...others] = [tagIn(0, 5000), tagIn(6000, 10_000), tagIn(12_000, 16_000)];
+  // This client calls nothing while the leaders change.
+  const idle = end(await locksOf(source(), { timeout: 60_000 }));
+  const kept = await Promise.all([tag, ...others].map((it) => idle.acquire(`${it}kept`)));
+  const rival = end(await locksOf(source(), { timeout: 60_000 }));
+  await throughFailovers(t, fleet, source, ['kill', 'pause', 'plan', 'plan'], (key) => tag + key, async () => {
+    for (const lock of kept) {
+      assert.equal(lock.ended, undefined);
+      const error = await rival.acquire(lock.keys[0], { wait: 20 }).then(() => new Error('the lock is held twice'), (it) => it);
+      assert.ok(error.code === 'ERR_LOCK_NOT_ACQUIRED' || passing(error), `${error}`);
+    }
+  });
+  await renewed(rival, kept[0]);
+  for (const lock of kept) {
+    assert.equal(await lock.guard('EXISTS', `${lock.keys[0]}:none`).catch((error) => `${error}`), 0);
+    await lock.release();
+  }
+  assert.deepEqual([...idle.told, ...rival.told], []);
 });

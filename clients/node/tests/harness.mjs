@@ -281,10 +281,12 @@ export class Way {
   }
 }
 
-/** Three servers, and one of them leads: with Sentinels, or as a raft group. */
+/** Three servers, and one of them leads: with Sentinels, or as a raft group. Or several such groups, as shards of a cluster. */
 export class Fleet {
   static start(...conf) { return Fleet.run([], conf); }
   static group(form, ...conf) { return Fleet.run(['-group', form], conf); }
+  /** What is done to it is done to the first shard, which has the first slots. */
+  static shards(count, ...conf) { return Fleet.run(['-group', 'cluster', '-shards', count], conf); }
 
   static async run(form, conf) {
     const program = path.join(ROOT, 'bin', 'fleet');
