@@ -32,6 +32,15 @@ final class Fleet implements AutoCloseable {
 
     /** One that demands TLS and a user, with a folder of certificates; null: it does not. */
     Fleet(String form, Path certificates, String... conf) throws IOException {
+        this(form, certificates, 1, conf);
+    }
+
+    /** Groups that are the shards of a cluster. Events are about the first one, which has the first slots. */
+    static Fleet shards(int count, String... conf) throws IOException {
+        return new Fleet("cluster", null, count, conf);
+    }
+
+    private Fleet(String form, Path certificates, int shards, String... conf) throws IOException {
         Path program = Repository.file("bin/fleet");
         if (!Files.exists(program)) {
             throw new IllegalStateException("there is no " + program + ": run 'make fleet'");
@@ -39,6 +48,9 @@ final class Fleet implements AutoCloseable {
         List<String> command = new ArrayList<>(List.of(program.toString()));
         if (!form.equals("replication")) {
             command.addAll(List.of("-group", form));
+        }
+        if (shards > 1) {
+            command.addAll(List.of("-shards", String.valueOf(shards)));
         }
         if (certificates != null) {
             command.addAll(List.of("-secure", certificates.toString()));

@@ -5,18 +5,22 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.net.ServerSocket;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 
 import org.junit.jupiter.api.Test;
 
 import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.cluster.SlotHash;
 import io.lockserver.client.HeldLock;
 import io.lockserver.client.LockClient;
 import io.lockserver.client.LockLostException;
@@ -88,6 +92,47 @@ class FleetTest {
         }
     }
 
+    /** The locks in the slots of the other groups are kept, and so are those of a client that calls nothing meanwhile. */
+    @Test
+    void oneOfThreeGroupsThatAreShardsHasOtherLeaders() throws Exception {
+        try (Fleet fleet = Fleet.shards(3)) {
+            String[] uris = fleet.addresses.stream().map(address -> "redis://" + address).toArray(String[]::new);
+            String tag = tagIn(0, 5000);
+            try (LockClient idle = Clients.create(uris); LockClient rival = Clients.create(uris)) {
+                List<HeldLock> kept = new ArrayList<>();
+                for (String of : List.of(tag, tagIn(6000, 10_000), tagIn(12_000, 16_000))) {
+                    kept.add(idle.lock(of + "idle"));
+                }
+                play(fleet, uris, tag, () -> {
+                    for (HeldLock lock : kept) {
+                        assertTrue(lock.isHeld(), lock.key());
+                        assertTrue(rival.tryLock(lock.key()).isEmpty(), lock.key());
+                    }
+                }, "kill", "pause", "plan", "plan");
+                isRenewed(rival, kept.get(0).key());
+                for (HeldLock lock : kept) {
+                    assertEquals(1L, guarded(lock));
+                    lock.unlock();
+                }
+            }
+        }
+    }
+
+    /** Waits until the server has renewed a lock, for a client that is attached to its owner. */
+    private static void isRenewed(LockClient by, String key) throws IOException {
+        AtomicReference<Duration> least = new AtomicReference<>(Duration.ofDays(1));
+        Await.until(key + " is renewed", () -> {
+            Duration left = by.info(key).orElseThrow().holders().get(0).remaining().orElseThrow();
+            return left.compareTo(least.getAndUpdate(before -> left.compareTo(before) < 0 ? left : before)) > 0;
+        });
+    }
+
+    /** A hash tag of a slot from the first one up to the last one. */
+    private static String tagIn(int first, int last) {
+        return IntStream.iterate(0, n -> n + 1).mapToObj(n -> "{" + n + "}")
+                .filter(tag -> SlotHash.getSlot(tag) >= first && SlotHash.getSlot(tag) <= last).findFirst().orElseThrow();
+    }
+
     private static String[] sentinels(Fleet fleet) {
         return new String[] {"redis-sentinel://" + String.join(",", fleet.addresses) + "#" + fleet.name};
     }
@@ -101,7 +146,14 @@ class FleetTest {
         private final AtomicLong highest = new AtomicLong();
         private final List<Call<Void>> calls = new ArrayList<>();
 
+        private final String key;
+
         Workers(LockClient locks) {
+            this(locks, "turn");
+        }
+
+        Workers(LockClient locks, String key) {
+            this.key = key;
             for (int i = 0; i < 4; i++) {
                 calls.add(Call.of(() -> {
                     work(locks);
@@ -112,7 +164,7 @@ class FleetTest {
 
         private void work(LockClient locks) throws InterruptedException {
             while (!over.get()) {
-                try (HeldLock lock = locks.lock("turn")) {
+                try (HeldLock lock = locks.lock(key)) {
                     if (inside.incrementAndGet() > 1 || highest.getAndSet(lock.token()) >= lock.token()) {
                         together.incrementAndGet();
                     }
@@ -134,9 +186,19 @@ class FleetTest {
     }
 
     private static void play(Fleet fleet, String[] uris, String... events) throws Exception {
+        play(fleet, uris, "", () -> { }, events);
+    }
+
+    /** What else has to be so. */
+    private interface Seen {
+        void look() throws Exception;
+    }
+
+    /** tag: what the keys begin with. seen: looked at after each event. */
+    private static void play(Fleet fleet, String[] uris, String tag, Seen seen, String... events) throws Exception {
         try (LockClient locks = Clients.create(uris)) {
-            HeldLock kept = locks.lock("kept");
-            Workers workers = new Workers(locks);
+            HeldLock kept = locks.lock(tag + "kept");
+            Workers workers = new Workers(locks, tag + "turn");
             goesOn(workers.done, 20);
             for (String event : events) {
                 String leader = fleet.act(event);
@@ -144,6 +206,7 @@ class FleetTest {
                 goesOn(workers.done, 20);
                 System.out.println(event + ": " + leader + " leads, and workers go on " + (System.nanoTime() - began) / 1_000_000 + " ms later");
                 assertEquals(1L, guarded(kept));
+                seen.look();
                 fleet.act("mend");
             }
             workers.end();
@@ -175,7 +238,7 @@ class FleetTest {
     private static Object guarded(HeldLock kept) {
         for (int attempt = 0;; attempt++) {
             try {
-                return kept.guard("EXISTS", "kept");
+                return kept.guard("EXISTS", kept.key());
             } catch (NoConnectionException e) {
                 if (attempt > 10) {
                     throw e;

@@ -283,6 +283,32 @@ class ShardsTest {
         }
     }
 
+    /** As of a shard that has another leader: both connections hear of each grant, and the second one releases nothing. */
+    @Test
+    void twoAddressesOfOneServer() throws Exception {
+        try (Lockserver one = Lockserver.startInTestMode(); Clusterlike map = new Clusterlike(one.port(), one.port());
+                LockClient locks = Clients.create(map.uris())) {
+            List<String> names = IntStream.range(0, 8).mapToObj(n -> "n" + n).toList();
+            for (String key : names) {
+                locks.lock(key).unlock(); // both connections are attached
+                one.call("LOCK", key, "another");
+            }
+            List<Call<HeldLock>> waits = names.stream().map(key -> Call.of(() -> locks.lock(key))).toList();
+            for (String key : names) {
+                Await.until("it waits", () -> LockTest.waiters(one, key) == 1);
+            }
+            names.forEach(key -> one.call("UNLOCK", key, "another"));
+            for (Call<HeldLock> wait : waits) {
+                HeldLock lock = wait.get();
+                for (String key : names) {
+                    locks.lock("{" + key + "}x").unlock(); // what a connection had sent has been done
+                }
+                assertEquals(0L, lock.guard("EXISTS", "{" + lock.key() + "}y"));
+                lock.unlock();
+            }
+        }
+    }
+
     @Test
     void aSlotThatIsElsewhereIsFoundByMoved() throws Exception {
         try (Lockserver one = Lockserver.startInTestMode(); Lockserver two = Lockserver.startInTestMode();
