@@ -142,9 +142,9 @@ func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
 func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
 	head, _ := fairHead(c, key)
 	first := head != nil && bytes.Equal(head, l.owner)
-	held, r, kind := peekLock(c.DB, key, l.owner)
+	held, h, kind := peekLock(c.DB, key, l.owner)
 	if kind != plainLock || l.shared {
-		v, err := viewOf(r.Hash(), l.owner, held, kind)
+		v, err := viewOf(h, l.owner, held, kind)
 		if err != nil {
 			return false, err
 		}

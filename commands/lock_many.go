@@ -59,10 +59,10 @@ func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 
 // countsAt is counts for a key that admits allowed the owner to take.
 func (l *lockCall) countsAt(c *Ctx, key []byte) bool {
-	held, r, kind := peekLock(c.DB, key, l.owner)
+	held, h, kind := peekLock(c.DB, key, l.owner)
 	if kind == plainLock && !l.shared {
 		return l.counts(held)
 	}
-	v, _ := viewOf(r.Hash(), l.owner, held, kind)
+	v, _ := viewOf(h, l.owner, held, kind)
 	return l.countsShare(v)
 }

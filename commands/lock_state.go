@@ -178,13 +178,15 @@ func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit,
 	return l, edit, kind
 }
 
-// peekLock is openLock for a caller that changes nothing.
-func peekLock(db *store.DB, key, owner []byte) (l heldLock, r store.Ref, kind lockKind) {
-	if r = db.Peek(key); !r.Is(store.Hash) {
-		return l, r, noLock
+// peekLock is openLock for a caller that changes nothing. It returns the hash of the key, if there is one.
+func peekLock(db *store.DB, key, owner []byte) (l heldLock, h *hash.Hash, kind lockKind) {
+	r := db.Peek(key)
+	if !r.Is(store.Hash) {
+		return l, nil, noLock
 	}
-	l, kind = readLock(r.Hash(), owner)
-	return l, r, kind
+	h = r.Hash()
+	l, kind = readLock(h, owner)
+	return l, h, kind
 }
 
 // readLock returns the lock in a hash from the owner's point of view; h may be nil.
