@@ -128,13 +128,13 @@ def test_worker(lockserver, work, clock, caplog):
         control.xadd("{s}", {"n": "good"})
         control.xadd("{s}", {"n": "twice"})
         eventually(lambda: passing(clock, lambda: control.xlen("{s}:dead") == 1 and pending(control) == 0), "all are done")
+        stop()  # it logs the dead letter after it has added it
     assert sorted(attempt[:2] for attempt in seen) == [("bad", 1), ("bad", 2), ("bad", 3), ("good", 1), ("twice", 1), ("twice", 2)]
     at = {attempt[:2]: attempt[2] for attempt in seen}
     assert at["bad", 2] - at["bad", 1] >= 1 and at["bad", 3] - at["bad", 2] >= 2 and at["twice", 2] - at["twice", 1] >= 1
     (_, fields), = control.xrange("{s}:dead")
     assert fields == {"n": "bad", "entry-id": bad, "entry-error": "ZeroDivisionError: no", "entry-attempts": "3"}
     assert "dead letter" in caplog.text and "attempt 2" in caplog.text
-    stop()
     assert control.xinfo_consumers("{s}", "g") == [], "a worker that has ended leaves the group"
 
 
