@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	hraft "github.com/hashicorp/raft"
@@ -10,7 +11,7 @@ import (
 )
 
 // storage is a log, and the snapshots that it goes on from. It knows how they fit together. The library
-// loses sight of that in four cases.
+// loses sight of that in five cases.
 //
 // First, a member that got a snapshot has no entry from before it. The library reports no entry where the
 // snapshot ends. A leader that has other entries behind the snapshot then finds nothing in common with the
@@ -29,6 +30,10 @@ import (
 // Fourth, a leader's entries may have to replace others and cannot be written, because the disk is full. The
 // others are gone, but the library still believes in them, and refuses all that the leader sends. Here, too,
 // the log takes nothing more, and is opened anew. So it is if entries could be deleted in part.
+//
+// Fifth, a leader may be unable to write a change of the group. The library goes on with the changed group,
+// which is in no log. If the member leads again it counts the majority of a group that the others do not
+// know. So the log takes nothing more here, too, and is opened anew: the group is then the one in the log.
 type storage struct {
 	hraft.LogStore
 	hraft.SnapshotStore
@@ -62,7 +67,7 @@ func (a *storage) GetLog(index uint64, to *hraft.Log) error {
 	if !errors.Is(err, hraft.ErrLogNotFound) {
 		return err
 	}
-	if r := a.raft.Load(); r != nil && r.State() == hraft.Leader {
+	if a.leads() {
 		return err
 	}
 	kept, bad := a.List()
@@ -129,10 +134,21 @@ func (a *storage) StoreLogs(all []*hraft.Log) error {
 	switch {
 	case err == nil:
 		a.cut.Store(false)
-	case a.cut.Load():
+	case a.cut.Load() || changesGroup(all) && a.leads():
 		a.lose()
 	}
 	return err
+}
+
+// changesGroup reports whether one of the entries changes the group.
+func changesGroup(all []*hraft.Log) bool {
+	return slices.ContainsFunc(all, func(l *hraft.Log) bool { return l.Type == hraft.LogConfiguration })
+}
+
+// leads reports whether this member leads. A follower goes on with a changed group only when that is written.
+func (a *storage) leads() bool {
+	r := a.raft.Load()
+	return r != nil && r.State() == hraft.Leader
 }
 
 // leap throws a log away that ends before the snapshot behind which entries are to be added.
