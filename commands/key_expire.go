@@ -41,7 +41,7 @@ func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 	}
 	if r.Kind() == store.Hash {
 		if baseMS != 0 && n > 0 && IsLease(r) {
-			atMS = LeaseEndMS(c, n*unitMS)
+			atMS = max(LeaseEndMS(c, n*unitMS), baseMS+1) // the present millisecond would count as past
 		}
 		atMS = max(atMS, standInEndMS(r.Hash()))
 	}

@@ -88,6 +88,25 @@ func TestDeadlinesNeverEndEarly(t *testing.T) {
 	}
 }
 
+// TestALeaseOfAMillisecond: the shortest lease lasts for its time, also if it begins with a millisecond.
+func TestALeaseOfAMillisecond(t *testing.T) {
+	for _, give := range []string{"LOCK k a PX 1", "LOCK k a SHARED PX 1", "SEM.ACQUIRE k a LIMIT 1 PX 1", "LOCK k a PX 60000; RENEW k a PX 1",
+		"LOCK k a PX 60000; PEXPIRE k 1", "LOCK k a PX 60000 SHARED; HPEXPIRE k 1 FIELDS 1 a"} {
+		for _, into := range parts {
+			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+			clock.Advance(into)
+			c := client(t, startWith(t, Options{Clock: clock}, nil))
+			for line := range strings.SplitSeq(give, "; ") {
+				require.False(t, c.Do(strings.Fields(line)...).IsError(), line)
+			}
+			clock.Advance(time.Millisecond - time.Microsecond)
+			require.EqualValues(t, 1, c.Do("HEXISTS", "k", "a").Int, "%s, begun %s into the millisecond", give, into)
+			clock.Advance(time.Millisecond + time.Microsecond)
+			require.EqualValues(t, 0, c.Do("HEXISTS", "k", "a").Int, "%s, begun %s into the millisecond", give, into)
+		}
+	}
+}
+
 // TestWaitsNeverEndEarly: a wait lasts as long as was said, and a millisecond longer at most.
 func TestWaitsNeverEndEarly(t *testing.T) {
 	for _, call := range []string{"BLPOP l 0.012", "BLMOVE l m LEFT RIGHT 0.012", "BZPOPMIN z 0.012", "XREAD BLOCK 12 STREAMS s $", "WAIT 1 12",

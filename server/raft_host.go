@@ -286,8 +286,8 @@ func extendShares(db *store.DB, byMS int64, moved func()) {
 	}
 }
 
-// eachMoved visits the deadlines to be moved, in pieces: from a cursor on, at most most keys. all says
-// whether it is more than the leases of exclusive locks with a token. visit gets a key or, with a field, a
+// eachMoved visits the deadlines to be moved, in pieces: from a cursor on, and a bounded number of keys. With
+// all it visits more than the leases of exclusive locks with a token. visit gets a key or, with a field, a
 // field of a hash, and its deadline. It may change that one.
 func (h raftHost) eachMoved(from raft.Cursor, most int, all bool, visit func(db *store.DB, key, field []byte, atMS int64)) raft.Cursor {
 	if from.DB >= h.Store.Len() {
