@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,19 @@ func Build(t testing.TB, root string, faults []Fault, tags ...string) string {
 // BuildOf is Build for the package in a directory.
 func BuildOf(t testing.TB, root, directory string, faults []Fault, tags ...string) string {
 	t.Helper()
+	return compile(t, root, faults, directory, "test", "-c", "-tags", strings.Join(tags, ","))
+}
+
+// Program compiles the server program with all faults planted, and returns its path. Tests that start it by
+// testkit.Lockserver get it by the environment variable LOCKSERVER.
+func Program(t testing.TB, root string, faults []Fault) string {
+	t.Helper()
+	return compile(t, root, faults, filepath.Join(root, "cmd", "lockserver"), "build")
+}
+
+// compile runs the go command for a directory, with all faults planted.
+func compile(t testing.TB, root string, faults []Fault, directory string, words ...string) (program string) {
+	t.Helper()
 	root, err := filepath.Abs(root)
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -105,7 +119,7 @@ func BuildOf(t testing.TB, root, directory string, faults []Fault, tags ...strin
 	require.NoError(t, err)
 	list, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "planted.test")
 	require.NoError(t, os.WriteFile(list, overlay, 0o600))
-	out, err := exec.Command("go", "test", "-c", "-tags", strings.Join(tags, ","), "-overlay", list, "-o", program, directory).CombinedOutput()
+	out, err := exec.Command("go", slices.Concat(words, []string{"-overlay", list, "-o", program, directory})...).CombinedOutput()
 	require.NoError(t, err, "the sources with faults do not compile: %s", out)
 	return program
 }
