@@ -49,6 +49,7 @@ var lostFaults = []plant.Fault{
 	plant.New("a member that has other data goes on", plant.And("check-judge", "false")),
 	plant.New("a member that starts does not know that it has other data", plant.And("check-keep", "false")),
 	plant.New("a server is added that nobody has asked", plant.And("add-check", "false")),
+	plant.New("a change of the group counts that could not be written", plant.And("storage-change", "false")),
 }
 
 // shardFaults are faults of groups that are the shards of a cluster.
@@ -68,7 +69,7 @@ var shardFaults = []plant.Fault{
 }
 
 // scenes matches the tests that find lostFaults.
-const scenes = "Lost|NothingIsAdded|NothingIsRemoved|LearnerHasNoVote|OtherData"
+const scenes = "Lost|NothingIsAdded|NothingIsRemoved|LearnerHasNoVote|OtherData|ChangeThatWasNotWritten"
 
 // plantedRuns is the number of runs within which a fault must be found.
 const plantedRuns = "1000"

@@ -3,8 +3,10 @@
 package vanish
 
 import (
+	"bufio"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"lockserver/tests/testkit"
 )
 
 // smallDisk returns a file system of a given size in megabytes, and a function to enlarge it.
@@ -68,11 +72,11 @@ func diskIsFull(t *testing.T, leads bool) {
 	}
 	filler := strings.Repeat("x", 1<<20)
 	written := 0
-	for ; !strings.Contains(g.logs[full](), "cannot write to its log"); written++ {
+	for ; !strings.Contains(g.of[full].Log(), "cannot write to its log"); written++ {
 		require.Less(t, written, 300, "its disk is never full")
 		g.write(written, filler)
 	}
-	require.Contains(t, g.logs[full](), "Free space on the disk")
+	require.Contains(t, g.of[full].Log(), "Free space on the disk")
 	for range 20 {
 		g.write(written, filler)
 		written++
@@ -84,7 +88,7 @@ func diskIsFull(t *testing.T, leads bool) {
 		return len(first) == 40 && first == g.ask(1, "DEBUG", "DIGEST").Str && first == g.ask(full, "DEBUG", "DIGEST").Str
 	})
 	// A former leader rebuilds its engine, which may first find that it cannot store its vote.
-	require.Regexp(t, "can write to its (log|directory) again", g.logs[full]())
+	require.Regexp(t, "can write to its (log|directory) again", g.of[full].Log())
 	t.Logf("%d megabytes were written", written)
 }
 
@@ -136,8 +140,8 @@ func TestAnIDThatIsUsedTwice(t *testing.T) {
 	g.write(1, "")
 	term := g.ask(leader, "RAFT", "INFO").Str
 	g.start(outside, 2, t.TempDir())
-	defer func() { require.Contains(t, g.logs[outside](), "the id is used twice") }()
-	g.eventually("it runs", func() bool { return g.ask(outside, "PING").Str != "" || strings.Contains(g.logs[outside](), "raft") })
+	defer func() { require.Contains(t, g.of[outside].Log(), "the id is used twice") }()
+	g.eventually("it runs", func() bool { return g.ask(outside, "PING").Str != "" || strings.Contains(g.of[outside].Log(), "raft") })
 	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		require.NotEqual(t, "OK", g.ask(outside, "SET", "big", "theirs").Str)
 		require.Equal(t, "1", g.ask(leader, "GET", "big").Str)
@@ -150,4 +154,71 @@ func field(text, name string) string {
 	_, rest, _ := strings.Cut(text, name+":")
 	value, _, _ := strings.Cut(rest, "\r")
 	return value
+}
+
+// failing makes each write to a file fail of a process, or no longer.
+func failing(t *testing.T, p *testkit.Process, on bool) {
+	t.Helper()
+	var limit unix.Rlimit
+	require.NoError(t, unix.Prlimit(p.Pid(), unix.RLIMIT_FSIZE, nil, &limit))
+	limit.Cur = limit.Max
+	if on {
+		limit.Cur = 0
+	}
+	require.NoError(t, unix.Prlimit(p.Pid(), unix.RLIMIT_FSIZE, &limit, nil))
+}
+
+// TestChangeThatCannotBeWritten: the disk of the leader fails when it is to remove a member. Later it leads
+// again, removes the other member, which it cannot reach, and acknowledges a write. The first one is still a
+// member, so it has the write.
+func TestChangeThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, tempDirs(t))
+	const old, kept, removed = 0, 1, 2
+	lead := func() {
+		g.eventually("the first member leads", func() bool {
+			leader := g.leader(old, kept, removed)
+			if leader != old {
+				g.ask(leader, "RAFT", "TRANSFER", "a")
+			}
+			return leader == old
+		})
+	}
+	g.eventually("the change is not written", func() bool {
+		lead()
+		g.eventually("all follow", func() bool { return strings.Count(g.ask(old, "RAFT", "MEMBERS").String(), `"voter" 1`) == members })
+		failing(t, g.of[old], true)
+		v := g.refusal(old, "RAFT", "REMOVE", "b")
+		failing(t, g.of[old], false)
+		t.Log(v)
+		return strings.Contains(v, "file too large")
+	})
+	lead()
+	g.cut(old, removed, true)
+	g.cut(removed, old, true)
+	g.eventually("a member is removed", func() bool { return g.ask(old, "RAFT", "REMOVE", "c").Str == "OK" })
+	g.eventually("a write is acknowledged", func() bool { return g.ask(old, "SET", "x", "acknowledged").Str == "OK" })
+	require.Contains(t, g.ask(old, "RAFT", "MEMBERS").String(), `"id" "b"`, "the group has two members")
+	g.eventually("the other member has the write", func() bool {
+		digest := g.ask(old, "DEBUG", "DIGEST").Str
+		return len(digest) == 40 && g.ask(kept, "DEBUG", "DIGEST").Str == digest
+	})
+	g.of[old].Kill()
+	g.mend()
+	require.NoError(t, g.of[old].Launch())
+	require.Equal(t, "acknowledged", g.ask(g.leader(old, kept), "GET", "x").Str)
+}
+
+// refusal returns the error with which a member refuses a command, or "".
+func (g *group) refusal(member int, words ...string) string {
+	nc, err := net.Dial("unix", g.sockets[member])
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = nc.Close() }()
+	v, _ := caller{nc, bufio.NewReader(nc), time.Minute}.call(words...)
+	if !v.IsError() {
+		return ""
+	}
+	return v.Str
 }

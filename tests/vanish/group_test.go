@@ -32,7 +32,7 @@ type group struct {
 	*lan
 	t       *testing.T
 	sockets [members + 1]string // the address of each server for this process, whatever is cut
-	logs    [members + 1]func() string
+	of      [members + 1]*testkit.Process
 	options []string // for each of its servers
 }
 
@@ -66,7 +66,7 @@ func (g *group) start(host, member int, dir string) {
 	p := g.hosts[host].prepare(g.t, testkit.Command{Dir: dir}, slices.Concat([]string{"--bind", at, "--port", "6379", "--protected-mode", "no",
 		"--unixsocket", g.sockets[host], "--enable-debug-command", "yes",
 		"--raft-id", string(rune('a' + member)), "--raft-listen", at + ":7000", "--raft-tls", "no", "--raft-members", strings.Join(all, " ")}, g.options)...)
-	g.logs[host] = p.Log
+	g.of[host] = p
 	require.NoError(g.t, p.Launch())
 }
 

@@ -142,6 +142,7 @@ func (a *storage) StoreLogs(all []*hraft.Log) error {
 
 // changesGroup reports whether one of the entries changes the group.
 func changesGroup(all []*hraft.Log) bool {
+	// plant:storage-change
 	return slices.ContainsFunc(all, func(l *hraft.Log) bool { return l.Type == hraft.LogConfiguration })
 }
 
