@@ -275,8 +275,8 @@ clients-java-client: build fleet need-redis need-java need-openssl ## the client
 	cd clients/java && mvn -B -ntp $(MAVEN) test -pl lockserver-client,lockserver-test,client-tests -Dtest=ManyTest,ThreadLockTest -Djvm=$(VIRTUAL_JAVA)
 
 clients-java-servers: export LOCKSERVER := $(CURDIR)/bin/lockserver
-clients-java-servers: build fleet need-redis need-java need-openssl ## its starter on Boot 3 and 4, beside Redisson's and Spring Data Redis, on one server, under Sentinel and in a group, with TLS and users
-	cd clients/java && mvn -B -ntp $(MAVEN) test -pl redisson-tests,redisson-boot3-tests -am -Dtest=ServersTest,BesideRedissonTest,ThreadsTest
+clients-java-servers: build fleet need-redis need-java need-openssl ## its starter on Boot 3 and 4, beside Redisson's and Spring Data Redis, on one server, under Sentinel, in a group and over three groups, with TLS and users
+	cd clients/java && mvn -B -ntp $(MAVEN) test -pl redisson-tests,redisson-boot3-tests -am -Dtest=ServersTest,BesideRedissonTest,ThreadsTest,GroupsTest
 	@test -n "$(VIRTUAL_JAVA)" || { echo "there is no Java 21 or later, which has virtual threads: say VIRTUAL_JAVA=/path/to/bin/java"; exit 1; }
 	cd clients/java && mvn -B -ntp $(MAVEN) test -pl redisson-tests,redisson-boot3-tests -am -Dtest=ThreadsTest -Djvm=$(VIRTUAL_JAVA)
 
@@ -576,6 +576,13 @@ unauthenticated: ## thousands of connections that do not log in, read nothing, o
 vanish: need-netns ## hosts vanish without a word: what becomes of their locks, in network namespaces, as root
 	$(GO) test -tags netns -count=1 -v -parallel 16 $(GOTESTFLAGS) ./tests/vanish
 
+.PHONY: machines machines-planted
+machines: need-netns ## three raft groups on three machines, which are killed, paused and cut off under load, in network namespaces, as root (MINUTES=n SEED=n)
+	MINUTES=$(MINUTES) SEED=$(SEED) $(GO) test -tags netns -count=1 -v -timeout 0 -run '^TestMachines$$' $(GOTESTFLAGS) ./tests/vanish
+
+machines-planted: need-netns ## the same with planted faults, each of which must be found
+	$(GO) test -tags netns -count=1 -v -timeout 60m -run '^TestPlantedMachines$$' $(GOTESTFLAGS) ./tests/vanish -planted
+
 # KILLS is how many servers crash kills, LOG_ROUNDS how often it crashes the log at each of its operations.
 KILLS ?= 100
 LOG_ROUNDS ?= 8
@@ -634,6 +641,10 @@ bench-raft: hazelcast ## a group of three beside three etcd and three Hazelcast:
 
 outages: ## a group of three with 1,000,000 keys: how long nothing is acknowledged when the leader stands still for 2 s, 20 times under load, and how long a new leader takes to serve; ONLY=pauses: a part
 	$(BENCH) -suite outages -only "$(ONLY)" $(if $(QUICK),-quick)
+
+.PHONY: bench-machines
+bench-machines: need-oracle ## three groups on three machines beside one group and a Redis Cluster: how long a shard does not answer when its machine is killed, and what is lost
+	$(BENCH) -suite machines $(if $(QUICK),-quick) $(BESIDE)
 
 bench-permits: ## semaphores beside LOCK and Redisson's, limiters beside INCR, a million delayed entries
 	$(BENCH) -suite permitbench $(BESIDE)

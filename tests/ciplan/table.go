@@ -138,6 +138,8 @@ func others() []suite {
 			paths: []string{"tests/migration/", "docs/MIGRATION.md"}},
 		{name: "vanish", fast: "make vanish", seconds: 90,
 			paths: []string{"tests/vanish/", "tests/membership/", "server/wait/liveness.go", "server/transport/"}},
+		{name: "machines", full: "make machines MINUTES=10", seconds: 640, paths: []string{"server/shardmap/", "server/groups/", "tests/vanish/"}},
+		{name: "machines-planted", full: "make machines-planted", seconds: 600, paths: []string{"tests/vanish/"}},
 		{name: "unauthenticated", fast: "make unauthenticated", seconds: 30,
 			paths: []string{"tests/unauthenticated/", "server/transport/", "server/acl/"}},
 		{name: "release-check", fast: "make release release-check PLATFORMS=linux/amd64", seconds: 150,
