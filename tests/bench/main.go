@@ -48,7 +48,7 @@ import (
 
 // suites is the table, in the order of the pages.
 func suites() []benchkit.Suite {
-	return []benchkit.Suite{costbench.Suite(), lockbench.Suite(), salebench.Suite(), membench.Suite(), replbench.Suite(), raftbench.Suite(), raftbench.Outages(),
+	return []benchkit.Suite{costbench.Suite(), lockbench.Suite(), salebench.Suite(), membench.Suite(), replbench.Suite(), raftbench.Suite(), raftbench.Outages(), raftbench.Machines(),
 		minibench.Suite(), permitbench.Suite(), historybench.Suite(), luabench.Suite(), shardbench.Suite()}
 }
 

@@ -279,9 +279,10 @@ type writers struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
-	mu   sync.Mutex
-	last time.Time // time of the last acknowledged write, or the start of the round
-	gap  time.Duration
+	mu    sync.Mutex
+	begun time.Time // start of the round
+	last  time.Time // time of the last acknowledged write, or the start of the round
+	gap   time.Duration
 }
 
 // startWriters starts clients. Each starts with another member.
@@ -304,7 +305,8 @@ func (w *writers) end() {
 func (w *writers) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last, w.gap = time.Now(), 0
+	w.begun = time.Now()
+	w.last, w.gap = w.begun, 0
 }
 
 // longest returns the longest time without an acknowledged write since begin.

@@ -82,6 +82,7 @@ func (all processes) kill() {
 type group struct {
 	processes
 	clients []string // the addresses of the members for clients, in order
+	more    []string // further words of their command line, from the next start on
 }
 
 const members = 3
@@ -108,8 +109,8 @@ func (b *bench) newGroup(ctx context.Context) (*group, error) {
 			return nil, err
 		}
 		g.processes = append(g.processes, &process{name: name, log: own + ".log", command: func() *exec.Cmd {
-			return exec.CommandContext(ctx, b.Lockserver, "--port", ports[i], "--bind", "127.0.0.1", "--dir", own, "--raft-id", name,
-				"--raft-listen", "127.0.0.1:"+ports[members+i], "--raft-members", strings.Join(names, " "))
+			return exec.CommandContext(ctx, b.Lockserver, append([]string{"--port", ports[i], "--bind", "127.0.0.1", "--dir", own, "--raft-id", name,
+				"--raft-listen", "127.0.0.1:" + ports[members+i], "--raft-members", strings.Join(names, " ")}, g.more...)...)
 		}})
 	}
 	return g, nil
