@@ -55,7 +55,7 @@ func bitfield(c *Ctx) error {
 	grows := len(r.Bytes()) < need
 	was := c.DB.Store().Dirty()
 	if grows {
-		c.DB.Lengthen(key, need)
+		c.DB.EditString(key).Lengthen(need)
 	}
 	changes, reported := 0, false
 	c.Out.Array(len(ops))
@@ -72,7 +72,7 @@ func bitfield(c *Ctx) error {
 		}
 		c.Notify(keyevent.String, "setbit", key)
 	} else {
-		c.DB.MakeRaw(key)
+		c.DB.EditString(key).MakeRaw()
 	}
 	c.DB.Store().Recount(was, changes)
 	return nil
@@ -217,7 +217,7 @@ func (op *bitfieldOp) run(c *Ctx, key []byte) (set, differs bool) {
 		first, last := op.at>>3, (op.at+int64(op.typ.bits)-1)>>3
 		patch := append(c.Scratch(), b[first:last+1]...)
 		writeBits(patch, op.at&7, op.typ.bits, uint64(value))
-		c.DB.SetRange(key, int(first), patch)
+		c.DB.EditString(key).SetRange(int(first), patch)
 	}
 	if op.word == "SET" {
 		c.Out.Int(old)

@@ -57,7 +57,7 @@ func bitop(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
-	c.DB.PutBuffer(destination, combineBits(op, sources, longest))
+	c.DB.EditString(destination).PutBuffer(combineBits(op, sources, longest))
 	c.Notify(keyevent.String, "set", destination)
 	c.Out.Int(int64(longest))
 	return nil

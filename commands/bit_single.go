@@ -43,10 +43,10 @@ func setbit(c *Ctx) error {
 	}
 	shift := 7 - uint(at&7)
 	if fresh := old&^(1<<shift) | byte(bit)<<shift; fresh != old || !within {
-		c.DB.SetRange(key, int(at>>3), append(c.Scratch(), fresh))
+		c.DB.EditString(key).SetRange(int(at>>3), append(c.Scratch(), fresh))
 		c.Notify(keyevent.String, "setbit", key)
 	} else {
-		c.DB.MakeRaw(key)
+		c.DB.EditString(key).MakeRaw()
 	}
 	c.Out.Int(int64(old >> shift & 1))
 	return nil

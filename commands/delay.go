@@ -398,7 +398,7 @@ func (d *delays) entryOf(member []byte) (t ticket, id []byte, ok bool) {
 
 // Delayed returns the number of streams of a database with pending entries, and the number of these entries.
 func Delayed(db *store.DB) (streams int, entries int64) {
-	db.EachAlarmSet(store.DelayAlarm, func(key string) {
+	db.Keys().EachAlarmSet(store.DelayAlarm, func(key string) {
 		if s, ok := FindDelayed(db, key); ok {
 			streams++
 			entries += s.Pending

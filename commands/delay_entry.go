@@ -175,7 +175,7 @@ func isRule(value []byte) bool {
 
 // Recurs reports whether some delayed entry of a database recurs. It looks at each of them.
 func Recurs(db *store.DB) (recurs bool) {
-	db.EachAlarmSet(store.DelayAlarm, func(key string) {
+	db.Keys().EachAlarmSet(store.DelayAlarm, func(key string) {
 		recurs = recurs || RecursAt(db, []byte(key+store.EntriesSuffix))
 	})
 	return recurs

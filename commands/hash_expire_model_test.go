@@ -187,7 +187,7 @@ func contentOf(f *fixture, n int) []modelHashes {
 		db := f.store.DB(id)
 		m := modelHashes{}
 		var keys []string
-		db.Each(func(key string, _ store.Ref) bool {
+		db.Keys().Each(func(key string, _ store.Ref) bool {
 			keys = append(keys, key)
 			return true
 		})
@@ -268,6 +268,6 @@ func TestHashFieldsAgainstModel(t *testing.T) {
 			}
 		}
 		require.Equal(t, m.dbs, contentOf(replayed, dbs))
-		require.Equal(t, f.store.DB(0).TimedHashes(), replayed.store.DB(0).TimedHashes())
+		require.Equal(t, f.store.DB(0).Keys().TimedHashes(), replayed.store.DB(0).Keys().TimedHashes())
 	}
 }

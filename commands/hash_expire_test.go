@@ -81,7 +81,7 @@ func TestHashFieldsDie(t *testing.T) {
 		pass(10)
 		require.Equal(t, []string{"0 HDEL h b", "0 DEL h"}, f.effects())
 		require.Zero(t, f.store.DB(0).Len())
-		require.Zero(t, f.store.DB(0).TimedHashes())
+		require.Zero(t, f.store.DB(0).Keys().TimedHashes())
 		_, any := f.store.NextDeadlineMS()
 		require.False(t, any)
 	}
@@ -128,7 +128,7 @@ func TestHashFieldAndKeyDeadline(t *testing.T) {
 	f.do(fields("HPEXPIRE h 1000 FIELDS 1 b")...)
 	f.advance(10)
 	f.want("0", "EXISTS", "h")
-	require.Zero(t, f.store.DB(0).TimedHashes())
+	require.Zero(t, f.store.DB(0).Keys().TimedHashes())
 }
 
 // TestHashFieldsLeaveTheQueue: when a hash is replaced or removed, in any way, its fields leave the queue.
@@ -140,9 +140,9 @@ func TestHashFieldsLeaveTheQueue(t *testing.T) {
 		f.do(fields("HSET h a 1 b 2")...)
 		f.do("SET", "o", "v")
 		f.do(fields("HPEXPIRE h 10 FIELDS 1 a")...)
-		require.Equal(t, 1, f.store.DB(0).TimedHashes())
+		require.Equal(t, 1, f.store.DB(0).Keys().TimedHashes())
 		f.do(fields(call)...)
-		require.Zero(t, f.store.DB(0).TimedHashes(), call)
+		require.Zero(t, f.store.DB(0).Keys().TimedHashes(), call)
 		_, any := f.store.NextDeadlineMS()
 		require.False(t, any, call)
 		f.effects()
@@ -173,7 +173,7 @@ func TestHashFieldsDieInSlices(t *testing.T) {
 	require.Equal(t, int64(200), f.store.Stats().ExpiredFields)
 	for _, db := range []int{0, 2} {
 		require.Equal(t, 1, f.store.DB(db).Peek([]byte("h")).Hash().Len())
-		require.Zero(t, f.store.DB(db).TimedHashes())
+		require.Zero(t, f.store.DB(db).Keys().TimedHashes())
 	}
 }
 

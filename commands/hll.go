@@ -35,7 +35,7 @@ func pfadd(c *Ctx) error {
 	if _, err := hyperLogLog(c.DB.FindToWrite(key)); err != nil {
 		return err
 	}
-	changed, err := c.DB.PFAdd(key, c.Argv[2:])
+	changed, err := c.DB.EditString(key).PFAdd(c.Argv[2:])
 	if changed {
 		c.Notify(keyevent.String, "pfadd", key)
 	}
@@ -74,7 +74,7 @@ func pfcount(c *Ctx) error {
 		if n, err = hll.Count(b); err != nil {
 			return hllError(err)
 		}
-		c.DB.PFCache(keys[0], n)
+		c.DB.EditString(keys[0]).PFCache(n)
 	}
 	c.Out.Int(int64(n))
 	return nil
@@ -106,7 +106,7 @@ func pfmerge(c *Ctx) error {
 		}
 	}
 	c.DB.FindToWrite(c.Argv[1])
-	if err := c.DB.PFMerge(c.Argv[1], c.Argv[2:]); err != nil {
+	if err := c.DB.EditString(c.Argv[1]).PFMerge(c.Argv[2:]); err != nil {
 		return hllError(err)
 	}
 	c.Notify(keyevent.String, "pfadd", c.Argv[1])
@@ -126,7 +126,7 @@ func pfdebug(c *Ctx) error {
 	}
 	switch {
 	case ascii.EqualFold(what, "GETREG"):
-		if _, err := c.DB.PFToDense(key); err != nil {
+		if _, err := c.DB.EditString(key).PFToDense(); err != nil {
 			return hllError(err)
 		}
 		var r hll.Registers
@@ -149,7 +149,7 @@ func pfdebug(c *Ctx) error {
 		}
 		c.Out.Simple(name)
 	case ascii.EqualFold(what, "TODENSE"):
-		was, err := c.DB.PFToDense(key)
+		was, err := c.DB.EditString(key).PFToDense()
 		if err != nil {
 			return hllError(err)
 		}

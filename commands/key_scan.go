@@ -14,7 +14,7 @@ import (
 func keys(c *Ctx) error {
 	pattern := c.Argv[1]
 	list, n := c.Out.DeferArray(), 0
-	c.DB.Each(func(key string, r store.Ref) bool {
+	c.DB.Keys().Each(func(key string, r store.Ref) bool {
 		if matchesKey(pattern, key) {
 			c.Out.BulkString(key)
 			n++
@@ -53,7 +53,7 @@ func scan(c *Ctx) error {
 		return err
 	}
 	var found []string
-	cursor = c.DB.Scan(cursor, int(count), func(key string, r store.Ref) {
+	cursor = c.DB.Keys().Scan(cursor, int(count), func(key string, r store.Ref) {
 		if matchesKey(pattern, key) {
 			found = append(found, key)
 		}
@@ -125,7 +125,7 @@ func parseUint(b []byte) (uint64, bool) {
 }
 
 func randomkey(c *Ctx) error {
-	if key, ok := c.DB.RandomKey(c.Rand.IntN); ok {
+	if key, ok := c.DB.Keys().Random(c.Rand.IntN); ok {
 		c.Out.BulkString(key)
 	} else {
 		c.Out.Null()

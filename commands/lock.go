@@ -118,7 +118,7 @@ func (l *lockCall) refuse(c *Ctx) {
 // acquire takes one lock for the owner and returns the token. It returns 0 and changes nothing if the lock is
 // held, or kept for a waiter.
 func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
-	if c.DB.HasCompanions() {
+	if c.DB.Keys().HasCompanions() {
 		if ok, err := l.admits(c, key); !ok {
 			return 0, err
 		}

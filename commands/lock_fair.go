@@ -10,7 +10,7 @@ import (
 // tryAgain makes a parked call try again at the time when the waiters of Redisson before it lose their
 // places. Any other change by Redisson's clients wakes it anyway.
 func (l *lockCall) tryAgain(c *Ctx) {
-	if !c.DB.HasCompanions() {
+	if !c.DB.Keys().HasCompanions() {
 		return
 	}
 	for _, key := range l.keys {
@@ -26,7 +26,7 @@ const mostCleared = 128
 // clearFair removes expired waiters from the front of RFairLock's queue, as Redisson's scripts do before they
 // look. It is for calls that change data anyway.
 func clearFair(c *Ctx, key []byte) {
-	if !c.DB.HasCompanions() {
+	if !c.DB.Keys().HasCompanions() {
 		return
 	}
 	var name, other [128]byte

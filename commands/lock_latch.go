@@ -95,7 +95,7 @@ func latchSet(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
-	c.DB.SetInt(key, n)
+	c.DB.EditString(key).SetInt(n)
 	announceLatch(c, key, latchClosed)
 	c.Notify(keyevent.String, "set", key)
 	c.Out.Int(1)
@@ -123,7 +123,7 @@ func latchDown(c *Ctx) error {
 	switch {
 	case !exists:
 	case left > 0:
-		c.DB.SetInt(key, left)
+		c.DB.EditString(key).SetInt(left)
 		c.Notify(keyevent.String, "incrby", key) // the event of DECR
 	default:
 		c.DB.Delete(key)

@@ -58,7 +58,7 @@ func lockList(c *Ctx) error {
 			n++
 		}
 	})
-	c.DB.EachToken(func(key string, r store.LiveRef) bool {
+	c.DB.Keys().EachToken(func(key string, r store.LiveRef) bool {
 		if n == most {
 			return false
 		}
@@ -93,7 +93,7 @@ func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 		}
 	}
 	if next == 0 {
-		next = c.DB.TokensBelow(cursor, left, func(key string, r store.LiveRef) {
+		next = c.DB.Keys().TokensBelow(cursor, left, func(key string, r store.LiveRef) {
 			f.each(c, key, r, func(l listedLock) bool {
 				l.holder.Owner = Clone(l.holder.Owner)
 				found = append(found, l)

@@ -60,7 +60,7 @@ func announce(c *Ctx, key, tell []byte) {
 // The time is proportional to the expired waiters at the front; Redisson's scripts and clearFair remove
 // those.
 func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
-	if !c.DB.HasCompanions() {
+	if !c.DB.Keys().HasCompanions() {
 		return nil, 0
 	}
 	var name [128]byte
@@ -92,7 +92,7 @@ func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
 // fence returns the last token of RFencedLock, which a new token must exceed, or 0 if there is none. It
 // returns an error if the value is no token, or the last possible token.
 func fence(c *Ctx, key []byte) (token int64, err error) {
-	if !c.DB.HasCompanions() {
+	if !c.DB.Keys().HasCompanions() {
 		return 0, nil
 	}
 	var name [128]byte
@@ -116,13 +116,13 @@ func fence(c *Ctx, key []byte) (token int64, err error) {
 // keepFence stores a new token in RFencedLock's counter, if there is one. A value of another type is left
 // alone.
 func keepFence(c *Ctx, key []byte, token int64) {
-	if !c.DB.HasCompanions() {
+	if !c.DB.Keys().HasCompanions() {
 		return
 	}
 	var name [128]byte
 	counter := companion(name[:0], redissonToken, key)
 	if r := c.DB.Peek(counter); r.OK() && r.Is(store.String) {
-		c.DB.SetInt(counter, token)
+		c.DB.EditString(counter).SetInt(token)
 	}
 }
 

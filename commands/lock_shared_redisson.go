@@ -126,7 +126,7 @@ func updateShares(db *store.DB, key []byte, e store.HashEdit) {
 	if scripts > 0 && natives > 0 {
 		e.SetInt(readersField, 1)
 		e.HoldUntil(readersField, nativeMS)
-		db.SetInt(stand, 1)
+		db.EditString(stand).SetInt(1)
 		db.Expire(stand, max(nativeMS, db.Store().NowMS()+1)) // a deadline that is due now would remove the string at once
 		e = db.EditHash(key)                                  // as above
 	} else if h.Has(modeField) {

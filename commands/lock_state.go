@@ -129,7 +129,7 @@ func lockAt(r store.LiveRef) (l LockState, err error) {
 // EachLock visits the held locks of a database that have a token, until visit returns false. A lock with
 // shared holders is visited once for each of them.
 func EachLock(db *store.DB, visit func(key string, l LockState) bool) {
-	db.EachToken(func(key string, r store.LiveRef) bool {
+	db.Keys().EachToken(func(key string, r store.LiveRef) bool {
 		l, err := lockAt(r)
 		if err != nil || l.Shares == 0 {
 			return err != nil || l.Holds == 0 || visit(key, l)

@@ -112,7 +112,7 @@ func (o *createCall) open(c *Ctx) {
 		}
 	}
 	key := saleKey(c, stockPrefix, o.voucher)
-	c.DB.SetInt(key, o.stock)
+	c.DB.EditString(key).SetInt(o.stock)
 	c.Notify(keyevent.Generic, "seckill.create", key)
 	c.Notify(keyevent.String, "set", key)
 	key = saleKey(c, salePrefix, o.voucher)
@@ -158,7 +158,7 @@ func seckillRestock(c *Ctx) error {
 	now := max(stock+n, 0)
 	if now != stock {
 		key := saleKey(c, stockPrefix, voucher)
-		c.DB.SetInt(key, now)
+		c.DB.EditString(key).SetInt(now)
 		c.Notify(keyevent.Generic, "seckill.restock", key)
 		c.Notify(keyevent.String, "incrby", key)
 		if s.made {

@@ -55,7 +55,7 @@ func ExtendHolds(db *store.DB, byMS int64) {
 		order []byte
 		endMS float64
 	}
-	for _, name := range db.AlarmSets(store.HoldAlarm) {
+	for _, name := range db.Keys().AlarmSets(store.HoldAlarm) {
 		key := []byte(name)
 		if r := db.Peek(key); !r.OK() || !r.Is(store.ZSet) {
 			continue

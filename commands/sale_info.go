@@ -182,7 +182,7 @@ func seckillList(c *Ctx) error {
 		return err
 	}
 	var found []string
-	next := c.DB.StocksBelow(cursor, PieceOf(count), func(key string) {
+	next := c.DB.Keys().StocksBelow(cursor, PieceOf(count), func(key string) {
 		voucher := key[len(stockPrefix):]
 		if (pattern == nil || glob.Match(pattern, []byte(voucher), false)) && c.Host.MayRead(c, []byte(key)) {
 			found = append(found, voucher)

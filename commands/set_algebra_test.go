@@ -43,7 +43,7 @@ func TestSetStoreDropsTheDeadline(t *testing.T) {
 	f.want("1", "SUNIONSTORE", "d", "a")
 	f.advance(20)
 	f.want("1", "SCARD", "d")
-	require.Zero(t, f.store.DB(0).Timed())
+	require.Zero(t, f.store.DB(0).Keys().Timed())
 }
 
 // TestSetStoreOfOverdueOperands: an overdue operand counts as missing, and its removal is recorded before the

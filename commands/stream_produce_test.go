@@ -189,7 +189,7 @@ func rememberedOf(f *fixture, dbs int) map[string]string {
 	}
 	all := map[string]string{}
 	for id := range dbs {
-		f.store.DB(id).Each(func(key string, r store.Ref) bool {
+		f.store.DB(id).Keys().Each(func(key string, r store.Ref) bool {
 			text := "nothing"
 			if p := r.Stream().Producers(); p != nil {
 				added, _ := p.Counts()

@@ -176,7 +176,7 @@ func msetex(c *Ctx) error {
 		}
 	}
 	for i := 0; i < len(pairs); i += 2 {
-		c.DB.SetString(pairs[i], pairs[i+1], ttl)
+		c.DB.EditString(pairs[i]).Set(pairs[i+1], ttl)
 		c.notifySet(pairs[i], ttl)
 	}
 	c.Out.Int(1)

@@ -16,7 +16,7 @@ func appendString(c *Ctx) error {
 			return err
 		}
 	}
-	c.Out.Int(int64(c.DB.Append(key, val)))
+	c.Out.Int(int64(c.DB.EditString(key).Append(val)))
 	c.Notify(keyevent.String, "append", key)
 	return nil
 }
@@ -42,7 +42,7 @@ func setrange(c *Ctx) error {
 	if err := c.checkStringLength(offset, val); err != nil {
 		return err
 	}
-	c.Out.Int(int64(c.DB.SetRange(key, int(offset), val)))
+	c.Out.Int(int64(c.DB.EditString(key).SetRange(int(offset), val)))
 	c.Notify(keyevent.String, "setrange", key)
 	return nil
 }

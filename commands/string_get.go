@@ -87,7 +87,7 @@ func getset(c *Ctx) error {
 	if err := c.replyString(key); err != nil {
 		return err
 	}
-	c.DB.SetString(key, val, store.NoTTL)
+	c.DB.EditString(key).Set(val, store.NoTTL)
 	c.notifySet(key, store.NoTTL)
 	return nil
 }

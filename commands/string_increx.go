@@ -83,7 +83,7 @@ func (x *increxCall) ttl(c *Ctx, r store.Ref) (store.TTL, error) {
 // set stores the new number and sends the event.
 func (x *increxCall) set(c *Ctx, r store.Ref, text []byte, ttl store.TTL, event string) {
 	persisted := ttl == store.NoTTL && r.DeadlineMS() != 0
-	c.DB.UpdateString(x.key, text, ttl)
+	c.DB.EditString(x.key).Update(text, ttl)
 	c.Notify(keyevent.String, event, x.key)
 	switch {
 	case ttl > 0:

@@ -55,7 +55,7 @@ func addInt(c *Ctx, key []byte, n int64) error {
 	}
 	var digits [20]byte
 	text := strconv.AppendInt(digits[:0], sum, 10)
-	c.DB.UpdateString(key, text, store.KeepTTL)
+	c.DB.EditString(key).Update(text, store.KeepTTL)
 	c.Notify(keyevent.String, "incrby", key) // also for DECR
 	c.Out.Digits(text)
 	return nil
@@ -84,7 +84,7 @@ func incrbyfloat(c *Ctx) error {
 	case err != nil:
 		return ErrNotFloat
 	}
-	c.DB.SetText(key, sum)
+	c.DB.EditString(key).SetText(sum)
 	c.Notify(keyevent.String, "incrbyfloat", key)
 	c.Out.Bulk(sum)
 	return nil

@@ -48,7 +48,7 @@ func setString(c *Ctx) error {
 		}
 		return err
 	}
-	c.DB.SetString(key, val, ttl)
+	c.DB.EditString(key).Set(val, ttl)
 	c.notifySet(key, ttl)
 	if !giveOld {
 		c.Out.OK()
@@ -98,7 +98,7 @@ func setnx(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
-	c.DB.SetString(key, val, store.NoTTL)
+	c.DB.EditString(key).Set(val, store.NoTTL)
 	c.notifySet(key, store.NoTTL)
 	c.Out.Int(1)
 	return nil
@@ -116,7 +116,7 @@ func setFor(c *Ctx, unit string) error {
 	if err != nil {
 		return err
 	}
-	c.DB.SetString(key, val, store.TTL(atMS))
+	c.DB.EditString(key).Set(val, store.TTL(atMS))
 	c.notifySet(key, store.TTL(atMS))
 	c.Out.OK()
 	return nil
@@ -128,7 +128,7 @@ func mset(c *Ctx) error {
 		return err
 	}
 	for i := 0; i < len(pairs); i += 2 {
-		c.DB.SetString(pairs[i], pairs[i+1], store.NoTTL)
+		c.DB.EditString(pairs[i]).Set(pairs[i+1], store.NoTTL)
 		c.notifySet(pairs[i], store.NoTTL)
 	}
 	c.Out.OK()
@@ -147,7 +147,7 @@ func msetnx(c *Ctx) error {
 		}
 	}
 	for i := 0; i < len(pairs); i += 2 {
-		c.DB.UpdateString(pairs[i], pairs[i+1], store.NoTTL)
+		c.DB.EditString(pairs[i]).Update(pairs[i+1], store.NoTTL)
 		c.notifySet(pairs[i], store.NoTTL)
 	}
 	c.Out.Int(1)

@@ -180,7 +180,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 		keys, _ := l.in.SizeHint()
 		keys = min(keys, l.reservable)
 		l.reservable -= keys // a file may return to the same database many times, without keeping any of its keys
-		db.Reserve(int(keys))
+		db.Loading().Reserve(int(keys))
 	}
 	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
 		l.got.Expired++
@@ -213,7 +213,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 		l.got.Keys++
 		l.stream = e.Kind == rdb.Stream
 		if e.IdleSec >= 0 || e.Freq >= 0 {
-			db.LoadUse(e.Key, e.IdleSec, e.Freq)
+			db.Loading().Use(e.Key, e.IdleSec, e.Freq)
 		}
 	}
 	return nil
@@ -246,7 +246,7 @@ func loadKey(in input, db *store.DB, e *rdb.Entry, o *LoadOptions) (fresh bool, 
 	st := db.Store()
 	switch e.Kind {
 	case rdb.String:
-		fresh = db.LoadString(e.Key, e.Bytes, e.ExpireAtMS)
+		fresh = db.Loading().String(e.Key, e.Bytes, e.ExpireAtMS)
 	case rdb.Hash:
 		h, err := loadHash(st, e, o)
 		if err != nil {
@@ -255,7 +255,7 @@ func loadKey(in input, db *store.DB, e *rdb.Entry, o *LoadOptions) (fresh bool, 
 		if h.Len() == 0 && e.Err() == nil { // all fields are overdue
 			return false, errExpired
 		}
-		fresh = db.LoadHash(e.Key, h, e.ExpireAtMS)
+		fresh = db.Loading().Hash(e.Key, h, e.ExpireAtMS)
 	case rdb.Set:
 		s := st.NewSet(e.Key)
 		for m, ok := e.NextMember(); ok; m, ok = e.NextMember() {
@@ -263,31 +263,31 @@ func loadKey(in input, db *store.DB, e *rdb.Entry, o *LoadOptions) (fresh bool, 
 				return false, e.Duplicate(m)
 			}
 		}
-		fresh = db.LoadSet(e.Key, s.Set, e.ExpireAtMS)
+		fresh = db.Loading().Set(e.Key, s.Set, e.ExpireAtMS)
 	case rdb.List:
 		l := st.NewList(e.Key)
 		for m, ok := e.NextMember(); ok; m, ok = e.NextMember() {
 			l.Push(st.Limits().List, list.Right, m)
 		}
-		fresh = db.LoadList(e.Key, l.List, e.ExpireAtMS)
+		fresh = db.Loading().List(e.Key, l.List, e.ExpireAtMS)
 	case rdb.ZSet:
 		z, err := loadZSet(st, e)
 		if err != nil {
 			return false, err
 		}
-		fresh = db.LoadZSet(e.Key, z, e.ExpireAtMS)
+		fresh = db.Loading().ZSet(e.Key, z, e.ExpireAtMS)
 	case rdb.Stream:
 		s, err := loadStream(in, st, e, o.Warn)
 		if err != nil {
 			return false, err
 		}
-		fresh = db.LoadStream(e.Key, s, e.ExpireAtMS)
+		fresh = db.Loading().Stream(e.Key, s, e.ExpireAtMS)
 	case rdb.Bloom:
 		f, err := loadBloom(in, st, e)
 		if err != nil {
 			return false, err
 		}
-		fresh = db.LoadBloom(e.Key, f, e.ExpireAtMS)
+		fresh = db.Loading().Bloom(e.Key, f, e.ExpireAtMS)
 	default:
 		return false, cannotHold(in, e, "a "+e.Kind.String())
 	}

@@ -9,7 +9,7 @@ import (
 const aheadBytes = 32 << 10
 
 // stringsAhead holds strings of one database that were read and are not yet in the store. Adding many strings
-// to a large database together takes less time than adding them one by one: see store.DB.LoadStrings.
+// to a large database together takes less time than adding them one by one: see store.Loading.Strings.
 type stringsAhead struct {
 	db      int
 	n       int
@@ -51,14 +51,14 @@ func (a *stringsAhead) copy(b []byte) []byte {
 // has.
 func (a *stringsAhead) load(in *rdb.Reader, st *store.Store, got *Loaded) error {
 	db, entries := st.DB(a.db), a.entries[:a.n]
-	loaded := db.LoadStrings(entries)
+	loaded := db.Loading().Strings(entries)
 	got.Keys += loaded
 	if loaded < len(entries) {
 		return in.DuplicateString(a.db, entries[loaded].Key, a.read[loaded].offset)
 	}
 	for i, r := range a.read[:a.n] {
 		if r.idleSec >= 0 || r.freq >= 0 {
-			db.LoadUse(entries[i].Key, r.idleSec, r.freq)
+			db.Loading().Use(entries[i].Key, r.idleSec, r.freq)
 		}
 	}
 	a.n, a.text = 0, a.text[:0]

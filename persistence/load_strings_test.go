@@ -45,7 +45,7 @@ func TestLoadedStringsAreAllThere(t *testing.T) {
 			require.Equal(t, len(want[0])+len(want[1]), got.Keys)
 			for db := range want {
 				var have []string
-				st.DB(db).Each(func(key string, r store.Ref) bool {
+				st.DB(db).Keys().Each(func(key string, r store.Ref) bool {
 					text := ""
 					if r.Kind() == store.String {
 						text = string(r.Bytes())

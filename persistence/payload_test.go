@@ -29,8 +29,8 @@ func payloadStore() *store.Store {
 
 // everyValue fills a database with a value of each kind and form.
 func everyValue(db *store.DB) {
-	db.SetString([]byte("text"), bytes.Repeat([]byte("abc"), 50), store.NoTTL)
-	db.SetString([]byte("number"), []byte("-12345"), store.NoTTL)
+	db.EditString([]byte("text")).Set(bytes.Repeat([]byte("abc"), 50), store.NoTTL)
+	db.EditString([]byte("number")).Set([]byte("-12345"), store.NoTTL)
 	for _, n := range []int{3, 100} {
 		key := func(kind string) []byte { return append([]byte(kind), byte('0'+n%10)) }
 		h, s, l, z := db.EditHash(key("hash")), db.EditSet(key("set")), db.EditList(key("list")), db.EditZSet(key("zset"))
@@ -68,7 +68,7 @@ func TestPayloadsComeBack(t *testing.T) {
 	st, to := payloadStore(), payloadStore()
 	everyValue(st.DB(0))
 	require.Equal(t, 18, st.DB(0).Len())
-	st.DB(0).Each(func(key string, r store.Ref) bool {
+	st.DB(0).Keys().Each(func(key string, r store.Ref) bool {
 		for _, compress := range []bool{false, true} {
 			p := Dump([]byte("kept"), r, compress)
 			require.Equal(t, "kept", string(p[:4]))
@@ -86,7 +86,7 @@ func TestPayloadsComeBack(t *testing.T) {
 			require.EqualValues(t, payloadNowMS+5, k.DeadlineMS())
 			require.EqualValues(t, 7, to.IdleS(k))
 			require.True(t, to.DB(0).Delete([]byte("k")))
-			require.Zero(t, to.DB(0).TimedHashes()+to.DB(0).Timed())
+			require.Zero(t, to.DB(0).Keys().TimedHashes()+to.DB(0).Keys().Timed())
 		}
 		return true
 	})
@@ -122,7 +122,7 @@ func TestPayloadWithOverdueFields(t *testing.T) {
 func TestDamagedPayloads(t *testing.T) {
 	st, from := payloadStore(), payloadStore()
 	everyValue(from.DB(0))
-	from.DB(0).Each(func(key string, r store.Ref) bool {
+	from.DB(0).Keys().Each(func(key string, r store.Ref) bool {
 		p := Dump(nil, r, true)
 		for i := range p {
 			flipped := bytes.Clone(p)
@@ -137,7 +137,7 @@ func TestDamagedPayloads(t *testing.T) {
 			_, err := ReadPayload(st, sealPayload(12, unsound))
 			require.Error(t, err, "%s, %q", key, unsound)
 			require.NotErrorIs(t, err, rdb.ErrPayloadFooter)
-			require.Zero(t, st.Apart().Len()+st.Apart().TimedHashes())
+			require.Zero(t, st.Apart().Len()+st.Apart().Keys().TimedHashes())
 		}
 		_, err := ReadPayload(st, sealPayload(rdb.MaxVersion+1, body))
 		require.ErrorIs(t, err, rdb.ErrPayloadFooter, "a newer version")
@@ -150,7 +150,7 @@ func TestDamagedPayloads(t *testing.T) {
 func FuzzReadPayload(f *testing.F) {
 	from := payloadStore()
 	everyValue(from.DB(0))
-	from.DB(0).Each(func(_ string, r store.Ref) bool {
+	from.DB(0).Keys().Each(func(_ string, r store.Ref) bool {
 		for _, compress := range []bool{false, true} {
 			p := Dump(nil, r, compress)
 			f.Add(p[:len(p)-10])
@@ -161,7 +161,7 @@ func FuzzReadPayload(f *testing.F) {
 	db, key := st.DB(0), []byte("k")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		value, err := ReadPayload(st, sealPayload(rdb.MaxVersion, body))
-		if st.Apart().Len() != 0 || st.Apart().TimedHashes() != 0 {
+		if st.Apart().Len() != 0 || st.Apart().Keys().TimedHashes() != 0 {
 			t.Fatal("something is left apart")
 		}
 		if err != nil || value == nil {
@@ -176,7 +176,7 @@ func FuzzReadPayload(f *testing.F) {
 		}
 		db.Delete(key)
 		db.Delete([]byte("copy"))
-		if db.Len() != 0 || db.TimedHashes() != 0 {
+		if db.Len() != 0 || db.Keys().TimedHashes() != 0 {
 			t.Fatal("something is left behind")
 		}
 	})

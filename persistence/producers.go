@@ -40,6 +40,6 @@ func loadProducers(in input, db *store.DB, key, field []byte) error {
 	if !ok {
 		return fmt.Errorf("rdb: offset %d: corrupt: key %q: malformed producers", in.Offset(), key)
 	}
-	db.LoadProducers(key, l)
+	db.Loading().Producers(key, l)
 	return nil
 }

@@ -43,7 +43,7 @@ func TestProducersComeBack(t *testing.T) {
 			require.True(t, again)
 		}
 	}
-	st.DB(0).SetString([]byte("s"), []byte("between"), store.NoTTL)
+	st.DB(0).EditString([]byte("s")).Set([]byte("between"), store.NoTTL)
 	dying := st.DB(0).EditStream([]byte("dying"))
 	dying.Create()
 	dying.Remember([]byte("p"), []byte("m"), stream.ID{MS: 1}, payloadNowMS)

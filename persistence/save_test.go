@@ -14,7 +14,7 @@ import (
 func fillWithStrings(n int) *store.Store {
 	st := store.New(1, store.Limits{})
 	for i := range n {
-		st.DB(0).LoadString([]byte("a key with a name of forty bytes and more "+strconv.Itoa(i)), []byte("value"), int64(i%2)*4e12)
+		st.DB(0).Loading().String([]byte("a key with a name of forty bytes and more "+strconv.Itoa(i)), []byte("value"), int64(i%2)*4e12)
 	}
 	return st
 }

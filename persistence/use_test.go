@@ -62,8 +62,8 @@ func TestUseIsSaved(t *testing.T) {
 		t.Run(strconv.Itoa(int(tt.policy)), func(t *testing.T) {
 			st := storeWith(tt.policy)
 			for db, key := range []string{"old", "used"} {
-				require.True(t, st.DB(db).LoadString([]byte(key), []byte("v"), 0))
-				st.DB(db).LoadUse([]byte(key), -1, 200)
+				require.True(t, st.DB(db).Loading().String([]byte(key), []byte("v"), 0))
+				st.DB(db).Loading().Use([]byte(key), -1, 200)
 			}
 			st.SetNow(useNowUS + 1_000_000_000) // 1000 seconds, over the end of the counter of 17 minutes
 			snap := st.Cut()
@@ -107,8 +107,8 @@ func TestUseIsSaved(t *testing.T) {
 // A time before 1970 is ignored.
 func TestLoadedIdleTimeIsBounded(t *testing.T) {
 	st := storeWith(store.AllKeysLRU)
-	st.DB(0).LoadString([]byte("k"), []byte("v"), 0)
-	st.DB(0).LoadUse([]byte("k"), math.MaxInt64, -1)
+	st.DB(0).Loading().String([]byte("k"), []byte("v"), 0)
+	st.DB(0).Loading().Use([]byte("k"), math.MaxInt64, -1)
 	require.EqualValues(t, useNowUS/1_000_000, st.IdleS(st.DB(0).Peek([]byte("k"))))
 }
 
@@ -119,7 +119,7 @@ func TestUseWhileSaving(t *testing.T) {
 		keys := make([][]byte, 2000)
 		for i := range keys {
 			keys[i] = strconv.AppendInt(nil, int64(i), 10)
-			st.DB(0).LoadString(keys[i], []byte("v"), 0)
+			st.DB(0).Loading().String(keys[i], []byte("v"), 0)
 		}
 		snap := st.Cut()
 		var writer sync.WaitGroup

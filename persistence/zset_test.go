@@ -46,7 +46,7 @@ func TestSortedSetsComeBack(t *testing.T) {
 	large := db.EditZSet([]byte("z5000"))
 	large.Set([]byte("null"), math.Copysign(0, -1))
 	want := map[string][]scored{}
-	db.Each(func(key string, r store.Ref) bool {
+	db.Keys().Each(func(key string, r store.Ref) bool {
 		want[key] = scoredOf(r.ZSet())
 		return true
 	})

@@ -325,7 +325,7 @@ func (ex *executor) applyConfig() {
 		ex.guarded, ex.mayBeStale, ex.Acks.Needed = false, ex.Follows, !ex.Follows
 		ex.Settings.MayRecur = ex.Member.MayRecur
 	}
-	ex.Store.SetOwnDeadlines(ex.Follows && ex.Member == nil)
+	ex.Store.OwnDeadlines().Remember(ex.Follows && ex.Member == nil)
 	ex.Gauge.Configure(c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
 	ex.Stats.Tracking, ex.Stats.Percentiles = c.LatencyTracking, nil
 	for _, p := range c.LatencyPercentiles {

@@ -57,7 +57,7 @@ func (h debugHost) Reload(r debug.Reload) error {
 	if ex.Durable.Loading() {
 		return commands.ErrLoading
 	}
-	defer ex.Store.RestoreRenewals(ex.Store.KeepRenewals())
+	defer ex.Store.Renewals().Restore(ex.Store.Renewals().All())
 	return ex.reloaded(ex.Durable.ReloadSnapshot(durability.Reload{KeepFile: r.NoSave, KeepData: r.NoFlush, Replace: r.Merge}),
 		commands.ErrReload)
 }
@@ -71,7 +71,7 @@ func (h debugHost) ReloadLog() error {
 	case !ex.Durable.HasFiles():
 		return commands.ErrNoLogFile
 	}
-	defer ex.Store.RestoreRenewals(ex.Store.KeepRenewals())
+	defer ex.Store.Renewals().Restore(ex.Store.Renewals().All())
 	ex.Store.SetFollower(nil) // a replay moves no lock that is being renewed
 	defer ex.Store.SetFollower(&ex.Waits.Watchdog)
 	return ex.reloaded(ex.Durable.ReloadLog(), commands.ErrReloadLog)
@@ -99,7 +99,7 @@ func (h debugHost) TrustChecksums(on bool) { h.session.executor.Durable.Trust(on
 func (h debugHost) DelayLog(d time.Duration) { h.session.executor.Durable.DelayWrites(d) }
 
 // SetUndo implements debug.Target.
-func (h debugHost) SetUndo(on bool) { h.session.executor.Store.SetUndo(on) }
+func (h debugHost) SetUndo(on bool) { h.session.executor.Store.Undo().Enable(on) }
 
 // PauseCron implements debug.Target.
 func (h debugHost) PauseCron(on bool) { h.session.executor.debug.housePaused = on }

@@ -145,7 +145,7 @@ func (srv *instance) Figures() (f Figures) {
 			f.InGroup, f.Alarms, f.RaftTimes, f.RaftLags = true, ex.Member.Alarms(), ex.Member.Times(), ex.Member.MemberLags()
 		}
 		for id := range ex.Store.Len() {
-			f.Sales += ex.Store.DB(id).Stocks()
+			f.Sales += ex.Store.DB(id).Keys().Stocks()
 		}
 		if f.Locks[0] == nil {
 			f.Locks[0] = new(stats.LockFigures)
@@ -178,7 +178,7 @@ func (srv *instance) EachSale(visit func(db int, s *commands.SaleFigures) bool) 
 					return
 				}
 				db := ex.Store.DB(id)
-				cursor = db.StocksBelow(cursor, salesAtATime, func(key string) {
+				cursor = db.Keys().StocksBelow(cursor, salesAtATime, func(key string) {
 					if s, ok := commands.FindSale(db, key[len(store.StockPrefix):]); ok {
 						piece = append(piece, s)
 					}

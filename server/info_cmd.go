@@ -162,7 +162,7 @@ func (ex informant) infoStats(t *info.Text) {
 	ex.infoEnds(t)
 	t.Zeros("latest_fork_usec", "total_forks")
 	t.Line("migrate_cached_sockets", ex.dump.Targets.Len())
-	t.Line("slave_expires_tracked_keys", ex.Store.OwnKeys())
+	t.Line("slave_expires_tracked_keys", ex.Store.OwnDeadlines().Len())
 	t.Zeros("active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
 		"current_active_defrag_time")
 	t.Line("tracking_total_keys", ex.tracking.Keys())
@@ -306,7 +306,7 @@ func (ex informant) infoKeyspace(t *info.Text) {
 	for id := range ex.Store.Len() {
 		if db := ex.Store.DB(id); db.Len() > 0 {
 			t.Line(fmt.Sprintf("db%d", id), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d",
-				db.Len(), db.Timed(), db.MeanTTL(), db.TimedHashes()))
+				db.Len(), db.Keys().Timed(), db.Keys().MeanTTL(), db.Keys().TimedHashes()))
 		}
 	}
 }
@@ -325,7 +325,7 @@ func (ex informant) memoryUsage() *memory.Usage {
 	u.History = ex.Replication.Memory()
 	for id := range ex.Store.Len() {
 		if db := ex.Store.DB(id); db.Len() > 0 {
-			keys, deadlines := db.Overhead()
+			keys, deadlines := db.Keys().Overhead()
 			u.Keyspaces = append(u.Keyspaces, memory.Keyspace{DB: id, Keys: db.Len(), Main: keys, Deadlines: deadlines})
 		}
 	}

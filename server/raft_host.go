@@ -72,23 +72,8 @@ func (h raftHost) SetTime(leastMS int64) {
 // Records implements raft.MemberServer.
 func (h raftHost) Records(on bool) { h.Durable.RecordHistory(on) }
 
-// BeginUndo implements raft.MemberServer.
-func (h raftHost) BeginUndo() { h.Store.BeginUndo() }
-
-// AdvanceUndo implements raft.MemberServer.
-func (h raftHost) AdvanceUndo() { h.Store.AdvanceUndo() }
-
 // Undo implements raft.MemberServer.
-func (h raftHost) Undo(both bool) bool { return h.Store.Undo(both) }
-
-// UndoSize implements raft.MemberServer.
-func (h raftHost) UndoSize() (changes, bytes int) { return h.Store.UndoSize() }
-
-// UndoHolds implements raft.MemberServer.
-func (h raftHost) UndoHolds() bool { return h.Store.UndoHolds() }
-
-// EndUndo implements raft.MemberServer.
-func (h raftHost) EndUndo() { h.Store.EndUndo() }
+func (h raftHost) Undo() raft.Undo { return h.Store.Undo() }
 
 // Replace implements raft.MemberServer.
 func (h raftHost) Replace(from io.Reader) (at persistence.History, agreed persistence.Agreed, err error) {
@@ -163,7 +148,7 @@ func (h raftHost) RecursAt(db int, key []byte) bool { return commands.RecursAt(h
 // HasLeases implements raft.MemberServer.
 func (h raftHost) HasLeases() bool {
 	for db := range h.Store.Len() {
-		if h.Store.DB(db).Holders() > 0 || h.Store.DB(db).Timed()+h.Store.DB(db).TimedHashes() > 0 {
+		if h.Store.DB(db).Keys().Holders() > 0 || h.Store.DB(db).Keys().Timed()+h.Store.DB(db).Keys().TimedHashes() > 0 {
 			return true
 		}
 	}
@@ -184,9 +169,9 @@ const movedPerUnit = 1000
 func (h raftHost) Deadlines(all bool) (n int) {
 	for id := range h.Store.Len() {
 		if db := h.Store.DB(id); all {
-			n += db.Timed() + db.TimedHashes()
+			n += db.Keys().Timed() + db.Keys().TimedHashes()
 		} else {
-			n += db.Holders()
+			n += db.Keys().Holders()
 		}
 	}
 	return n
@@ -294,10 +279,10 @@ func (h raftHost) eachMoved(from raft.Cursor, most int, all bool, visit func(db 
 		return raft.Cursor{DB: -1}
 	}
 	db := h.Store.DB(from.DB)
-	if db.Timed()+db.TimedHashes() == 0 {
+	if db.Keys().Timed()+db.Keys().TimedHashes() == 0 {
 		return raft.Cursor{DB: from.DB + 1}
 	}
-	from.Key = db.TimedFrom(from.Key, most, func(key string, r store.Ref) {
+	from.Key = db.Keys().TimedFrom(from.Key, most, func(key string, r store.Ref) {
 		l := commands.StateOf(store.LiveRef{Ref: r}) // with overdue holders: their leases are moved on, too
 		isLock := l.Shares > 0 || l.Holds > 0 && l.Token > 0
 		if isLock && (l.Shares > 0 || l.Watched) || !isLock && !all {

@@ -63,10 +63,10 @@ func (h replicationHost) Scratch() (files disk.FS, path string, keeps bool) {
 // Has implements replication.NodeServer.
 func (h replicationHost) Has(of replication.Features) (f replication.Features) {
 	for id := range h.Store.Len() {
-		if db := h.Store.DB(id); db.TimedHashes() > 0 {
+		if db := h.Store.DB(id); db.Keys().TimedHashes() > 0 {
 			f |= replication.FieldDeadlines
 		}
-		if h.Store.DB(id).Blooms() > 0 {
+		if h.Store.DB(id).Keys().Blooms() > 0 {
 			f |= replication.BloomFilters
 		}
 		if of&replication.RecurringEntries != 0 && commands.Recurs(h.Store.DB(id)) {

@@ -38,7 +38,7 @@ func TestScrapeLooksAtFewLocks(t *testing.T) {
 			}
 			s.Feed(request, &scratch, nil)
 		}
-		require.Equal(t, held, s.executor.Store.DB(0).Holders())
+		require.Equal(t, held, s.executor.Store.DB(0).Keys().Holders())
 		require.LessOrEqual(t, figuresLook(srv), int64(2*64), "of %d", locks) // INFO and the metric
 	}
 	for i := range many / 10 * 9 {

@@ -229,7 +229,7 @@ func (t *testMode) chaosStrikes(s *session, call *testmode.Call) (f testmode.Fau
 func (t *testMode) endLease(db *store.DB, strike testmode.Strike) (key string, ok bool) {
 	ex := t.executor
 	var held []string
-	db.EachToken(func(key string, _ store.LiveRef) bool {
+	db.Keys().EachToken(func(key string, _ store.LiveRef) bool {
 		held = append(held, key)
 		return true
 	})

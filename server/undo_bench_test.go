@@ -37,14 +37,14 @@ func BenchmarkUndo(b *testing.B) {
 				}
 				st := s.executor.Store
 				if on {
-					st.BeginUndo()
+					st.Undo().Begin()
 				}
 				b.ReportAllocs()
 				b.ResetTimer()
 				for i := 0; i < b.N; i += pipeline {
 					s.Feed(requests[i/pipeline%len(requests)], &scratch, nil)
 					if i%period == 0 {
-						st.AdvanceUndo()
+						st.Undo().Advance()
 					}
 				}
 			})

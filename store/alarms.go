@@ -126,11 +126,13 @@ func (db *DB) PutOff(key []byte, atMS int64) {
 }
 
 // AlarmSets returns the sorted names of the keys that hold sets of a kind, or have held them.
-func (db *DB) AlarmSets(kind Alarm) []string { return slices.Sorted(maps.Keys(db.space.alarms[kind])) }
+func (k Keys) AlarmSets(kind Alarm) []string {
+	return slices.Sorted(maps.Keys(k.db.space.alarms[kind]))
+}
 
 // EachAlarmSet visits the keys that hold sets of a kind, or have held them, in no order.
-func (db *DB) EachAlarmSet(kind Alarm, visit func(key string)) {
-	for key := range db.space.alarms[kind] {
+func (k Keys) EachAlarmSet(kind Alarm, visit func(key string)) {
+	for key := range k.db.space.alarms[kind] {
 		visit(key)
 	}
 }

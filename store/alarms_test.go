@@ -46,7 +46,7 @@ func (m *alarmsModel) change(t *testing.T, r *rand.Rand) {
 		m.s.DB(db).Delete([]byte(key))
 		delete(m.lists, from)
 	case 1:
-		m.s.DB(db).SetString([]byte(key), []byte("x"), NoTTL)
+		m.s.DB(db).EditString([]byte(key)).Set([]byte("x"), NoTTL)
 		m.s.DB(db).Delete([]byte(key))
 		delete(m.lists, from)
 	case 2:
@@ -186,7 +186,7 @@ func putOff(t *testing.T, kind Alarm) {
 	e.Set([]byte("a"), 1000)
 	require.True(t, s.AlarmDue(kind))
 	require.False(t, s.AlarmDue(1-kind), "each kind has a queue of its own")
-	require.Equal(t, []string{string(key)}, db.AlarmSets(kind))
+	require.Equal(t, []string{string(key)}, db.Keys().AlarmSets(kind))
 	steps := 10
 	_, got, ok := s.DueSet(kind, &steps)
 	require.True(t, ok)
@@ -205,7 +205,7 @@ func putOff(t *testing.T, kind Alarm) {
 	s.SetFrozenTime(false)
 
 	// A value that is no sorted set any more is reported once, without members.
-	db.SetString(key, []byte("x"), NoTTL)
+	db.EditString(key).Set([]byte("x"), NoTTL)
 	_, _, ok = s.DueSet(kind, &steps)
 	require.False(t, ok)
 	require.Zero(t, s.alarms[kind].Len())

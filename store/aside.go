@@ -6,8 +6,8 @@ import "lockserver/store/due"
 // once it is complete (Adopt). Observers do not see changes of it. It shares the clock of cuts with this
 // store, so only the executor may touch it. Its memory is not part of this store's Used.
 func (s *Store) Aside() *Store {
-	a := &Store{nowMS: s.nowMS, nowUS: s.nowUS, seed: s.seed, limits: s.limits, epoch: s.epoch, containers: s.containers,
-		soonestMS: due.Never, renewMS: due.Never}
+	a := &Store{nowMS: s.nowMS, nowUS: s.nowUS, seed: s.seed, epoch: s.epoch, containers: s.containers, soonestMS: due.Never, renewMS: due.Never}
+	a.eviction.store = a
 	a.eviction.policy, a.eviction.lfu = s.eviction.policy, s.eviction.lfu // the form of the access field
 	a.fill(len(s.dbs))
 	return a

@@ -31,12 +31,12 @@ func fillForAside(s *Store) {
 	l.Push(s.Limits().List, list.Right, []byte("a"), []byte("b"))
 	z := s.NewZSet(nil)
 	z.Set(s.Limits().ZSet, []byte("order"), 3000)
-	s.DB(0).LoadString([]byte("plain"), []byte("new"), 0)
-	s.DB(0).LoadString([]byte("timed"), []byte("new"), 2000)
-	s.DB(0).LoadHash([]byte("lock"), h.Hash, 9000)
-	s.DB(1).LoadList([]byte("list"), l.List, 0)
-	s.DB(1).LoadZSet([]byte(HoldsPrefix+"v"), z.ZSet, 0)
-	s.DB(1).LoadString([]byte(CompanionPrefix+"x"), []byte("1"), 0)
+	s.DB(0).Loading().String([]byte("plain"), []byte("new"), 0)
+	s.DB(0).Loading().String([]byte("timed"), []byte("new"), 2000)
+	s.DB(0).Loading().Hash([]byte("lock"), h.Hash, 9000)
+	s.DB(1).Loading().List([]byte("list"), l.List, 0)
+	s.DB(1).Loading().ZSet([]byte(HoldsPrefix+"v"), z.ZSet, 0)
+	s.DB(1).Loading().String([]byte(CompanionPrefix+"x"), []byte("1"), 0)
 }
 
 // TestAdopt: the data that was loaded aside replaces the old data, with all deadlines. Of the old data only
@@ -47,10 +47,10 @@ func TestAdopt(t *testing.T) {
 	same.SetNow(1_000_000)
 	fillForAside(same)
 	for _, key := range []string{"plain", "old", "older"} {
-		s.DB(0).SetString([]byte(key), []byte("old"), NoTTL)
+		s.DB(0).EditString([]byte(key)).Set([]byte("old"), NoTTL)
 		s.DB(0).Expire([]byte(key), 1500)
 	}
-	s.DB(1).SetString([]byte("old"), []byte("old"), NoTTL)
+	s.DB(1).EditString([]byte("old")).Set([]byte("old"), NoTTL)
 	before := s.Cut()
 	heard := &changedDatabases{}
 	s.SetObserver(heard)
@@ -68,19 +68,19 @@ func TestAdopt(t *testing.T) {
 
 	require.Equal(t, same.Used(), s.Used())
 	require.Equal(t, []int{3, 3}, []int{s.DB(0).Len(), s.DB(1).Len()})
-	require.Equal(t, []int{2, 1, 1}, []int{s.DB(0).Timed(), s.DB(0).TimedHashes(), s.DB(0).Holders()})
-	require.True(t, s.DB(1).HasCompanions())
+	require.Equal(t, []int{2, 1, 1}, []int{s.DB(0).Keys().Timed(), s.DB(0).Keys().TimedHashes(), s.DB(0).Keys().Holders()})
+	require.True(t, s.DB(1).Keys().HasCompanions())
 	at, ok := s.NextAlarmMS(HoldAlarm)
 	require.Equal(t, []any{int64(3000), true}, []any{at, ok})
 
-	s.DB(0).SetString([]byte("plain"), []byte("newer"), NoTTL)
+	s.DB(0).EditString([]byte("plain")).Set([]byte("newer"), NoTTL)
 	s.DB(1).Delete([]byte("list"))
 	require.ElementsMatch(t, []string{"plain", "old", "older"}, keysOf(before, 0))
 	require.Equal(t, []string{"old"}, keysOf(before, 1))
 	before.Release()
 
 	after := s.Cut()
-	s.DB(0).SetString([]byte("plain"), []byte("newest"), NoTTL)
+	s.DB(0).EditString([]byte("plain")).Set([]byte("newest"), NoTTL)
 	after.Each(0, func(key string, r Ref) bool {
 		if key == "plain" {
 			require.Equal(t, "newer", string(r.Bytes()))

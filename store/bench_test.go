@@ -14,11 +14,11 @@ func BenchmarkStrings(b *testing.B) {
 	val := []byte("a value of some bytes")
 	for i := range keys {
 		keys[i] = fmt.Append(nil, "key:", i*7919%n)
-		db.SetString(keys[i], val, NoTTL)
+		db.EditString(keys[i]).Set(val, NoTTL)
 	}
 	b.Run("set", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			db.SetString(keys[i%n], val, NoTTL)
+			db.EditString(keys[i%n]).Set(val, NoTTL)
 		}
 	})
 	b.Run("get", func(b *testing.B) {
@@ -43,7 +43,7 @@ func BenchmarkDeadlines(b *testing.B) {
 		s := New(1, Limits{})
 		s.SetNow(1_000_000)
 		for i, key := range keys {
-			s.DB(0).SetString(key, val, TTL(1_000_000+int64(i)*7907%n))
+			s.DB(0).EditString(key).Set(val, TTL(1_000_000+int64(i)*7907%n))
 		}
 		return s, s.DB(0)
 	}
@@ -57,7 +57,7 @@ func BenchmarkDeadlines(b *testing.B) {
 		_, db := filled()
 		for i := 0; b.Loop(); i++ {
 			db.Delete(keys[i%n])
-			db.SetString(keys[i%n], val, TTL(2_000_000+int64(i)))
+			db.EditString(keys[i%n]).Set(val, TTL(2_000_000+int64(i)))
 		}
 	})
 	b.Run("die", func(b *testing.B) {

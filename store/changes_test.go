@@ -34,7 +34,7 @@ func TestChangesCount(t *testing.T) {
 		do    func()
 		count int64
 	}{
-		{"SET", func() { db.SetString(k, k, NoTTL) }, 1},
+		{"SET", func() { db.EditString(k).Set(k, NoTTL) }, 1},
 		{"SET of another type", func() { db.ReplaceList(k, three.List) }, 3},
 		{"RPUSH", edit(func(e *ListEdit) { e.Push(list.Right, words(5)...) }), 5},
 		{"LPOP", edit(func(e *ListEdit) { e.Pop(list.Left, 2, func(list.Value) {}) }), 2},
@@ -49,7 +49,7 @@ func TestChangesCount(t *testing.T) {
 		{"PEXPIREAT", func() { db.Expire(l, 2000) }, 1},
 		{"death", func() { s.SetNow(2_001_000); db.Peek(l) }, 0},
 		{"FLUSHALL of nothing", func() { s.FlushAll() }, 0},
-		{"SET", func() { db.SetString(k, k, NoTTL) }, 1},
+		{"SET", func() { db.EditString(k).Set(k, NoTTL) }, 1},
 		{"eviction", func() {
 			s.SetMemory(Memory{MaxBytes: 1, Policy: AllKeysRandom}, rand.New(rand.NewPCG(1, 2)))
 			s.Evict(1)

@@ -9,6 +9,7 @@ import (
 
 // containers holds what all containers of a store share.
 type containers struct {
+	limits Limits
 	values *cow.Epoch // the clock of the values: cuts share it with undo
 	hashes *hash.Common
 	sets   *set.Common
@@ -46,7 +47,7 @@ func (v *value) own(s *containers, key []byte) {
 }
 
 // copy returns a copy of the value for key. The two share no memory that is ever written to.
-func (v *value) copy(s *containers, limits hash.Limits, key []byte) (c value) {
+func (v *value) copy(s *containers, key []byte) (c value) {
 	switch v.tag() {
 	case String:
 		c.ptr, c.meta = v.ptr, v.meta
@@ -60,7 +61,7 @@ func (v *value) copy(s *containers, limits hash.Limits, key []byte) (c value) {
 	case buffer:
 		c.setBuffer(&growable{b: append([]byte(nil), v.bytes()...), stamp: s.values.Now()})
 	case Hash:
-		c.setHash(v.hash().Copy(s.hashes, key, limits))
+		c.setHash(v.hash().Copy(s.hashes, key, s.limits.Hash))
 	case Set:
 		c.setSet(v.set().Copy(s.sets, key))
 	case List:

@@ -126,13 +126,13 @@ func (sp *space) remember(slot int) {
 
 // purge removes the overdue fields of the hash in a slot, and reports whether any fields are left. The number
 // of fields is not bounded: each field is removed only once.
-func (db *DB) purge(slot int) (left bool) {
-	_, v := db.space.keys.At(slot)
-	if _, atMS, ok := v.hash().FirstDeadline(); !ok || atMS > db.store.pastMS() {
+func (sp *space) purge(slot int) (left bool) {
+	_, v := sp.keys.At(slot)
+	if _, atMS, ok := v.hash().FirstDeadline(); !ok || atMS > sp.store.pastMS() {
 		return true
 	}
 	budget := math.MaxInt
-	return !db.expireFields(slot, &budget)
+	return !sp.expireFields(slot, &budget)
 }
 
 // expireDueFields removes at most budget fields that are due, earliest first.
@@ -145,28 +145,28 @@ func (s *Store) expireDueFields(budget *int) {
 		db := d.Of.space.db
 		keys := db.space.keys
 		*budget-- // even if the fields have been put off meanwhile
-		db.expireFields(keys.FindString(keys.HashString(d.Of.key), d.Of.key), budget)
+		db.space.expireFields(keys.FindString(keys.HashString(d.Of.key), d.Of.key), budget)
 	}
 }
 
 // expireFields removes overdue fields of the hash in a slot until the budget is used up. It reports whether
 // the key was removed with its last field.
-func (db *DB) expireFields(slot int, budget *int) (gone bool) {
-	name, _ := db.space.keys.At(slot)
+func (sp *space) expireFields(slot int, budget *int) (gone bool) {
+	name, _ := sp.keys.At(slot)
 	key := []byte(name)
-	v := db.space.own(slot, key)
-	w := hash.EditOf(db.store.hashes, key, v.hash())
+	v := sp.own(slot, key)
+	w := hash.EditOf(sp.store.hashes, key, v.hash())
 	any := false
 	for ; *budget > 0; *budget-- {
 		field, atMS, ok := w.FirstDeadline()
-		if !ok || atMS > db.store.pastMS() {
+		if !ok || atMS > sp.store.pastMS() {
 			break
 		}
 		any = true
 		b := []byte(field)
-		if db.space.tokens.Has(slot) && w.Has(shareField) {
-			db.leasesExpired++
-			db.endLock(slot, key, LockEnd{Field: b, Expired: true})
+		if sp.tokens.Has(slot) && w.Has(shareField) {
+			sp.db.leasesExpired++
+			sp.endLock(slot, key, LockEnd{Field: b, Expired: true})
 		}
 		was, tally := w.Size(), without(w.Hash, b)
 		w.Delete(b)
@@ -174,22 +174,22 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 			with(w.Hash, tally, nil, nil)
 		}
 		v.setHash(w.Hash)
-		db.space.charge(w.Size() - was)
-		db.store.stats.ExpiredFields++
+		sp.charge(w.Size() - was)
+		sp.store.stats.ExpiredFields++
 		if w.Len() == 0 {
-			db.loseAt(db.space.keys.Hash(key), slot, key)
+			sp.loseAt(sp.keys.Hash(key), slot, key)
 			gone = true
 			break
 		}
-		db.store.recordMember(db, "HDEL", key, b)
-		db.tellField(key, w.Hash, b)
+		sp.store.recordMember(sp.db, "HDEL", key, b)
+		sp.db.tellField(key, w.Hash, b)
 	}
 	if !gone {
-		db.space.watchFields(slot)
-		db.space.doubtRenewal(slot)
+		sp.watchFields(slot)
+		sp.doubtRenewal(slot)
 	}
-	if any && db.store.witness != nil {
-		db.store.witness.FieldsExpired(db, key, gone)
+	if any && sp.store.witness != nil {
+		sp.store.witness.FieldsExpired(sp.db, key, gone)
 	}
 	return gone
 }

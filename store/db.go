@@ -54,11 +54,11 @@ func (db *DB) lookUpBy(sum *uint64, key []byte) (slot int, r Ref) {
 	switch {
 	case db.store.overdue(r.atMS):
 		if !db.store.follows {
-			db.expireSlot(slot)
+			db.space.expireSlot(slot)
 		}
 		return -1, Ref{}
 	case r.v.tag() == Hash && db.store.fieldsDue():
-		if !db.purge(slot) {
+		if !db.space.purge(slot) {
 			return -1, Ref{}
 		}
 		r = db.space.refAt(slot) // the hash may have moved
@@ -77,7 +77,7 @@ func (db *DB) Holds(key []byte) bool {
 	if slot < 0 {
 		return false
 	}
-	return db.live(db.space.refAt(slot))
+	return db.space.live(db.space.refAt(slot))
 }
 
 // ExpireNow removes key as if its deadline had passed, whatever the deadline is, and reports whether the key
@@ -87,20 +87,20 @@ func (db *DB) ExpireNow(key []byte) bool {
 	if slot < 0 {
 		return false
 	}
-	db.expireSlot(slot)
+	db.space.expireSlot(slot)
 	return true
 }
 
 // expireSlot removes the key of a slot that is due.
-func (db *DB) expireSlot(slot int) {
-	name, _ := db.space.keys.At(slot)
+func (sp *space) expireSlot(slot int) {
+	name, _ := sp.keys.At(slot)
 	key := []byte(name)
-	db.addLease(slot)
-	db.freeingKey(db.store.lazy.Expire, key)
-	db.loseAt(db.space.keys.Hash(key), slot, key)
-	db.store.stats.Expired++
-	if db.store.witness != nil {
-		db.store.witness.KeyExpired(db, key)
+	sp.addLease(slot)
+	sp.freeingKey(sp.store.lazy.Expire, key)
+	sp.loseAt(sp.keys.Hash(key), slot, key)
+	sp.store.stats.Expired++
+	if sp.store.witness != nil {
+		sp.store.witness.KeyExpired(sp.db, key)
 	}
 }
 
@@ -122,17 +122,17 @@ func (db *DB) lose(key []byte) bool {
 	if slot < 0 {
 		return false
 	}
-	db.endLock(slot, key, LockEnd{})
-	db.loseAt(h, slot, key)
+	db.space.endLock(slot, key, LockEnd{})
+	db.space.loseAt(h, slot, key)
 	return true
 }
 
 // loseAt is lose for a key with a known slot.
-func (db *DB) loseAt(h uint64, slot int, key []byte) {
-	db.space.forget(slot)
-	db.space.delete(h, slot)
-	db.store.record(db, "DEL", key)
-	db.tell(key)
+func (sp *space) loseAt(h uint64, slot int, key []byte) {
+	sp.forget(slot)
+	sp.delete(h, slot)
+	sp.store.record(sp.db, "DEL", key)
+	sp.db.tell(key)
 }
 
 // put inserts a key that look-ups do not find, and returns its value and its slot.
@@ -159,7 +159,7 @@ func (db *DB) vacate(key []byte) {
 	}
 	keys := db.space.keys
 	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
-		db.expireSlot(slot)
+		db.space.expireSlot(slot)
 	}
 }
 
@@ -182,9 +182,9 @@ func (db *DB) replace(key []byte, v value) {
 	_, old := db.space.keys.At(slot)
 	db.store.touch(old)
 	access := old.access
-	db.freeingKey(db.store.lazy.ServerDel, key)
-	db.endLock(slot, key, LockEnd{Replaced: true})
-	db.loseAt(db.space.keys.Hash(key), slot, key)
+	db.space.freeingKey(db.store.lazy.ServerDel, key)
+	db.space.endLock(slot, key, LockEnd{Replaced: true})
+	db.space.loseAt(db.space.keys.Hash(key), slot, key)
 	p, _ := db.putAgain(key, v)
 	p.access = access
 }
@@ -200,7 +200,7 @@ func (db *DB) Unlink(key []byte, lazy bool) bool {
 	if db.find(key) < 0 && !db.store.follows {
 		return false
 	}
-	db.freeingKey(lazy, key)
+	db.space.freeingKey(lazy, key)
 	return db.remove(key)
 }
 
@@ -212,17 +212,17 @@ func (db *DB) Expire(key []byte, atMS int64) bool {
 		return false
 	}
 	if !db.store.Takes(atMS) {
-		db.freeingKey(db.store.lazy.Expire, key)
+		db.space.freeingKey(db.store.lazy.Expire, key)
 		return db.remove(key)
 	}
-	db.expireAt(slot, key, atMS)
+	db.space.expireAt(slot, key, atMS)
 	return true
 }
 
 // expireAt is Expire for a key with a known slot and a time in the future.
-func (db *DB) expireAt(slot int, key []byte, atMS int64) {
-	db.setDeadline(slot, key, atMS)
-	db.changed(key)
+func (sp *space) expireAt(slot int, key []byte, atMS int64) {
+	sp.db.setDeadline(slot, key, atMS)
+	sp.db.changed(key)
 }
 
 // setDeadline is expireAt without the report to the observer.
@@ -256,13 +256,13 @@ func (db *DB) Flush() int {
 
 // drop empties the database without recording it.
 func (db *DB) drop() int {
-	db.endAllLocks(false)
+	db.space.endAllLocks(false)
 	n := db.space.keys.Len()
 	db.space.stopRenewals()
 	if s := db.store; s.undo != nil { // also of an empty one, which may have had keys when the period began
 		s.undoBy(db.undoDrop())
 	}
-	db.unhook()
+	db.space.unhook()
 	db.attach(db.store.newSpace())
 	if db.store.observer != nil {
 		db.store.observer.DatabaseChanged(db.id)
@@ -272,24 +272,23 @@ func (db *DB) drop() int {
 
 // unhook takes the space of the database, which is about to get another one, out of the store's queues and
 // sums.
-func (db *DB) unhook() {
-	old := db.space
-	old.stopRenewals()
-	old.charge(-old.used)
-	switch q := &db.store.fields; {
-	case old.queuedHashes == q.Len():
+func (sp *space) unhook() {
+	sp.stopRenewals()
+	sp.charge(-sp.used)
+	switch q := &sp.store.fields; {
+	case sp.queuedHashes == q.Len():
 		*q = due.Queue[timedKey]{} // the common case, at no cost
-	case old.queuedHashes > 0:
-		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
+	case sp.queuedHashes > 0:
+		q.RemoveAll(func(d *deadline) bool { return d.Of.space == sp })
 	}
-	switch q := &db.store.remembered; {
-	case old.remembering == q.Len():
+	switch q := &sp.store.remembered; {
+	case sp.remembering == q.Len():
 		*q = due.Queue[timedKey]{}
-	case old.remembering > 0:
-		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
+	case sp.remembering > 0:
+		q.RemoveAll(func(d *deadline) bool { return d.Of.space == sp })
 	}
-	old.forgetAllAlarms()
-	old.forgetOwn()
+	sp.forgetAllAlarms()
+	sp.forgetOwn()
 }
 
 // open makes key's value of kind k writable. v is nil if there is no such key; ok is false if the key has
@@ -398,18 +397,18 @@ func (s *Store) freeing(lazy bool, v *value) {
 }
 
 // freeingKey is freeing for the value of a key, if there is one.
-func (db *DB) freeingKey(lazy bool, key []byte) {
+func (sp *space) freeingKey(lazy bool, key []byte) {
 	if !lazy {
 		return
 	}
-	keys := db.space.keys
+	keys := sp.keys
 	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
 		_, v := keys.At(slot)
-		db.store.freeing(true, v)
+		sp.store.freeing(true, v)
 	}
 }
 
-// stopRenewals is StopAllRenewals for one space.
+// stopRenewals is Renewals.StopAll for one space.
 func (sp *space) stopRenewals() {
 	sp.charge(-renewals.Bytes * sp.renewals.Len())
 	sp.renewals.Clear()
@@ -426,19 +425,19 @@ func (sp *space) doubtRenewal(slot int) {
 func (db *DB) Len() int { return db.space.keys.Len() }
 
 // Timed returns the number of keys that have a deadline.
-func (db *DB) Timed() int { return db.space.timed }
+func (k Keys) Timed() int { return k.db.space.timed }
 
 // Overhead returns the part of Used that is neither names nor values: the tables of the keys, and of their
 // deadlines.
-func (db *DB) Overhead() (keys, deadlines int) {
-	return keyBytes * db.Len(), deadlineBytes * db.Timed()
+func (k Keys) Overhead() (keys, deadlines int) {
+	return keyBytes * k.db.Len(), deadlineBytes * k.Timed()
 }
 
 // Blooms returns the number of keys that hold Bloom filters.
-func (db *DB) Blooms() int { return db.space.blooms }
+func (k Keys) Blooms() int { return k.db.space.blooms }
 
 // TimedHashes returns the number of hashes that have a field with a deadline.
-func (db *DB) TimedHashes() int { return db.space.timedHashes }
+func (k Keys) TimedHashes() int { return k.db.space.timedHashes }
 
 // Look looks a key up for a command that reads it without using its value, such as EXISTS, TYPE, TTL and
 // OBJECT. It counts as a hit or a miss, but the time of last access stays.

@@ -24,12 +24,12 @@ func (s *Store) Evict(budget int) (removed int) {
 	}
 	s.eviction.looks = searchSlots
 	for ; removed < budget && s.Full(); removed++ {
-		sp, key := s.victim()
+		sp, key := s.eviction.victim()
 		if sp == nil {
 			return removed
 		}
 		b := []byte(key)
-		sp.db.freeingKey(s.lazy.Eviction, b)
+		sp.freeingKey(s.lazy.Eviction, b)
 		sp.db.lose(b)
 		s.stats.Evicted++
 		if s.witness != nil {
@@ -40,17 +40,16 @@ func (s *Store) Evict(budget int) (removed int) {
 }
 
 // victim returns the next key to evict; nil if no evictable key was found.
-func (s *Store) victim() (*space, string) {
+func (e *eviction) victim() (*space, string) {
 	const rounds = 8
-	e := &s.eviction
 	for range rounds {
 		if e.policy.random() {
-			if sp, key, r := s.sample(s.nextSpace()); r.OK() {
+			if sp, key, r := e.sample(e.nextSpace()); r.OK() {
 				return sp, key
 			}
 			continue
 		}
-		s.fillPool()
+		e.fillPool()
 		for n := len(e.pool) - 1; n >= 0; n-- {
 			c := e.pool[n]
 			e.pool[n] = candidate{}
@@ -60,52 +59,50 @@ func (s *Store) victim() (*space, string) {
 			}
 			keys := c.space.keys
 			if slot := keys.FindString(keys.HashString(c.key), c.key); slot >= 0 {
-				if key, r := c.space.entry(slot); s.evictable(key, r) {
+				if key, r := c.space.entry(slot); e.evictable(key, r) {
 					return c.space, key
 				}
 			}
 		}
 	}
-	return s.search()
+	return e.search()
 }
 
 // evictable reports whether a key may be evicted under the policy. Locks, the keys that belong to locks, and
 // delayed entries may not be evicted.
-func (s *Store) evictable(key string, r Ref) bool {
-	if r.atMS == 0 && s.eviction.policy.volatile() {
+func (e *eviction) evictable(key string, r Ref) bool {
+	if r.atMS == 0 && e.policy.volatile() {
 		return false
 	}
 	return !r.v.hasToken() && !IsCompanion([]byte(key)) && !ofDelays([]byte(key))
 }
 
 // nextSpace returns the spaces in turn.
-func (s *Store) nextSpace() *space {
-	e := &s.eviction
-	for range s.dbs {
-		e.turn = (e.turn + 1) % len(s.dbs)
-		if s.dbs[e.turn].Len() > 0 {
+func (e *eviction) nextSpace() *space {
+	for range e.store.dbs {
+		e.turn = (e.turn + 1) % len(e.store.dbs)
+		if e.store.dbs[e.turn].Len() > 0 {
 			break
 		}
 	}
-	return s.dbs[e.turn].space
+	return e.store.dbs[e.turn].space
 }
 
 // sample picks a key of sp at random. If the policy evicts only keys with a deadline, it picks from all such
 // keys. It returns no key if the picked key may not be evicted.
-func (s *Store) sample(sp *space) (from *space, key string, r Ref) {
-	e := &s.eviction
+func (e *eviction) sample(sp *space) (from *space, key string, r Ref) {
 	switch {
 	case !e.policy.volatile() && sp.keys.Len() > 0:
 		key, r = sp.entry(e.chance.IntN(sp.keys.Len()))
 	case e.policy.volatile():
-		if sp = s.anyTimedSpace(); sp == nil {
+		if sp = e.anyTimedSpace(); sp == nil {
 			return nil, "", Ref{}
 		}
 		key, r = sp.entry(sp.anyTimed(e.chance))
 	default:
 		return nil, "", Ref{}
 	}
-	if !s.evictable(key, r) {
+	if !e.evictable(key, r) {
 		return nil, "", Ref{}
 	}
 	return sp, key, r
@@ -113,13 +110,13 @@ func (s *Store) sample(sp *space) (from *space, key string, r Ref) {
 
 // anyTimedSpace returns a random space that has keys with a deadline, weighted by their number; nil if no
 // space has such keys.
-func (s *Store) anyTimedSpace() *space {
-	total := s.timedKeys()
+func (e *eviction) anyTimedSpace() *space {
+	total := e.timedKeys()
 	if total == 0 {
 		return nil
 	}
-	at := s.eviction.chance.IntN(total)
-	for _, db := range s.dbs {
+	at := e.chance.IntN(total)
+	for _, db := range e.store.dbs {
 		if at -= db.space.timed; at < 0 {
 			return db.space
 		}
@@ -128,22 +125,22 @@ func (s *Store) anyTimedSpace() *space {
 }
 
 // timedKeys returns the number of keys with a deadline.
-func (s *Store) timedKeys() (total int) {
-	for _, db := range s.dbs {
+func (e *eviction) timedKeys() (total int) {
+	for _, db := range e.store.dbs {
 		total += db.space.timed
 	}
 	return total
 }
 
 // fillPool looks at some keys of every database, or of all that have a deadline, and keeps the best.
-func (s *Store) fillPool() {
-	if s.eviction.policy.volatile() {
-		s.poolFrom(nil)
+func (e *eviction) fillPool() {
+	if e.policy.volatile() {
+		e.poolFrom(nil)
 		return
 	}
-	for _, db := range s.dbs {
+	for _, db := range e.store.dbs {
 		if db.Len() > 0 {
-			s.poolFrom(db.space)
+			e.poolFrom(db.space)
 		}
 	}
 }
@@ -151,49 +148,49 @@ func (s *Store) fillPool() {
 // poolFrom compares keys of sp; nil stands for the keys with a deadline of all spaces. If there are only as
 // many keys as it compares, it compares each of them, as Redis does: random choice could miss the only
 // evictable key.
-func (s *Store) poolFrom(sp *space) {
-	most := s.eviction.Samples
+func (e *eviction) poolFrom(sp *space) {
+	most := e.Samples
 	switch {
 	case sp != nil && sp.keys.Len() <= most:
 		for slot := range sp.keys.Len() {
-			s.offerSlot(sp, slot)
+			e.offerSlot(sp, slot)
 		}
-	case sp == nil && s.timedKeys() <= most:
-		for _, db := range s.dbs {
-			db.space.eachTimed(func(slot int) { s.offerSlot(db.space, slot) })
+	case sp == nil && e.timedKeys() <= most:
+		for _, db := range e.store.dbs {
+			db.space.eachTimed(func(slot int) { e.offerSlot(db.space, slot) })
 		}
 	default:
 		for range most {
-			if from, key, r := s.sample(sp); r.OK() {
-				s.offer(candidate{s.score(r), from, key})
+			if from, key, r := e.sample(sp); r.OK() {
+				e.offer(candidate{e.score(r), from, key})
 			}
 		}
 	}
 }
 
 // offerSlot puts the key of a slot into the pool, if the key may be evicted.
-func (s *Store) offerSlot(sp *space, slot int) {
-	if key, r := sp.entry(slot); s.evictable(key, r) {
-		s.offer(candidate{s.score(r), sp, key})
+func (e *eviction) offerSlot(sp *space, slot int) {
+	if key, r := sp.entry(slot); e.evictable(key, r) {
+		e.offer(candidate{e.score(r), sp, key})
 	}
 }
 
 // score returns the score of a value: the value with the highest score is evicted first.
-func (s *Store) score(r Ref) uint64 {
-	switch p := s.eviction.policy; {
+func (e *eviction) score(r Ref) uint64 {
+	switch p := e.policy; {
 	case p.lfu():
-		return uint64(maxCount - s.count(r.v))
+		return uint64(maxCount - e.count(r.v))
 	case p == VolatileTTL:
 		return math.MaxUint64 - uint64(max(r.atMS, 0))
 	default:
-		return uint64(uint32(s.nowMS/1000) - r.v.access)
+		return uint64(uint32(e.store.nowMS/1000) - r.v.access)
 	}
 }
 
 // offer puts a candidate into the pool, if the pool is not full or the candidate is better than another
 // candidate there.
-func (s *Store) offer(c candidate) {
-	pool := s.eviction.pool
+func (e *eviction) offer(c candidate) {
+	pool := e.pool
 	for i := range pool {
 		if pool[i].key == c.key && pool[i].space == c.space {
 			pool = slices.Delete(pool, i, i+1) // it may have another score by now
@@ -207,31 +204,30 @@ func (s *Store) offer(c candidate) {
 		return 1
 	})
 	if len(pool) < poolSize {
-		s.eviction.pool = slices.Insert(pool, at, c)
+		e.pool = slices.Insert(pool, at, c)
 		return
 	}
 	if at > 0 {
 		copy(pool[:at-1], pool[1:at])
 		pool[at-1] = c
 	}
-	s.eviction.pool = pool
+	e.pool = pool
 }
 
 // search looks for any key that may be removed. It examines some keys at a time and continues from there in
 // the next call. It is needed when nearly all keys are locks: random samples then do not find the other keys.
-func (s *Store) search() (*space, string) {
-	e := &s.eviction
+func (e *eviction) search() (*space, string) {
 	total := 0
-	for _, db := range s.dbs {
+	for _, db := range e.store.dbs {
 		total += db.Len()
 	}
 	for range min(e.looks, total) {
 		e.looks--
 		e.cursor++
 		at := e.cursor
-		for _, db := range s.dbs {
+		for _, db := range e.store.dbs {
 			if at < db.Len() {
-				if key, r := db.space.entry(at); s.evictable(key, r) {
+				if key, r := db.space.entry(at); e.evictable(key, r) {
 					return db.space, key
 				}
 				at = -1

@@ -27,7 +27,7 @@ func full(t *testing.T, p Policy, n int, share float64, ttl bool) *Store {
 		if ttl {
 			end = TTL(100_000_000 + int64(i))
 		}
-		s.DB(i%2).SetString(keyOf(i), []byte("value"), end)
+		s.DB(i%2).EditString(keyOf(i)).Set([]byte("value"), end)
 	}
 	s.SetMemory(Memory{MaxBytes: int(share * float64(s.Used())), Policy: p, Samples: 10, LogFactor: 10, DecayMinutes: 1}, chance)
 	return s
@@ -98,11 +98,11 @@ func TestEvictionOfFew(t *testing.T) {
 			s := New(2, Limits{})
 			for i := range 5 {
 				s.SetNow(int64(i+1) * 1_000_000)
-				s.DB(1).SetString(keyOf(i), []byte("value"), TTL(100_000_000+int64(i)))
+				s.DB(1).EditString(keyOf(i)).Set([]byte("value"), TTL(100_000_000+int64(i)))
 			}
 			if p.volatile() {
 				for i := range 200 { // keys that may not be evicted
-					s.DB(1).SetString(fmt.Append(nil, "stays:", i), []byte("value"), NoTTL)
+					s.DB(1).EditString(fmt.Append(nil, "stays:", i)).Set([]byte("value"), NoTTL)
 				}
 			}
 			s.SetMemory(Memory{MaxBytes: 1, Policy: p, Samples: 5}, rand.New(rand.NewPCG(seed, 1)))
@@ -157,11 +157,11 @@ func TestLocksAreNotEvicted(t *testing.T) {
 			e := db.EditHash(key)
 			e.Set([]byte(TokenField), []byte("1"))
 			db.Expire(key, 10_000)
-			db.SetString(fmt.Append(nil, CompanionPrefix, i), []byte("1"), 10_000)
+			db.EditString(fmt.Append(nil, CompanionPrefix, i)).Set([]byte("1"), 10_000)
 		}
 		const others = 30
 		for i := range others {
-			s.DB(i%3).SetString(keyOf(i), []byte("value"), 10_000)
+			s.DB(i%3).EditString(keyOf(i)).Set([]byte("value"), 10_000)
 		}
 		s.SetMemory(Memory{MaxBytes: 1, Policy: p, Samples: 5}, rand.New(rand.NewPCG(1, uint64(p))))
 		removed, in := 0, 0
@@ -199,20 +199,20 @@ func TestAccess(t *testing.T) {
 	s := New(1, Limits{})
 	db, key := s.DB(0), []byte("k")
 	s.SetNow(5_000_000)
-	db.SetString(key, []byte("v"), NoTTL)
+	db.EditString(key).Set([]byte("v"), NoTTL)
 	s.SetNow(9_000_000)
 	require.EqualValues(t, 4, s.IdleS(db.Peek(key)))
 	require.EqualValues(t, 0, s.IdleS(db.Find(key)))
 
 	s.SetMemory(Memory{Policy: AllKeysLFU, LogFactor: 0, DecayMinutes: 2}, rand.New(rand.NewPCG(1, 2)))
 	db.Delete(key)
-	db.SetString(key, []byte("v"), NoTTL)
+	db.EditString(key).Set([]byte("v"), NoTTL)
 	require.EqualValues(t, firstCount, s.Freq(db.Peek(key)))
 	for range 1000 { // with a factor of 0 every use counts
 		db.Find(key)
 	}
 	require.EqualValues(t, maxCount, s.Freq(db.Peek(key)))
-	db.SetString(key, []byte("w"), NoTTL)
+	db.EditString(key).Set([]byte("w"), NoTTL)
 	require.EqualValues(t, maxCount, s.Freq(db.Peek(key)), "overwriting is a use")
 	s.SetNow(9_000_000 + 60_000_000*7)
 	require.EqualValues(t, maxCount-3, s.Freq(db.Peek(key)))
@@ -221,7 +221,7 @@ func TestAccess(t *testing.T) {
 
 	s.SetMemory(Memory{Policy: VolatileLFU, LogFactor: 10, DecayMinutes: 0}, rand.New(rand.NewPCG(1, 2)))
 	db.Delete(key)
-	db.SetString(key, []byte("v"), NoTTL)
+	db.EditString(key).Set([]byte("v"), NoTTL)
 	for range 1000 {
 		db.Find(key)
 	}

@@ -39,9 +39,9 @@ func (s *Store) NextDeadlineMS() (int64, bool) {
 	return atMS + 1, ok
 }
 
-// NextRenewalMS returns a time, in milliseconds since 1970, before which no renewal falls due. The result is
+// NextMS returns a time, in milliseconds since 1970, before which no renewal falls due. The result is
 // false if no renewal ever falls due.
-func (s *Store) NextRenewalMS() (int64, bool) { return s.renewMS, s.renewMS != due.Never }
+func (rs Renewals) NextMS() (int64, bool) { return rs.store.renewMS, rs.store.renewMS != due.Never }
 
 // NextAlarmMS returns a time, in milliseconds since 1970. Before it no member of a set of this kind falls
 // due. The result is false if no member ever falls due.
@@ -96,7 +96,7 @@ func (sp *space) expireFirst(budget int) (cost int) {
 	}
 	sp.bounds.Raise(group, nextMS)
 	for _, slot := range dying[:n] { // from the last key on: the last key of the space takes the slot of each removed key
-		sp.db.expireSlot(slot)
+		sp.expireSlot(slot)
 	}
 	return max(n, 1)
 }
@@ -191,20 +191,20 @@ func (s *Store) fieldsDue() bool {
 }
 
 // live reports whether neither a key nor all of its fields are overdue.
-func (db *DB) live(r Ref) bool {
-	if db.store.overdue(r.atMS) {
+func (sp *space) live(r Ref) bool {
+	if sp.store.overdue(r.atMS) {
 		return false
 	}
-	return r.v.tag() != Hash || !db.store.fieldsDue() || !r.v.hash().AllOverdue(db.store.pastMS())
+	return r.v.tag() != Hash || !sp.store.fieldsDue() || !r.v.hash().AllOverdue(sp.store.pastMS())
 }
 
 // MeanTTL returns the mean time in milliseconds until the keys with a deadline expire; 0 if no key has a
 // deadline.
-func (db *DB) MeanTTL() int64 {
-	sp := db.space
+func (k Keys) MeanTTL() int64 {
+	sp := k.db.space
 	if sp.timed == 0 {
 		return 0
 	}
 	mean, _ := bits.Div64(sp.deadlineSum[1], sp.deadlineSum[0], uint64(sp.timed))
-	return max(0, int64(mean)-db.store.nowMS)
+	return max(0, int64(mean)-k.db.store.nowMS)
 }

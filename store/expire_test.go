@@ -62,10 +62,10 @@ func TestKeysDieInOrder(t *testing.T) {
 					d.ends[name] = at
 				}
 			case 3:
-				db.SetString(key, key, NoTTL)
+				db.EditString(key).Set(key, NoTTL)
 				delete(d.ends, name)
 			default:
-				db.SetString(key, key, TTL(at))
+				db.EditString(key).Set(key, TTL(at))
 				d.ends[name] = at
 			}
 			if rng.IntN(100) == 0 {
@@ -86,7 +86,7 @@ func TestKeysDieInOrder(t *testing.T) {
 			}
 		}
 		require.Positive(t, d.died)
-		require.Equal(t, len(d.ends), s.DB(0).Timed()+s.DB(1).Timed())
+		require.Equal(t, len(d.ends), s.DB(0).Keys().Timed()+s.DB(1).Keys().Timed())
 		requireUsed(t, s, "at the end")
 	}
 }
@@ -99,7 +99,7 @@ func TestPuttingOffIsFree(t *testing.T) {
 	const n, lease = 64 * 100, 30_000
 	key := func(i int) []byte { return fmt.Append(nil, "k", i) }
 	for i := range n {
-		db.SetString(key(i), nil, TTL(lease))
+		db.EditString(key(i)).Set(nil, TTL(lease))
 	}
 	looks := 0
 	for now := int64(0); now < 10*lease; now += lease / 3 {
@@ -124,7 +124,7 @@ func TestAnyTimedIsFair(t *testing.T) {
 			if i%every == 0 {
 				ttl = 1 << 40
 			}
-			s.DB(0).SetString(fmt.Append(nil, i), nil, ttl)
+			s.DB(0).EditString(fmt.Append(nil, i)).Set(nil, ttl)
 		}
 		sp, chance := s.DB(0).space, rand.New(rand.NewPCG(1, uint64(every)))
 		counts := make([]int, 20_000)
@@ -147,7 +147,7 @@ func TestAnyTimedPassesOver(t *testing.T) {
 	s := New(1, Limits{})
 	db := s.DB(0)
 	for i := range 10_000 {
-		db.SetString(fmt.Append(nil, i), nil, 1<<40)
+		db.EditString(fmt.Append(nil, i)).Set(nil, 1<<40)
 	}
 	for i := range 10_000 {
 		if i != 1234 {
@@ -179,17 +179,17 @@ func TestTimedFrom(t *testing.T) {
 				e.ExpireField([]byte("a"), 1000)
 				want[string(key)] = 1
 			case 1:
-				db.SetString(key, key, 0)
+				db.EditString(key).Set(key, 0)
 				db.Expire(key, 1000)
 				want[string(key)] = 1
 			default:
-				db.SetString(key, key, 0)
+				db.EditString(key).Set(key, 0)
 			}
 		}
 		most, got := 1+rng.IntN(50), map[string]int{}
 		for cursor := 0; cursor >= 0; {
 			visits := 0
-			cursor = db.TimedFrom(cursor, most, func(key string, r Ref) {
+			cursor = db.Keys().TimedFrom(cursor, most, func(key string, r Ref) {
 				visits++
 				if got[key]++; r.DeadlineMS() != 0 {
 					db.Expire([]byte(key), 2000)

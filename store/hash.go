@@ -161,7 +161,7 @@ func (e *HashEdit) Delete(field []byte) bool {
 	if e.Hash() == nil {
 		return false
 	}
-	e.db.endLock(e.slot, e.key, LockEnd{Field: field})
+	e.db.space.endLock(e.slot, e.key, LockEnd{Field: field})
 	return e.DeleteHolder(field)
 }
 
@@ -202,7 +202,7 @@ func (e *HashEdit) Expire(atMS int64) {
 // Remove removes the key with all its fields. There must be a hash.
 func (e *HashEdit) Remove() {
 	h := e.Hash()
-	e.db.loseAt(e.keySum(), e.slot, e.key)
+	e.db.space.loseAt(e.keySum(), e.slot, e.key)
 	e.db.store.dirty++
 	if e.db.store.values.Active() == 0 {
 		e.db.store.spareTimes.Keep(h)

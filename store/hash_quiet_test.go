@@ -122,7 +122,7 @@ func (w *timedWorld) check() {
 			timed++
 			return true
 		})
-		require.Equal(w.t, timed, db.TimedHashes(), "%v", w.reported)
+		require.Equal(w.t, timed, db.Keys().TimedHashes(), "%v", w.reported)
 		require.Equal(w.t, inQueue, db.space.queuedHashes, "%v", w.reported)
 		queued += inQueue
 	}

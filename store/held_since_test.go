@@ -19,7 +19,7 @@ func earliestHold(t *testing.T, s *Store) int64 {
 	for _, db := range s.dbs {
 		sp := db.space
 		for slot := range sp.keys.Len() {
-			if r := sp.refAt(slot); db.live(r) && owners(r.v) > 0 {
+			if r := sp.refAt(slot); db.space.live(r) && owners(r.v) > 0 {
 				sinceMS := sp.heldMS(slot, r.v)
 				if bound := sp.heldSince.Of(slot >> boundBits); bound > sinceMS {
 					require.Fail(t, "a bound is too high", "slot %d since %d, bound %d", slot, sinceMS, bound)
@@ -50,7 +50,7 @@ func TestHeldSince(t *testing.T) {
 		case 7, 8, 9, 10, 11, 12, 13:
 			db.Delete(key)
 		case 14:
-			db.SetString(key, []byte("v"), NoTTL)
+			db.EditString(key).Set([]byte("v"), NoTTL)
 		case 15:
 			if e, ok := db.OpenHash(key); ok {
 				e.Delete([]byte("owner"))
@@ -112,7 +112,7 @@ func TestHeldSinceIsBounded(t *testing.T) {
 	}
 	require.EqualValues(t, 1000, s.HeldSince(1), "one look finds what nothing has changed")
 	for i := range groups - 1 { // the first lock of all groups except the last is overwritten in place
-		db.SetString(fmt.Appendf(nil, "k%d", i*inGroup), []byte("v"), NoTTL)
+		db.EditString(fmt.Appendf(nil, "k%d", i*inGroup)).Set([]byte("v"), NoTTL)
 	}
 	want := earliestHold(t, s)
 	require.EqualValues(t, 1001, want)

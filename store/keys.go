@@ -3,14 +3,14 @@ package store
 // Rename moves key's value and deadline to newKey, and replaces the value there. key must exist. A value that
 // was moved or copied counts as used like a new key, as in Redis.
 func (db *DB) Rename(key, newKey []byte) {
-	db.moveLock(key, db, newKey)
-	renewal, renewed := db.lift(key)
-	v, atMS := db.take(key)
+	db.space.moveLock(key, db, newKey)
+	renewal, renewed := db.space.lift(key)
+	v, atMS := db.space.take(key)
 	v.access = db.store.born()
-	db.displace(newKey)
-	db.place(newKey, v, atMS)
+	db.space.displace(newKey)
+	db.space.place(newKey, v, atMS)
 	if renewed {
-		db.lay(newKey, renewal)
+		db.space.lay(newKey, renewal)
 	}
 	db.store.record(db, "RENAME", key, newKey)
 	if db.store.follower != nil {
@@ -31,13 +31,13 @@ func (db *DB) Move(key []byte, to *DB) bool {
 		return false
 	}
 	to.vacate(key)
-	db.moveLock(key, to, key)
-	renewal, renewed := db.lift(key)
-	v, atMS := db.take(key)
+	db.space.moveLock(key, to, key)
+	renewal, renewed := db.space.lift(key)
+	v, atMS := db.space.take(key)
 	v.access = db.store.born()
-	to.place(key, v, atMS)
+	to.space.place(key, v, atMS)
 	if renewed {
-		to.lay(key, renewal)
+		to.space.lay(key, renewal)
 	}
 	db.store.record(db, "MOVE", key, appendInt(nil, int64(to.id)))
 	if db.store.follower != nil {
@@ -52,13 +52,13 @@ func (db *DB) Move(key []byte, to *DB) bool {
 // there. key must exist, and the two keys must differ.
 func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
 	_, from := db.lookUp(key)
-	v, atMS := from.v.copy(&db.store.containers, db.store.limits.Hash, newKey), from.atMS
+	v, atMS := from.v.copy(&db.store.containers, newKey), from.atMS
 	v.access = db.store.born()
-	renewal, renewed := to.lift(newKey)
-	to.displace(newKey)
-	to.place(newKey, v, atMS)
+	renewal, renewed := to.space.lift(newKey)
+	to.space.displace(newKey)
+	to.space.place(newKey, v, atMS)
 	if renewed {
-		to.layAgain(newKey, renewal)
+		to.space.layAgain(newKey, renewal)
 	}
 	if db.store.effects != nil {
 		db.store.record(db, "COPY", key, newKey, []byte("DB"), appendInt(nil, int64(to.id)), []byte("REPLACE"))
@@ -67,43 +67,43 @@ func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
 }
 
 // take removes a key that exists and returns its value without its deadline node. It records nothing.
-func (db *DB) take(key []byte) (v value, atMS int64) {
-	keys := db.space.keys
+func (sp *space) take(key []byte) (v value, atMS int64) {
+	keys := sp.keys
 	h := keys.Hash(key)
 	slot := keys.Find(h, key)
 	_, p, atMS := keys.Sided(slot)
 	v = *p
-	db.space.forget(slot)
-	db.space.delete(h, slot)
+	sp.forget(slot)
+	sp.delete(h, slot)
 	return v, atMS
 }
 
 // discard removes a key, if it is there, without recording it.
-func (db *DB) discard(key []byte) {
-	keys := db.space.keys
+func (sp *space) discard(key []byte) {
+	keys := sp.keys
 	if keys.Find(keys.Hash(key), key) >= 0 {
-		db.take(key)
+		sp.take(key)
 	}
 }
 
 // displace is discard for a key that another value replaces.
-func (db *DB) displace(key []byte) {
-	db.freeingKey(db.store.lazy.ServerDel, key)
-	keys := db.space.keys
+func (sp *space) displace(key []byte) {
+	sp.freeingKey(sp.store.lazy.ServerDel, key)
+	keys := sp.keys
 	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
-		db.endLock(slot, key, LockEnd{Replaced: true})
-		db.take(key)
+		sp.endLock(slot, key, LockEnd{Replaced: true})
+		sp.take(key)
 	}
 }
 
-func (db *DB) place(key []byte, v value, atMS int64) {
-	keys := db.space.keys
-	slot := db.space.insert(keys.Hash(key), key, v)
-	db.space.markToken(slot)
+func (sp *space) place(key []byte, v value, atMS int64) {
+	keys := sp.keys
+	slot := sp.insert(keys.Hash(key), key, v)
+	sp.markToken(slot)
 	if atMS != 0 {
-		db.space.setDeadline(slot, atMS)
+		sp.setDeadline(slot, atMS)
 	}
-	db.space.remember(slot)
-	db.space.watchAlarm(key, &v)
-	db.made(key)
+	sp.remember(slot)
+	sp.watchAlarm(key, &v)
+	sp.db.made(key)
 }

@@ -27,7 +27,7 @@ func TestLazyFreed(t *testing.T) {
 	require.EqualValues(t, 1, s.Stats().Freed)
 	fill(65)
 	s.SetLazy(Lazy{ServerDel: true})
-	db.SetString([]byte("k"), []byte("v"), NoTTL)
+	db.EditString([]byte("k")).Set([]byte("v"), NoTTL)
 	require.EqualValues(t, 2, s.Stats().Freed)
 	s.ResetStats()
 	require.Zero(t, s.Stats().Freed)

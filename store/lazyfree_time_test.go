@@ -21,7 +21,7 @@ func TestNothingWaitsForMemory(t *testing.T) {
 			edit.Add([]byte("m" + strconv.Itoa(i)))
 		}
 		for i := range members {
-			db.SetString([]byte("k"+strconv.Itoa(i)), []byte("v"), NoTTL)
+			db.EditString([]byte("k"+strconv.Itoa(i))).Set([]byte("v"), NoTTL)
 		}
 		return time.Since(began)
 	}

@@ -8,24 +8,24 @@ func (db *DB) PeekLive(key []byte) LiveRef {
 	if !db.store.follows { // the look-up has removed what is overdue
 		return LiveRef{r}
 	}
-	return db.withoutOverdue(r)
+	return db.space.withoutOverdue(r)
 }
 
 // liveRef returns the value of a key as readers of locks see it.
-func (db *DB) liveRef(r Ref) LiveRef {
-	if !db.live(r) {
+func (sp *space) liveRef(r Ref) LiveRef {
+	if !sp.live(r) {
 		return LiveRef{}
 	}
-	return db.withoutOverdue(r)
+	return sp.withoutOverdue(r)
 }
 
 // withoutOverdue is liveRef for a key that is not overdue.
-func (db *DB) withoutOverdue(r Ref) LiveRef {
+func (sp *space) withoutOverdue(r Ref) LiveRef {
 	if r.Kind() != Hash {
 		return LiveRef{r}
 	}
 	h := r.v.hash()
-	live := db.LiveHash(h)
+	live := sp.db.LiveHash(h)
 	switch live {
 	case h:
 		return LiveRef{r}

@@ -8,135 +8,140 @@ import (
 	"lockserver/store/stream"
 )
 
-// The Load functions fill an empty store from a file; nothing is recorded or counted as a change. They return
-// false, and change nothing, if the key exists already. The store takes ownership of a value that it is
-// given.
+// Loading fills a database from a file. Nothing is recorded or counted as a change. The methods return false,
+// and change nothing, if the key exists already. The store takes ownership of a value that it is given.
+type Loading struct{ db *DB }
+
+// Loading returns the door through which the database is filled from a file.
+func (db *DB) Loading() Loading { return Loading{db} }
 
 // Reserve prepares an empty database for about keys keys. If there are keys already it does nothing.
-func (db *DB) Reserve(keys int) { db.space.keys.Reserve(keys) }
+func (l Loading) Reserve(keys int) { l.db.space.keys.Reserve(keys) }
 
-// LoadString adds a string; val is copied.
-func (db *DB) LoadString(key, val []byte, deadlineMS int64) bool {
-	return db.loadString(db.space.keys.Hash(key), &StringEntry{key, val, deadlineMS})
+// String adds a string; val is copied.
+func (l Loading) String(key, val []byte, deadlineMS int64) bool {
+	return l.loadString(l.db.space.keys.Hash(key), &StringEntry{key, val, deadlineMS})
 }
 
-// StringEntry is a string for LoadStrings.
+// StringEntry is a string for Loading.Strings.
 type StringEntry struct {
 	Key, Val   []byte
 	DeadlineMS int64 // unix ms, 0: none
 }
 
-// LoadStrings is LoadString for at most MaxPrefetch entries, in their order. In a large database each look-up
+// Strings is String for at most MaxPrefetch entries, in their order. In a large database each look-up
 // waits for memory; here all of them wait at the same time. It returns the number of added entries. If that
 // is less than all, the key of the next entry existed already.
-func (db *DB) LoadStrings(entries []StringEntry) int {
+func (l Loading) Strings(entries []StringEntry) int {
 	var hashes [MaxPrefetch]uint64
-	keys := db.space.keys
+	keys := l.db.space.keys
 	for i := range entries {
 		hashes[i] = keys.Hash(entries[i].Key)
 	}
-	if db.WorthPrefetching() {
+	if l.db.WorthPrefetching() {
 		var slots [MaxPrefetch]int
-		db.store.prefetched += keys.Prefetch(hashes[:len(entries)], slots[:len(entries)], (*value).beside)
+		l.db.store.prefetched += keys.Prefetch(hashes[:len(entries)], slots[:len(entries)], (*value).beside)
 	}
 	for i := range entries {
-		if !db.loadString(hashes[i], &entries[i]) {
+		if !l.loadString(hashes[i], &entries[i]) {
 			return i
 		}
 	}
 	return len(entries)
 }
 
-func (db *DB) loadString(h uint64, e *StringEntry) bool {
+func (l Loading) loadString(h uint64, e *StringEntry) bool {
 	var v value
 	v.setString(append(make([]byte, 0, len(e.Val)), e.Val...))
-	return db.loadHashed(h, e.Key, v, e.DeadlineMS)
+	return l.loadHashed(h, e.Key, v, e.DeadlineMS)
 }
 
-// LoadHash adds a hash.
-func (db *DB) LoadHash(key []byte, h *hash.Hash, deadlineMS int64) bool {
+// Hash adds a hash.
+func (l Loading) Hash(key []byte, h *hash.Hash, deadlineMS int64) bool {
 	var v value
 	v.setHash(h)
-	return db.load(key, v, deadlineMS)
+	return l.load(key, v, deadlineMS)
 }
 
-// LoadSet adds a set.
-func (db *DB) LoadSet(key []byte, s *set.Set, deadlineMS int64) bool {
+// Set adds a set.
+func (l Loading) Set(key []byte, s *set.Set, deadlineMS int64) bool {
 	var v value
 	v.setSet(s)
-	return db.load(key, v, deadlineMS)
+	return l.load(key, v, deadlineMS)
 }
 
-// LoadList adds a list.
-func (db *DB) LoadList(key []byte, l *list.List, deadlineMS int64) bool {
+// List adds a list.
+func (l Loading) List(key []byte, of *list.List, deadlineMS int64) bool {
 	var v value
-	v.setList(l)
-	return db.load(key, v, deadlineMS)
+	v.setList(of)
+	return l.load(key, v, deadlineMS)
 }
 
-// LoadStream adds a stream.
-func (db *DB) LoadStream(key []byte, s *stream.Stream, deadlineMS int64) bool {
+// Stream adds a stream.
+func (l Loading) Stream(key []byte, s *stream.Stream, deadlineMS int64) bool {
 	var v value
 	v.setStream(s)
-	return db.load(key, v, deadlineMS)
+	return l.load(key, v, deadlineMS)
 }
 
-// LoadBloom adds a Bloom filter.
-func (db *DB) LoadBloom(key []byte, f *bloom.Filter, deadlineMS int64) bool {
+// Bloom adds a Bloom filter.
+func (l Loading) Bloom(key []byte, f *bloom.Filter, deadlineMS int64) bool {
 	var v value
 	v.setBloom(f)
-	return db.load(key, v, deadlineMS)
+	return l.load(key, v, deadlineMS)
 }
 
-func (db *DB) load(key []byte, v value, deadlineMS int64) bool {
-	return db.loadHashed(db.space.keys.Hash(key), key, v, deadlineMS)
+func (l Loading) load(key []byte, v value, deadlineMS int64) bool {
+	return l.loadHashed(l.db.space.keys.Hash(key), key, v, deadlineMS)
 }
 
 // loadHashed is load for a key with a known hash.
-func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
-	keys := db.space.keys
+func (l Loading) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
+	keys := l.db.space.keys
 	if keys.Find(h, key) >= 0 {
 		return false
 	}
-	v.access = db.store.born()
-	slot := db.space.insert(h, key, v)
-	if db.space.markToken(slot) {
-		db.store.seeTokens(v.hash())
+	v.access = l.db.store.born()
+	slot := l.db.space.insert(h, key, v)
+	if l.db.space.markToken(slot) {
+		l.db.store.seeTokens(v.hash())
 	}
 	if deadlineMS != 0 {
-		db.space.setDeadline(slot, deadlineMS)
+		l.db.space.setDeadline(slot, deadlineMS)
 	}
-	db.space.remember(slot)
+	l.db.space.remember(slot)
 	// plant:load-holds
-	db.space.watchAlarm(key, &v)
+	l.db.space.watchAlarm(key, &v)
 	return true
 }
 
 // NewHash returns an empty hash that belongs to this store, to write to. key is the future key of the hash,
 // or nil. With the key the hash takes less memory.
-func (s *Store) NewHash(key []byte) hash.Edit { return hash.New(s.hashes, key, 0) }
+func (c *containers) NewHash(key []byte) hash.Edit { return hash.New(c.hashes, key, 0) }
 
 // NewSet returns an empty set that belongs to this store, to write to: see NewHash.
-func (s *Store) NewSet(key []byte) set.Edit { return set.New(s.sets, key) }
+func (c *containers) NewSet(key []byte) set.Edit { return set.New(c.sets, key) }
 
 // NewList returns an empty list that belongs to this store, to write to: see NewHash.
-func (s *Store) NewList(key []byte) list.Edit { return list.New(s.values, key) }
+func (c *containers) NewList(key []byte) list.Edit { return list.New(c.values, key) }
 
 // NewStream returns an empty stream that belongs to this store.
-func (s *Store) NewStream() *stream.Stream { return stream.New(s.values) }
+func (c *containers) NewStream() *stream.Stream { return stream.New(c.values) }
 
 // NewBloom returns a Bloom filter that is made of these parts and belongs to this store. The error is
 // bloom.ErrData.
-func (s *Store) NewBloom(p bloom.Parts) (*bloom.Filter, error) { return bloom.FromParts(s.values, p) }
+func (c *containers) NewBloom(p bloom.Parts) (*bloom.Filter, error) {
+	return bloom.FromParts(c.values, p)
+}
 
 // Limits returns the sizes up to which containers stay compact.
 func (s *Store) Limits() Limits { return s.limits }
 
-// LoadUse is called after a Load function. It sets the use of the key's value: the last use was idleS seconds
+// Use is called after a value was added. It sets the use of the key's value: the last use was idleS seconds
 // ago, the frequency is freq, 0 to 255. -1 means not known.
-func (db *DB) LoadUse(key []byte, idleS int64, freq int) {
-	keys := db.space.keys
+func (l Loading) Use(key []byte, idleS int64, freq int) {
+	keys := l.db.space.keys
 	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
-		keys.Mut(slot).access = db.store.accessOf(idleS, freq)
+		keys.Mut(slot).access = l.db.store.eviction.accessOf(idleS, freq)
 	}
 }

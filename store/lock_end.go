@@ -32,27 +32,27 @@ type LockEnd struct {
 func (s *Store) OnLockEnd(ends LockEnds) { s.lockEnds = ends }
 
 // endLock calls LockEnds for the key of a slot, if it may be a lock.
-func (db *DB) endLock(slot int, key []byte, end LockEnd) {
-	if db.store.lockEnds == nil || !db.space.tokens.Has(slot) {
+func (sp *space) endLock(slot int, key []byte, end LockEnd) {
+	if sp.store.lockEnds == nil || !sp.tokens.Has(slot) {
 		return
 	}
-	if r := db.space.refAt(slot); r.v.hasToken() {
-		end.Lock, end.Record = LiveRef{r}, db.space.lockRecords.at(slot)
-		db.store.lockEnds(db, key, end)
+	if r := sp.refAt(slot); r.v.hasToken() {
+		end.Lock, end.Record = LiveRef{r}, sp.lockRecords.at(slot)
+		sp.store.lockEnds(sp.db, key, end)
 	}
 }
 
 // moveLock is endLock for a key that exists and is about to be moved.
-func (db *DB) moveLock(key []byte, to *DB, newKey []byte) {
-	if db.store.lockEnds != nil {
-		keys := db.space.keys
-		db.endLock(keys.Find(keys.Hash(key), key), key, LockEnd{To: to, NewKey: newKey})
+func (sp *space) moveLock(key []byte, to *DB, newKey []byte) {
+	if sp.store.lockEnds != nil {
+		keys := sp.keys
+		sp.endLock(keys.Find(keys.Hash(key), key), key, LockEnd{To: to, NewKey: newKey})
 	}
 }
 
 // endAllLocks is endLock for all locks of the database at once.
-func (db *DB) endAllLocks(replaced bool) {
-	if n := db.Holders(); n > 0 && db.store.lockEnds != nil {
-		db.store.lockEnds(db, nil, LockEnd{Replaced: replaced, Holders: n})
+func (sp *space) endAllLocks(replaced bool) {
+	if n := sp.db.Keys().Holders(); n > 0 && sp.store.lockEnds != nil {
+		sp.store.lockEnds(sp.db, nil, LockEnd{Replaced: replaced, Holders: n})
 	}
 }

@@ -47,7 +47,7 @@ func madeLock(t *testing.T, limits hash.Limits, owner string, renewed bool, atMS
 		e.Expire(atMS)
 	}
 	r := db.Peek(key)
-	text := fmt.Sprint(r.DeadlineMS(), " ", s.Dirty(), " ", s.HighestToken(), " ", s.Used(), " ", db.Holders(), " ", db.Len())
+	text := fmt.Sprint(r.DeadlineMS(), " ", s.Dirty(), " ", s.HighestToken(), " ", s.Used(), " ", db.Keys().Holders(), " ", db.Len())
 	for _, effect := range s.TakeEffects() {
 		text += fmt.Sprintf(" %q", effect.Args)
 	}

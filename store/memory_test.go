@@ -129,29 +129,29 @@ func (w *memoryWorld) step() (what string) {
 	}
 	switch op := w.rng.IntN(24); op {
 	case 0, 1:
-		db.SetString(key, w.word(1000), []TTL{NoTTL, KeepTTL, TTL(w.s.NowMS() + w.rng.Int64N(20))}[w.rng.IntN(3)])
+		db.EditString(key).Set(w.word(1000), []TTL{NoTTL, KeepTTL, TTL(w.s.NowMS() + w.rng.Int64N(20))}[w.rng.IntN(3)])
 		return "set"
 	case 2, 3:
 		if db.Peek(key).Is(String) {
-			db.Append(key, w.word(100))
-			db.SetRange(key, w.rng.IntN(40), w.word(10))
+			db.EditString(key).Append(w.word(100))
+			db.EditString(key).SetRange(w.rng.IntN(40), w.word(10))
 			return "append"
 		}
 	case 4:
-		db.PutBuffer(key, w.word(9))
+		db.EditString(key).PutBuffer(w.word(9))
 		return "put"
 	case 5:
 		db.Delete(key)
-		if _, err := db.PFAdd(key, [][]byte{w.word(1000), w.word(1000)}); err != nil {
+		if _, err := db.EditString(key).PFAdd([][]byte{w.word(1000), w.word(1000)}); err != nil {
 			panic(err)
 		}
 		for range w.rng.IntN(200) {
-			if _, err := db.PFAdd(key, [][]byte{w.word(1000)}); err != nil {
+			if _, err := db.EditString(key).PFAdd([][]byte{w.word(1000)}); err != nil {
 				panic(err)
 			}
 		}
-		if err := db.PFMerge(append(key, 'm'), [][]byte{key}); w.rng.IntN(2) == 0 && err == nil {
-			_, _ = db.PFToDense(key)
+		if err := db.EditString(append(key, 'm')).PFMerge([][]byte{key}); w.rng.IntN(2) == 0 && err == nil {
+			_, _ = db.EditString(key).PFToDense()
 		}
 		db.Delete(append(key, 'm'))
 		return "pfadd"
@@ -332,9 +332,9 @@ func TestUsedIsNearTheHeap(t *testing.T) {
 		n    int
 		fill func(db *DB, i int)
 	}{
-		{"small strings", 200_000, func(db *DB, i int) { db.SetString(fmt.Append(nil, "key:", i), []byte("value"), NoTTL) }},
+		{"small strings", 200_000, func(db *DB, i int) { db.EditString(fmt.Append(nil, "key:", i)).Set([]byte("value"), NoTTL) }},
 		{"strings of 200 with a deadline", 100_000, func(db *DB, i int) {
-			db.SetString(fmt.Append(nil, "key:", i), make([]byte, 200), TTL(1_000_000+int64(i)))
+			db.EditString(fmt.Append(nil, "key:", i)).Set(make([]byte, 200), TTL(1_000_000+int64(i)))
 		}},
 		{"small hashes", 50_000, func(db *DB, i int) {
 			e := db.EditHash(fmt.Append(nil, "key:", i))

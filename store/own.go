@@ -5,14 +5,20 @@ import "lockserver/store/due"
 // A replica removes no overdue key by itself: its master does. As in Redis, the exception are keys with
 // deadlines from clients of a writable replica, because the master does not know these deadlines.
 
-// SetOwnDeadlines decides whether the store remembers the keys that get deadlines from clients. Time is
+// OwnDeadlines are the deadlines from clients of a writable replica.
+type OwnDeadlines struct{ store *Store }
+
+// OwnDeadlines returns the door to these deadlines.
+func (s *Store) OwnDeadlines() OwnDeadlines { return OwnDeadlines{s} }
+
+// Remember decides whether the store remembers the keys that get deadlines from clients. Time is
 // frozen for commands of the master, so the two must be distinguished.
-func (s *Store) SetOwnDeadlines(on bool) {
-	if s.ownDeadlines = on; on {
+func (o OwnDeadlines) Remember(on bool) {
+	if o.store.ownDeadlines = on; on {
 		return
 	}
-	s.own = due.Queue[timedKey]{}
-	for _, db := range s.dbs {
+	o.store.own = due.Queue[timedKey]{}
+	for _, db := range o.store.dbs {
 		db.space.ownKeys = nil
 	}
 }
@@ -48,16 +54,16 @@ func (sp *space) forgetOwn() {
 	sp.ownKeys = nil
 }
 
-// NextOwnMS is NextDeadlineMS for the keys that have their deadlines from clients of a writable replica.
-func (s *Store) NextOwnMS() (int64, bool) {
-	atMS, ok := s.own.NextMS()
+// NextMS is NextDeadlineMS for the keys that have their deadlines from clients of a writable replica.
+func (o OwnDeadlines) NextMS() (int64, bool) {
+	atMS, ok := o.store.own.NextMS()
 	return atMS + 1, ok
 }
 
-// ExpireOwn is ExpireDue for the keys that have their deadlines from clients of a writable replica.
-func (s *Store) ExpireOwn(budget int) (more bool) {
+// Expire is ExpireDue for the keys that have their deadlines from clients of a writable replica.
+func (o OwnDeadlines) Expire(budget int) (more bool) {
 	for budget > 0 {
-		it := s.own.Pop(s.pastMS(), &budget)
+		it := o.store.own.Pop(o.store.pastMS(), &budget)
 		if it == nil {
 			break
 		}
@@ -73,15 +79,15 @@ func (s *Store) ExpireOwn(budget int) (more bool) {
 		}
 		switch atMS := sp.keys.Side(slot); {
 		case atMS == 0:
-		case atMS > s.pastMS(): // it was put off
+		case atMS > o.store.pastMS(): // it was put off
 			sp.ownKeys[key] = it
-			s.own.Set(it, atMS)
+			o.store.own.Set(it, atMS)
 		default:
-			sp.db.expireSlot(slot)
+			sp.expireSlot(slot)
 		}
 	}
 	return budget <= 0
 }
 
-// OwnKeys returns how many keys have deadlines that the store remembers because a client gave them.
-func (s *Store) OwnKeys() int { return s.own.Len() }
+// Len returns how many keys have deadlines that the store remembers because a client gave them.
+func (o OwnDeadlines) Len() int { return o.store.own.Len() }

@@ -117,7 +117,7 @@ func TestSemaphoreMadeAtOnce(t *testing.T) {
 			}
 			r := db.Peek([]byte("k"))
 			h := r.Hash()
-			made[i] = fmt.Sprint(r.DeadlineMS(), " ", h.Deadline([]byte(c.owner)), " ", h.Quiet(), " ", db.TimedHashes(), " ", s.Dirty(), " ", s.HighestToken(), " ", s.Used(), " ", db.Holders(), " ", h.Encoding(), " ", Permits(h))
+			made[i] = fmt.Sprint(r.DeadlineMS(), " ", h.Deadline([]byte(c.owner)), " ", h.Quiet(), " ", db.Keys().TimedHashes(), " ", s.Dirty(), " ", s.HighestToken(), " ", s.Used(), " ", db.Keys().Holders(), " ", h.Encoding(), " ", Permits(h))
 			for _, effect := range s.TakeEffects() {
 				made[i] += fmt.Sprintf(" %q", effect.Args)
 			}

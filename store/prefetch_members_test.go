@@ -33,6 +33,6 @@ func TestPrefetchMembers(t *testing.T) {
 		require.Equal(t, dirty, s.Dirty())
 		require.Equal(t, n > 1, s.prefetched != sum, "only what is large is worth it")
 	}
-	db.SetString([]byte("text"), []byte("x"), NoTTL)
+	db.EditString([]byte("text")).Set([]byte("x"), NoTTL)
 	db.PrefetchMembers([]byte("text"), members)
 }

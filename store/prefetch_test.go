@@ -47,7 +47,7 @@ func TestExpectIsOnlyAGuess(t *testing.T) {
 			if r.IntN(2) == 0 {
 				ttl = 1 << 40
 			}
-			db.SetString(key, val, ttl)
+			db.EditString(key).Set(val, ttl)
 			want[string(key)] = string(val)
 		default:
 			ref := db.Peek(key)
@@ -110,7 +110,7 @@ func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
 		}
 	}
 	locks := 0
-	db.EachToken(func(key string, _ LiveRef) bool {
+	db.Keys().EachToken(func(key string, _ LiveRef) bool {
 		_, there := want[key]
 		require.True(t, there, key)
 		locks++

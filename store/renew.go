@@ -13,6 +13,12 @@ import (
 // another hash replaces the value (COPY, RESTORE), the renewal stays in doubt: the caller checks whether it
 // is the same lock. Renewals are not data: they are in no snapshot and no log.
 
+// Renewals are the renewals of all databases.
+type Renewals struct{ store *Store }
+
+// Renewals returns the door to the renewals of all databases.
+func (s *Store) Renewals() Renewals { return Renewals{s} }
+
 // Renew gives a live key a renewal, or changes its renewal. It does nothing if there is no such key.
 func (db *DB) Renew(key []byte, r renewals.Renewal) {
 	if slot := db.find(key); slot >= 0 {
@@ -34,27 +40,27 @@ func (sp *space) renew(slot int, r renewals.Renewal) {
 // Renewal returns the renewal of a key; false if the key has no renewal or does not exist. It changes
 // nothing, not even an overdue key.
 func (db *DB) Renewal(key []byte) (r renewals.Renewal, ok bool) {
-	if slot := db.renewedAt(key); slot >= 0 {
+	if slot := db.space.renewedAt(key); slot >= 0 {
 		return db.space.renewals.Of(slot)
 	}
 	return r, false
 }
 
 // renewedAt returns the slot of a key that may be renewed, or -1.
-func (db *DB) renewedAt(key []byte) int {
-	keys := db.space.keys
+func (sp *space) renewedAt(key []byte) int {
+	keys := sp.keys
 	switch {
-	case db.space.renewals.Len() == 0:
+	case sp.renewals.Len() == 0:
 		return -1
-	case keys.Holds(db.space.recent, key):
-		return db.space.recent
+	case keys.Holds(sp.recent, key):
+		return sp.recent
 	}
 	return keys.Find(keys.Hash(key), key)
 }
 
 // StopRenewing removes the renewal of a key.
 func (db *DB) StopRenewing(key []byte) {
-	if slot := db.renewedAt(key); slot >= 0 {
+	if slot := db.space.renewedAt(key); slot >= 0 {
 		db.space.stopRenewing(slot)
 	}
 }
@@ -65,17 +71,17 @@ func (sp *space) stopRenewing(slot int) {
 	}
 }
 
-// Renewals returns the number of keys with a renewal.
-func (s *Store) Renewals() (n int) {
-	for _, db := range s.dbs {
+// Len returns the number of keys with a renewal.
+func (rs Renewals) Len() (n int) {
+	for _, db := range rs.store.dbs {
 		n += db.space.renewals.Len()
 	}
 	return n
 }
 
-// EachRenewal visits all keys with a renewal. visit may not change the store.
-func (s *Store) EachRenewal(visit func(db *DB, key string, r renewals.Renewal)) {
-	for _, db := range s.dbs {
+// Each visits all keys with a renewal. visit may not change the store.
+func (rs Renewals) Each(visit func(db *DB, key string, r renewals.Renewal)) {
+	for _, db := range rs.store.dbs {
 		db.space.renewals.Each(func(slot int, r renewals.Renewal) {
 			key, _ := db.space.keys.At(slot)
 			visit(db, key, r)
@@ -83,20 +89,20 @@ func (s *Store) EachRenewal(visit func(db *DB, key string, r renewals.Renewal)) 
 	}
 }
 
-// StopAllRenewals removes all renewals.
-func (s *Store) StopAllRenewals() {
-	for _, db := range s.dbs {
+// StopAll removes all renewals.
+func (rs Renewals) StopAll() {
+	for _, db := range rs.store.dbs {
 		db.space.stopRenewals()
 	}
-	s.renewMS = due.Never
+	rs.store.renewMS = due.Never
 }
 
 // EachOf visits the keys with a renewal by a keeper, at most so many. visit may not change the store.
-func (s *Store) EachOf(k *renewals.Keeper, most int, visit func(db *DB, key string, r renewals.Renewal)) {
+func (rs Renewals) EachOf(k *renewals.Keeper, most int, visit func(db *DB, key string, r renewals.Renewal)) {
 	if k.Len() == 0 {
 		return
 	}
-	for _, db := range s.dbs {
+	for _, db := range rs.store.dbs {
 		most -= db.space.renewals.EachOf(k, most, func(slot int, r renewals.Renewal) {
 			key, _ := db.space.keys.At(slot)
 			visit(db, key, r)
@@ -106,11 +112,11 @@ func (s *Store) EachOf(k *renewals.Keeper, most int, visit func(db *DB, key stri
 
 // Leave ends the renewals of a keeper, at most so many, in the order of EachOf. The renewals for which stays
 // returns true are kept, without a keeper.
-func (s *Store) Leave(k *renewals.Keeper, most int, stays func(db *DB, of Ref, r renewals.Renewal) bool) {
+func (rs Renewals) Leave(k *renewals.Keeper, most int, stays func(db *DB, of Ref, r renewals.Renewal) bool) {
 	if k.Len() == 0 {
 		return
 	}
-	for _, db := range s.dbs {
+	for _, db := range rs.store.dbs {
 		sp := db.space
 		most -= sp.renewals.EachOf(k, most, func(slot int, r renewals.Renewal) {
 			if !stays(db, sp.refAt(slot), r) {
@@ -156,7 +162,7 @@ func (d *Due) Extend(endMS int64) bool {
 		db.store.dirty++
 		return true
 	}
-	db.expireAt(d.slot, []byte(name), endMS)
+	db.space.expireAt(d.slot, []byte(name), endMS)
 	return true
 }
 
@@ -172,28 +178,28 @@ type DueRenewals struct {
 // RenewDue processes the due renewals of some keys in adjacent slots. visit returns the next time in
 // milliseconds since 1970, or 0 to end the renewal. visit may change the store only by Extend. An expired key
 // is not renewed. RenewDue returns the number of keys, and false if nothing is due.
-func (s *Store) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (worked int, ok bool) {
-	if s.renewMS > of.DueMS {
+func (rs Renewals) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (worked int, ok bool) {
+	if rs.store.renewMS > of.DueMS {
 		return 0, false
 	}
 	var first *space
-	s.renewMS = due.Never
-	for _, db := range s.dbs {
-		if atMS := db.space.renewals.FirstMS(); atMS < s.renewMS {
-			first, s.renewMS = db.space, atMS
+	rs.store.renewMS = due.Never
+	for _, db := range rs.store.dbs {
+		if atMS := db.space.renewals.FirstMS(); atMS < rs.store.renewMS {
+			first, rs.store.renewMS = db.space, atMS
 		}
 	}
-	if s.renewMS > of.DueMS || first == nil {
+	if rs.store.renewMS > of.DueMS || first == nil {
 		return 0, false
 	}
 	d := Due{DB: first.db}
 	was := first.renewals.Len()
 	worked, ok = first.renewals.First(of.DueMS, of.TogetherMS, func(slot int, r renewals.Renewal) int64 {
-		asOfMS := s.nowMS
+		asOfMS := rs.store.nowMS
 		if of.InTime {
 			asOfMS = r.AtMS
 		}
-		if atMS := first.keys.Side(slot); atMS != 0 && atMS < asOfMS && !s.frozenTime {
+		if atMS := first.keys.Side(slot); atMS != 0 && atMS < asOfMS && !rs.store.frozenTime {
 			return 0
 		}
 		d.slot, d.Renewal = slot, r
@@ -204,36 +210,36 @@ func (s *Store) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (wor
 }
 
 // lift removes and returns the renewal of a key that is about to move or to hold another value.
-func (db *DB) lift(key []byte) (r renewals.Renewal, ok bool) {
-	slot := db.renewedAt(key)
+func (sp *space) lift(key []byte) (r renewals.Renewal, ok bool) {
+	slot := sp.renewedAt(key)
 	if slot < 0 {
 		return r, false
 	}
-	if r, ok = db.space.renewals.Of(slot); ok {
-		db.space.stopRenewing(slot)
+	if r, ok = sp.renewals.Of(slot); ok {
+		sp.stopRenewing(slot)
 	}
 	return r, ok
 }
 
 // lay is the opposite of lift.
-func (db *DB) lay(key []byte, r renewals.Renewal) {
-	keys := db.space.keys
+func (sp *space) lay(key []byte, r renewals.Renewal) {
+	keys := sp.keys
 	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
-		db.space.renew(slot, r)
+		sp.renew(slot, r)
 	}
 }
 
 // layAgain is lay after another value has replaced the key's value. Renewals are for locks, so it does
 // nothing if the new value is no hash.
-func (db *DB) layAgain(key []byte, r renewals.Renewal) {
-	keys := db.space.keys
+func (sp *space) layAgain(key []byte, r renewals.Renewal) {
+	keys := sp.keys
 	slot := keys.Find(keys.Hash(key), key)
 	if slot < 0 {
 		return
 	}
 	if _, v := keys.At(slot); v.tag() == Hash {
 		r.Doubted = true
-		db.space.renew(slot, r)
+		sp.renew(slot, r)
 	}
 }
 
@@ -244,19 +250,19 @@ type RenewedKey struct {
 	Renewal renewals.Renewal
 }
 
-// KeepRenewals returns the keys with a renewal, before all data are loaded anew.
-func (s *Store) KeepRenewals() (kept []RenewedKey) {
-	kept = slices.Grow(kept, s.Renewals())
-	s.EachRenewal(func(db *DB, key string, r renewals.Renewal) { kept = append(kept, RenewedKey{db, key, r}) })
+// All returns the keys with a renewal, before all data are loaded anew.
+func (rs Renewals) All() (kept []RenewedKey) {
+	kept = slices.Grow(kept, rs.Len())
+	rs.Each(func(db *DB, key string, r renewals.Renewal) { kept = append(kept, RenewedKey{db, key, r}) })
 	return kept
 }
 
-// RestoreRenewals gives their renewals again to those of the keys that exist.
-func (s *Store) RestoreRenewals(kept []RenewedKey) {
+// Restore gives their renewals again to those of the keys that exist.
+func (rs Renewals) Restore(kept []RenewedKey) {
 	for _, k := range kept {
 		key := []byte(k.Key)
 		if _, ok := k.DB.Renewal(key); !ok {
-			k.DB.layAgain(key, k.Renewal)
+			k.DB.space.layAgain(key, k.Renewal)
 		}
 	}
 }

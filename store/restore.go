@@ -20,12 +20,12 @@ func (s *Store) Apart() *DB {
 
 // TakeLoose takes the value of a key, which must exist and have no deadline, out of the database Apart.
 func (db *DB) TakeLoose(key []byte) *Loose {
-	v, _ := db.take(key)
+	v, _ := db.space.take(key)
 	return &Loose{v}
 }
 
 // Discard removes a key of the database Apart, if it is there.
-func (db *DB) Discard(key []byte) { db.discard(key) }
+func (db *DB) Discard(key []byte) { db.space.discard(key) }
 
 // Restoring holds the data that DB.Restore gives a key besides its value.
 type Restoring struct {
@@ -40,16 +40,16 @@ type Restoring struct {
 
 // Restore puts a loose value at key, and replaces the value there.
 func (db *DB) Restore(key []byte, l *Loose, r Restoring) {
-	renewal, renewed := db.lift(key)
+	renewal, renewed := db.space.lift(key)
 	if db.find(key) >= 0 {
-		db.displace(key)
+		db.space.displace(key)
 	} else {
 		db.vacate(key)
 	}
-	l.v.access = db.store.accessOf(r.IdleS, r.Freq)
-	db.place(key, l.v, r.AtMS)
+	l.v.access = db.store.eviction.accessOf(r.IdleS, r.Freq)
+	db.space.place(key, l.v, r.AtMS)
 	if renewed {
-		db.layAgain(key, renewal)
+		db.space.layAgain(key, renewal)
 	}
 	if db.store.effects != nil {
 		db.store.record(db, "RESTORE", key, appendInt(nil, r.AtMS), r.Payload(), []byte("REPLACE"), []byte("ABSTTL"))

@@ -45,7 +45,7 @@ func TestReplaceSet(t *testing.T) {
 	require.Equal(t, []string{"DEL k", "SADD k 1 2"}, effectLines(s))
 	require.Equal(t, []string{"1", "2"}, membersOf(db.Peek(key).Set()))
 	require.Zero(t, db.Peek(key).DeadlineMS())
-	require.Zero(t, db.Timed())
+	require.Zero(t, db.Keys().Timed())
 
 	db.ReplaceSet(key, s.NewSet(nil).Set)
 	require.Equal(t, []string{"DEL k"}, effectLines(s))

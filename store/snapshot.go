@@ -70,7 +70,7 @@ type uses struct {
 }
 
 func (s *Store) uses() uses {
-	return uses{s.eviction.policy.lru(), s.eviction.lfu, uint32(s.nowMS / 1000), s.minutes(), s.eviction.DecayMinutes}
+	return uses{s.eviction.policy.lru(), s.eviction.lfu, uint32(s.nowMS / 1000), s.eviction.minutes(), s.eviction.DecayMinutes}
 }
 
 // Use returns when and how often a value was used before the cut. idleS is the number of seconds since the

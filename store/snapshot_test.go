@@ -25,7 +25,7 @@ func TestDrainIsExactWhateverHappens(t *testing.T) {
 		want := [2]map[string]string{{}, {}}
 		for i := range 2 {
 			for s.DB(i).Len() < keys/2 {
-				s.DB(i).SetString(name(), strconv.AppendInt(nil, rng.Int64(), 10), NoTTL)
+				s.DB(i).EditString(name()).Set(strconv.AppendInt(nil, rng.Int64(), 10), NoTTL)
 			}
 			h, _ := s.DB(i).OpenHash([]byte("h"))
 			h.SetInt([]byte("f"), int64(round))
@@ -54,7 +54,7 @@ func TestDrainIsExactWhateverHappens(t *testing.T) {
 				slot, _ := db.FindState(key)
 				db.PutState(slot, key, strconv.AppendInt(nil, 1_000_000_000_000_000_000+int64(i), 10), int64(1_000_000+i))
 			default:
-				db.SetString(name(), strconv.AppendInt(nil, int64(-i), 10), NoTTL)
+				db.EditString(name()).Set(strconv.AppendInt(nil, int64(-i), 10), NoTTL)
 			}
 			switch {
 			case i == writes/3 && round%3 == 1:

@@ -27,14 +27,14 @@ func ForgetRecent(db *DB) { db.space.recent = -1 }
 // not have passed. slot is the result of FindState; no key was added, removed or moved since. PutState
 // returns true if it may have done so itself: the slots of other keys are not valid any more.
 func (db *DB) PutState(slot int, key, text []byte, atMS int64) (moved bool) {
-	if slot >= 0 && db.overwrite(slot, text, atMS) {
+	if slot >= 0 && db.space.overwrite(slot, text, atMS) {
 		if db.store.effects != nil {
-			db.recordSet(key, text, TTL(atMS))
+			db.EditString(key).recordSet(text, TTL(atMS))
 		}
 		db.changed(key)
 		return false
 	}
-	if slot = db.setCopy(key, text, TTL(atMS), false); slot >= 0 && len(text) >= leastState {
+	if slot = db.EditString(key).setCopy(text, TTL(atMS), false); slot >= 0 && len(text) >= leastState {
 		if v := db.space.keys.Mut(slot); v.tag() == String {
 			v.retag(state)
 		}
@@ -44,9 +44,8 @@ func (db *DB) PutState(slot int, key, text []byte, atMS int64) (moved bool) {
 
 // overwrite is PutState for a key with a state of the same length and no later deadline. If it returns false,
 // the key has no such state and nothing has changed.
-func (db *DB) overwrite(slot int, text []byte, atMS int64) bool {
-	sp := db.space
-	if db.store.values.Active() > 0 || sp.ownKeys != nil || db.store.ownDeadlines {
+func (sp *space) overwrite(slot int, text []byte, atMS int64) bool {
+	if sp.store.values.Active() > 0 || sp.ownKeys != nil || sp.store.ownDeadlines {
 		return false
 	}
 	v, deadlineMS := sp.keys.MutSided(slot)

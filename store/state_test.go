@@ -53,10 +53,10 @@ func TestStatesAreOverwritten(t *testing.T) {
 	require.Equal(t, "embstr", db.Peek([]byte("k")).Encoding())
 	putState(db, "k", first, 7500) // an earlier deadline, as after a smaller take
 	require.Equal(t, int64(7500), db.Peek([]byte("k")).DeadlineMS())
-	db.SetString([]byte("k"), []byte("x"), NoTTL)
+	db.EditString([]byte("k")).Set([]byte("x"), NoTTL)
 	putState(db, "k", "5", 7500)
 	require.Equal(t, "5", read("k"))
-	db.Append([]byte("copy"), []byte("x"))
+	db.EditString([]byte("copy")).Append([]byte("x"))
 	require.Equal(t, third+"x", read("copy"))
 	s.SetNow(7_500_999)
 	require.True(t, db.Peek([]byte("k")).OK(), "it lives through the millisecond of its deadline")
@@ -86,8 +86,8 @@ func TestStatesAreAsStrings(t *testing.T) {
 			asStates.Delete([]byte(key))
 			asStrings.Delete([]byte(key))
 		case 1:
-			asStates.SetString([]byte(key), []byte(text), KeepTTL)
-			asStrings.SetString([]byte(key), []byte(text), KeepTTL)
+			asStates.EditString([]byte(key)).Set([]byte(text), KeepTTL)
+			asStrings.EditString([]byte(key)).Set([]byte(text), KeepTTL)
 		case 2:
 			for i, s := range []*Store{states, texts} {
 				if cut[i] == nil {
@@ -112,15 +112,15 @@ func TestStatesAreAsStrings(t *testing.T) {
 		default:
 			putState(asStates, key, text, atMS)
 			asStrings.FindToWrite([]byte(key))
-			asStrings.UpdateString([]byte(key), []byte(text), TTL(atMS))
+			asStrings.EditString([]byte(key)).Update([]byte(text), TTL(atMS))
 		}
 		require.Equal(t, texts.TakeEffects(), states.TakeEffects())
 		require.Equal(t, texts.Used(), states.Used())
 		require.Equal(t, texts.Dirty(), states.Dirty())
-		require.Equal(t, asStrings.MeanTTL(), asStates.MeanTTL())
+		require.Equal(t, asStrings.Keys().MeanTTL(), asStates.Keys().MeanTTL())
 	}
 	require.Equal(t, asStrings.Len(), asStates.Len())
-	asStrings.Each(func(key string, r Ref) bool {
+	asStrings.Keys().Each(func(key string, r Ref) bool {
 		got := asStates.Peek([]byte(key))
 		require.Equal(t, string(r.Bytes()), string(got.Bytes()), key)
 		require.Equal(t, r.DeadlineMS(), got.DeadlineMS(), key)

@@ -82,9 +82,8 @@ type Store struct {
 	epoch       *cow.Epoch                      // of the keyspace
 	containers
 	undo     *undo // nil: it is off
-	noUndo   bool  // nothing can be undone: see SetUndo
+	noUndo   bool  // nothing can be undone: see Undoing.Enable
 	seed     maphash.Seed
-	limits   Limits
 	used     int // bytes: see value.go
 	eviction eviction
 	lazy     Lazy
@@ -112,8 +111,9 @@ type Store struct {
 
 // New returns an empty store of n databases (at least 1).
 func New(n int, limits Limits) *Store {
-	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), soonestMS: due.Never, renewMS: due.Never}
-	s.values = new(cow.Epoch)
+	s := &Store{seed: maphash.MakeSeed(), epoch: new(cow.Epoch), soonestMS: due.Never, renewMS: due.Never}
+	s.eviction.store = s
+	s.limits, s.values = limits, new(cow.Epoch)
 	s.hashes = &hash.Common{Epoch: s.values, Seed: s.seed}
 	s.sets = &set.Common{Epoch: s.values, Seed: s.seed}
 	s.zsets = &zset.Common{Epoch: s.values, Seed: s.seed}
@@ -249,8 +249,8 @@ func (s *Store) SwapDB(a, b *DB) {
 	if a == b {
 		return
 	}
-	a.endAllLocks(true)
-	b.endAllLocks(true)
+	a.space.endAllLocks(true)
+	b.space.endAllLocks(true)
 	swap := func() {
 		sa, sb := a.space, b.space
 		a.attach(sb)
@@ -271,6 +271,7 @@ func (s *Store) SwapDB(a, b *DB) {
 // eviction is the state of eviction.
 type eviction struct {
 	Memory
+	store  *Store
 	policy Policy // of Memory
 	lfu    bool   // policy is one of the LFU policies: the hot path reads this field
 	beside int    // bytes that are used, but not by the data

@@ -85,18 +85,18 @@ type LoadedProducers struct {
 	Messages          []stream.Message
 }
 
-// LoadProducers adds messages to the memory of a stream that was just loaded.
-func (db *DB) LoadProducers(key []byte, l LoadedProducers) {
-	slot := db.space.keys.Find(db.space.keys.Hash(key), key)
-	name, _ := db.space.keys.At(slot)
-	v := db.space.own(slot, nil)
+// Producers adds messages to the memory of a stream that was just loaded.
+func (l Loading) Producers(key []byte, of LoadedProducers) {
+	slot := l.db.space.keys.Find(l.db.space.keys.Hash(key), key)
+	name, _ := l.db.space.keys.At(slot)
+	v := l.db.space.own(slot, nil)
 	s := v.stream()
 	was := s.Producers().Size()
-	s.LimitProducers(l.Limits)
-	for _, m := range l.Messages {
+	s.LimitProducers(of.Limits)
+	for _, m := range of.Messages {
 		s.Producers().Remember(m)
 	}
-	s.Producers().SetCounts(l.Added, l.Duplicates)
-	db.space.charge(s.Producers().Size() - was)
-	db.space.watchProducers(name, s)
+	s.Producers().SetCounts(of.Added, of.Duplicates)
+	l.db.space.charge(s.Producers().Size() - was)
+	l.db.space.watchProducers(name, s)
 }

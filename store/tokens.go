@@ -76,7 +76,7 @@ func (s *Store) HighestToken() int64 { return s.highestToken }
 // ForgetTokens resets HighestToken, for tests.
 func (s *Store) ForgetTokens() { s.highestToken = 0 }
 
-// SeeField counts the token of a field, if the field holds a token. The Load functions and HashEdit do so
+// SeeField counts the token of a field, if the field holds a token. Loading and HashEdit do so
 // themselves; a caller that drops an overdue field or hash calls it.
 func (s *Store) SeeField(field, val []byte) {
 	if token, ok := tokenIn(field, val); ok {
@@ -99,14 +99,14 @@ func (s *Store) seeTokens(h *hash.Hash) {
 }
 
 // addLease counts the key of an overdue slot in LeasesExpired if it is a held lock.
-func (db *DB) addLease(slot int) {
-	if !db.space.tokens.Has(slot) {
+func (sp *space) addLease(slot int) {
+	if !sp.tokens.Has(slot) {
 		return
 	}
-	key, v := db.space.keys.At(slot)
+	key, v := sp.keys.At(slot)
 	if owners(v) > 0 {
-		db.leasesExpired += int64(max(1, v.hash().Timed()))
-		db.endLock(slot, []byte(key), LockEnd{Expired: true})
+		sp.db.leasesExpired += int64(max(1, v.hash().Timed()))
+		sp.endLock(slot, []byte(key), LockEnd{Expired: true})
 	}
 }
 
@@ -196,13 +196,13 @@ func (sp *space) moveHeld(slot, last int) {
 
 // Holders returns the number of holders of the locks that EachToken may visit: one for each lock, or several
 // if it is shared.
-func (db *DB) Holders() int { return db.space.tokens.Len() + db.space.sharers }
+func (k Keys) Holders() int { return k.db.space.tokens.Len() + k.db.space.sharers }
 
 // HasCompanions reports whether the database has any key with the prefix CompanionPrefix.
-func (db *DB) HasCompanions() bool { return db.space.companions > 0 }
+func (k Keys) HasCompanions() bool { return k.db.space.companions > 0 }
 
 // Stocks returns the number of keys with the prefix StockPrefix.
-func (db *DB) Stocks() int { return db.space.stocks.Len() }
+func (k Keys) Stocks() int { return k.db.space.stocks.Len() }
 
 // LeasesExpired returns the number of holders that lost locks with a token because their deadlines passed. It
 // counts from the start, or from the last ResetStats.

@@ -15,11 +15,11 @@ import (
 
 // tokensOf walks the whole database for the expected result of EachToken, and counts the companions.
 func tokensOf(db *DB) (tokens []string, companions int) {
-	db.EachStored(func(key string, r Ref) bool {
+	db.Keys().EachStored(func(key string, r Ref) bool {
 		if IsCompanion([]byte(key)) {
 			companions++
 		}
-		if db.live(r) && r.v.hasToken() {
+		if db.space.live(r) && r.v.hasToken() {
 			tokens = append(tokens, key)
 		}
 		return true
@@ -33,7 +33,7 @@ func requireTokens(t *testing.T, s *Store) {
 	for _, db := range s.dbs {
 		want, companions := tokensOf(db)
 		var got []string
-		db.EachToken(func(key string, r LiveRef) bool {
+		db.Keys().EachToken(func(key string, r LiveRef) bool {
 			require.True(t, r.Hash().Has([]byte(TokenField)))
 			got = append(got, key)
 			return true
@@ -42,7 +42,7 @@ func requireTokens(t *testing.T, s *Store) {
 		require.Equal(t, want, got, "database %d", db.id)
 		var inPieces, stocks, wantStocks []string
 		for cursor := uint64(0); ; {
-			cursor = db.TokensBelow(cursor, 3, func(key string, r LiveRef) { inPieces = append(inPieces, key) })
+			cursor = db.Keys().TokensBelow(cursor, 3, func(key string, r LiveRef) { inPieces = append(inPieces, key) })
 			if cursor == 0 {
 				break
 			}
@@ -50,20 +50,20 @@ func requireTokens(t *testing.T, s *Store) {
 		slices.Sort(inPieces)
 		require.Equal(t, want, inPieces)
 		for cursor := uint64(0); ; {
-			cursor = db.StocksBelow(cursor, 2, func(key string) { stocks = append(stocks, key) })
+			cursor = db.Keys().StocksBelow(cursor, 2, func(key string) { stocks = append(stocks, key) })
 			if cursor == 0 {
 				break
 			}
 		}
-		db.EachStored(func(key string, r Ref) bool {
-			if strings.HasPrefix(key, StockPrefix) && db.live(r) {
+		db.Keys().EachStored(func(key string, r Ref) bool {
+			if strings.HasPrefix(key, StockPrefix) && db.space.live(r) {
 				wantStocks = append(wantStocks, key)
 			}
 			return true
 		})
 		require.ElementsMatch(t, wantStocks, stocks)
 		require.Equal(t, companions, db.space.companions, "database %d", db.id)
-		require.Equal(t, companions > 0, db.HasCompanions())
+		require.Equal(t, companions > 0, db.Keys().HasCompanions())
 	}
 }
 
@@ -104,7 +104,7 @@ func TestTokensFollowTheirKeys(t *testing.T) {
 				e.Delete([]byte(TokenField))
 			}
 		case 6:
-			db.SetString(k, []byte("v"), NoTTL)
+			db.EditString(k).Set([]byte("v"), NoTTL)
 		case 7:
 			if db.Peek(k).OK() {
 				db.Rename(k, append(key(), 'x'))
@@ -160,7 +160,7 @@ func TestPiecesMissNothingThatStays(t *testing.T) {
 			lock(name)
 		}
 		for cursor := uint64(0); ; {
-			cursor = db.TokensBelow(cursor, 1+random.IntN(5), func(key string, _ LiveRef) { delete(missing, key) })
+			cursor = db.Keys().TokensBelow(cursor, 1+random.IntN(5), func(key string, _ LiveRef) { delete(missing, key) })
 			if cursor == 0 {
 				break
 			}
@@ -181,11 +181,11 @@ func TestTokensOfALoadedHash(t *testing.T) {
 	h := s.NewHash(nil)
 	h.SetInt(s.Limits().Hash, []byte("owner"), 1)
 	h.SetInt(s.Limits().Hash, []byte(TokenField), 9)
-	require.True(t, s.DB(0).LoadHash([]byte("lock"), h.Hash, 0))
-	require.True(t, s.DB(0).LoadString([]byte("redisson_lock_token:{lock}"), []byte("3"), 0))
+	require.True(t, s.DB(0).Loading().Hash([]byte("lock"), h.Hash, 0))
+	require.True(t, s.DB(0).Loading().String([]byte("redisson_lock_token:{lock}"), []byte("3"), 0))
 	requireTokens(t, s)
-	require.Equal(t, 1, s.DB(0).Holders())
-	require.True(t, s.DB(0).HasCompanions())
+	require.Equal(t, 1, s.DB(0).Keys().Holders())
+	require.True(t, s.DB(0).Keys().HasCompanions())
 }
 
 func TestLockRecordGoesWithTheDeadline(t *testing.T) {

@@ -1,7 +1,7 @@
 package store
 
 // While undo is on, the store can go back to an earlier moment: the beginning of one of two periods. A caller
-// begins one period after the other (AdvanceUndo), as its changes become final. Only the latest two periods
+// begins one period after the other (Advance), as its changes become final. Only the latest two periods
 // are kept.
 //
 // Before a key changes, its value and deadline are recorded with its name. A container is not copied for
@@ -37,85 +37,91 @@ type period struct {
 // mostStamp is the last epoch in which undo works. The stamps of small containers have 31 bits.
 const mostStamp = 1<<31 - 1<<16
 
-// undo is the latest two periods, the earlier one first. The caller bounds them: see UndoSize.
+// undo is the latest two periods, the earlier one first. The caller bounds them: see Undoing.Size.
 type undo struct{ periods [2]period }
 
-// BeginUndo begins the first period.
-func (s *Store) BeginUndo() {
-	s.EndUndo()
-	s.values.Cut()
-	s.undo = &undo{}
-	s.undo.periods[1].lost = s.cannotBegin()
+// Undoing turns undo on and off, and goes back.
+type Undoing struct{ store *Store }
+
+// Undo returns the door to undo.
+func (s *Store) Undo() Undoing { return Undoing{s} }
+
+// Begin begins the first period.
+func (u Undoing) Begin() {
+	u.End()
+	u.store.values.Cut()
+	u.store.undo = &undo{}
+	u.store.undo.periods[1].lost = u.cannotBegin()
 }
 
-// SetUndo decides whether changes can be undone from now on: BeginUndo alone does not suffice without that.
+// Enable decides whether changes can be undone from now on: Begin alone does not suffice without that.
 // It is on in a new store.
-func (s *Store) SetUndo(on bool) {
-	if s.noUndo = !on; s.undo != nil && !on {
-		s.undo.periods[1].forget()
+func (u Undoing) Enable(on bool) {
+	if u.store.noUndo = !on; u.store.undo != nil && !on {
+		u.store.undo.periods[1].forget()
 	}
 }
 
 // cannotBegin reports whether nothing can be undone in a period that begins now.
-func (s *Store) cannotBegin() bool { return s.noUndo || s.values.Now() > mostStamp }
+func (u Undoing) cannotBegin() bool { return u.store.noUndo || u.store.values.Now() > mostStamp }
 
-// UndoSize returns the number of changes in the last period, and the bytes that it keeps of what was removed.
+// Size returns the number of changes in the last period, and the bytes that it keeps of what was removed.
 // Neither has a limit here.
-func (s *Store) UndoSize() (changes, bytes int) {
-	if s.undo == nil {
+func (u Undoing) Size() (changes, bytes int) {
+	if u.store.undo == nil {
 		return 0, 0
 	}
-	now := &s.undo.periods[1]
+	now := &u.store.undo.periods[1]
 	return len(now.keys), now.freed
 }
 
-// EndUndo turns undo off.
-func (s *Store) EndUndo() {
-	if s.undo != nil {
-		s.undo = nil
-		s.values.Release()
+// End turns undo off.
+func (u Undoing) End() {
+	if u.store.undo != nil {
+		u.store.undo = nil
+		u.store.values.Release()
 	}
 }
 
-// AdvanceUndo ends a period and begins another one. Changes before the last period can no longer be undone.
+// Advance ends a period and begins another one. Changes before the last period can no longer be undone.
 // No edit may be open.
-func (s *Store) AdvanceUndo() {
-	u := s.undo
-	if u == nil {
+func (u Undoing) Advance() {
+	undo := u.store.undo
+	if undo == nil {
 		return
 	}
-	spare := u.periods[0].keys
+	spare := undo.periods[0].keys
 	if cap(spare) > mostSparePreimages {
 		spare = nil
 	}
 	clear(spare)
-	u.periods[0], u.periods[1] = u.periods[1], period{keys: spare[:0], lost: s.cannotBegin()}
-	if !u.periods[1].lost {
-		s.values.Advance()
+	undo.periods[0], undo.periods[1] = undo.periods[1], period{keys: spare[:0], lost: u.cannotBegin()}
+	if !undo.periods[1].lost {
+		u.store.values.Advance()
 	}
 }
 
 // mostSparePreimages is the size of the largest list that is kept for the next period.
 const mostSparePreimages = 1 << 14
 
-// Undo restores all keys as they were at the beginning of the last period, or with both of the period before
+// Back restores all keys as they were at the beginning of the last period, or with both of the period before
 // it. Nothing is recorded or reported, and tokens do not fall. It turns undo off. It returns false, and does
 // nothing, if a change cannot be undone.
-func (s *Store) Undo(both bool) bool {
-	u := s.undo
-	if u == nil {
+func (u Undoing) Back(both bool) bool {
+	s := u.store
+	if s.undo == nil {
 		return false
 	}
-	undone := u.periods[1:]
+	undone := s.undo.periods[1:]
 	if both {
-		undone = u.periods[:]
+		undone = s.undo.periods[:]
 	}
 	for i := range undone {
 		if undone[i].lost {
 			return false
 		}
 	}
-	s.EndUndo()
+	u.End()
 	effects, dirty := s.effects, s.dirty
 	s.effects = nil
 	defer func() { s.effects, s.dirty = effects, dirty }()
@@ -158,7 +164,7 @@ func (s *Store) Undo(both bool) bool {
 		if p.was && p.v.tag() != String {
 			if cloned[p.v.bare()] {
 				access := p.v.access
-				p.v = p.v.copy(&s.containers, s.limits.Hash, []byte(p.key))
+				p.v = p.v.copy(&s.containers, []byte(p.key))
 				p.v.access = access
 			}
 			p.put()
@@ -215,7 +221,7 @@ func (db *DB) undoDrop() func() {
 		queued = queued || len(sp.alarms[kind]) > 0
 	}
 	return func() {
-		db.unhook()
+		db.space.unhook()
 		db.attach(sp)
 		sp.charge(used)
 		s := db.store
@@ -234,12 +240,12 @@ func (db *DB) undoDrop() func() {
 	}
 }
 
-// leastHeld is from how many bytes on UndoHolds reports memory.
+// leastHeld is from how many bytes on Holds reports memory.
 const leastHeld = 1 << 20
 
-// UndoHolds reports whether much memory is kept of what was removed, so that this can be undone.
-func (s *Store) UndoHolds() bool {
-	return s.undo != nil && s.undo.periods[0].freed+s.undo.periods[1].freed >= leastHeld
+// Holds reports whether much memory is kept of what was removed, so that this can be undone.
+func (u Undoing) Holds() bool {
+	return u.store.undo != nil && u.store.undo.periods[0].freed+u.store.undo.periods[1].freed >= leastHeld
 }
 
 // undoBy says how to take back a change that is not one of keys.

@@ -82,7 +82,7 @@ func (w *undoWorld) write(db *DB, key []byte) {
 		}
 	case HoldsPrefix[0]:
 		if len(key) == 2 {
-			db.SetString(key, fmt.Appendf(nil, "value %d", w.rng.IntN(1000)), NoTTL)
+			db.EditString(key).Set(fmt.Appendf(nil, "value %d", w.rng.IntN(1000)), NoTTL)
 			return
 		}
 		e := db.EditZSet(key)
@@ -106,8 +106,8 @@ func (w *undoWorld) shown() (lines []string) {
 	s := w.s
 	for id := range s.Len() {
 		db := s.DB(id)
-		lines = append(lines, fmt.Sprint("db ", id, ": ", db.Len(), " keys, ", db.Timed(), " timed, mean ", db.MeanTTL(), ", ", db.TimedHashes(), " timed hashes, alarms ",
-			db.AlarmSets(HoldAlarm)))
+		lines = append(lines, fmt.Sprint("db ", id, ": ", db.Len(), " keys, ", db.Keys().Timed(), " timed, mean ", db.Keys().MeanTTL(), ", ", db.Keys().TimedHashes(), " timed hashes, alarms ",
+			db.Keys().AlarmSets(HoldAlarm)))
 		snap := s.Cut()
 		snap.Each(id, func(key string, r Ref) bool {
 			text := fmt.Sprint("key ", id, " ", key, " until ", r.DeadlineMS(), ": ")
@@ -170,16 +170,16 @@ func TestUndoOfWholeDatabases(t *testing.T) {
 		want := twin.shown()
 		require.Equal(t, want, w.shown())
 		began := len(w.did)
-		w.s.BeginUndo()
+		w.s.Undo().Begin()
 		both := w.rng.IntN(2) == 0
 		advance := w.rng.IntN(40)
 		for n := range 40 {
 			if n == advance && both {
-				w.do(w.s.AdvanceUndo, "advance")
+				w.do(w.s.Undo().Advance, "advance")
 			}
 			w.change()
 		}
-		require.True(t, w.s.Undo(both))
+		require.True(t, w.s.Undo().Back(both))
 		w.s.SetNow(beginMS * 1000)
 		if diff := w.shown(); !slices.Equal(want, diff) {
 			require.Equal(t, want, diff, "round %d: %s", round, strings.Join(w.did[began:], "\n"))
@@ -196,7 +196,7 @@ func TestUndoHoldsWhatWasRemoved(t *testing.T) {
 	for _, remove := range []func(s *Store){
 		func(s *Store) { s.FlushAll() },
 		func(s *Store) { s.DB(0).Delete([]byte("a")) },
-		func(s *Store) { s.DB(0).SetString([]byte("a"), []byte("1"), NoTTL) },
+		func(s *Store) { s.DB(0).EditString([]byte("a")).Set([]byte("1"), NoTTL) },
 	} {
 		undoHolds(t, remove)
 	}
@@ -206,38 +206,38 @@ func undoHolds(t *testing.T, remove func(s *Store)) {
 	t.Helper()
 	s := New(1, Limits{})
 	large := make([]byte, 2*leastHeld)
-	s.DB(0).SetString([]byte("a"), large, NoTTL)
+	s.DB(0).EditString([]byte("a")).Set(large, NoTTL)
 	remove(s)
-	require.False(t, s.UndoHolds(), "nothing is to be undone")
-	s.BeginUndo()
+	require.False(t, s.Undo().Holds(), "nothing is to be undone")
+	s.Undo().Begin()
 	s.FlushAll()
-	require.False(t, s.UndoHolds(), "it was empty")
-	s.DB(0).SetString([]byte("a"), large, NoTTL)
+	require.False(t, s.Undo().Holds(), "it was empty")
+	s.DB(0).EditString([]byte("a")).Set(large, NoTTL)
 	remove(s)
-	require.True(t, s.UndoHolds())
-	_, freed := s.UndoSize()
+	require.True(t, s.Undo().Holds())
+	_, freed := s.Undo().Size()
 	require.Greater(t, freed, len(large)-100)
-	s.AdvanceUndo()
-	require.True(t, s.UndoHolds())
-	s.AdvanceUndo()
-	require.False(t, s.UndoHolds())
+	s.Undo().Advance()
+	require.True(t, s.Undo().Holds())
+	s.Undo().Advance()
+	require.False(t, s.Undo().Holds())
 }
 
-// TestUndoHasNoLimit: however many changes there are, they are undone. UndoSize counts them.
+// TestUndoHasNoLimit: however many changes there are, they are undone. Undoing.Size counts them.
 func TestUndoHasNoLimit(t *testing.T) {
 	const keys = 300_000
 	s := New(1, Limits{})
-	s.DB(0).SetString([]byte("kept"), []byte("1"), NoTTL)
-	s.BeginUndo()
+	s.DB(0).EditString([]byte("kept")).Set([]byte("1"), NoTTL)
+	s.Undo().Begin()
 	for i := range keys {
-		s.DB(0).SetString(fmt.Appendf(nil, "%d", i), []byte("1"), NoTTL)
+		s.DB(0).EditString(fmt.Appendf(nil, "%d", i)).Set([]byte("1"), NoTTL)
 	}
-	changes, _ := s.UndoSize()
+	changes, _ := s.Undo().Size()
 	require.Equal(t, keys, changes)
-	s.AdvanceUndo()
-	changes, _ = s.UndoSize()
+	s.Undo().Advance()
+	changes, _ = s.Undo().Size()
 	require.Zero(t, changes)
-	require.True(t, s.Undo(true))
+	require.True(t, s.Undo().Back(true))
 	require.Equal(t, 1, s.DB(0).Len())
 }
 
@@ -245,19 +245,19 @@ func TestUndoHasNoLimit(t *testing.T) {
 func TestNothingIsUndoneWhileUndoIsOff(t *testing.T) {
 	s := New(1, Limits{})
 	for _, off := range []func(){
-		func() { s.SetUndo(false); s.BeginUndo() },
-		func() { s.BeginUndo(); s.SetUndo(false) },
-		func() { s.BeginUndo(); s.SetUndo(false); s.AdvanceUndo() },
+		func() { s.Undo().Enable(false); s.Undo().Begin() },
+		func() { s.Undo().Begin(); s.Undo().Enable(false) },
+		func() { s.Undo().Begin(); s.Undo().Enable(false); s.Undo().Advance() },
 	} {
 		off()
-		s.DB(0).SetString([]byte("a"), []byte("1"), NoTTL)
-		require.False(t, s.Undo(false))
+		s.DB(0).EditString([]byte("a")).Set([]byte("1"), NoTTL)
+		require.False(t, s.Undo().Back(false))
 		require.Equal(t, 1, s.DB(0).Len())
-		s.SetUndo(true)
+		s.Undo().Enable(true)
 	}
-	s.BeginUndo()
+	s.Undo().Begin()
 	s.FlushAll()
-	require.True(t, s.Undo(false))
+	require.True(t, s.Undo().Back(false))
 	require.Equal(t, 1, s.DB(0).Len())
 }
 
@@ -267,15 +267,15 @@ func BenchmarkUndoOfMany(b *testing.B) {
 	s := New(1, Limits{})
 	name := func(i int) []byte { return fmt.Appendf(nil, "key:%d", i) }
 	for i := range keys {
-		s.DB(0).SetString(name(i), []byte("a value"), NoTTL)
+		s.DB(0).EditString(name(i)).Set([]byte("a value"), NoTTL)
 	}
 	for range b.N {
 		b.StopTimer()
-		s.BeginUndo()
+		s.Undo().Begin()
 		for i := range keys {
-			s.DB(0).SetString(name(i), []byte("another"), NoTTL)
+			s.DB(0).EditString(name(i)).Set([]byte("another"), NoTTL)
 		}
 		b.StartTimer()
-		require.True(b, s.Undo(false))
+		require.True(b, s.Undo().Back(false))
 	}
 }

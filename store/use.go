@@ -60,7 +60,7 @@ const (
 // born returns the access field of a new value.
 func (s *Store) born() uint32 {
 	if s.eviction.lfu {
-		return s.minutes()<<8 | firstCount
+		return s.eviction.minutes()<<8 | firstCount
 	}
 	return uint32(s.nowMS / 1000)
 }
@@ -75,7 +75,7 @@ func (s *Store) touch(v *value) {
 // use records a use of the value.
 func (s *Store) use(v *value) {
 	if s.eviction.lfu {
-		s.touchLFU(v)
+		s.eviction.touchLFU(v)
 		return
 	}
 	// Written only when it differs: a read of a hot key then does not dirty its cache line.
@@ -84,25 +84,25 @@ func (s *Store) use(v *value) {
 	}
 }
 
-func (s *Store) touchLFU(v *value) {
-	count := s.count(v)
-	if e := &s.eviction; count < maxCount {
+func (e *eviction) touchLFU(v *value) {
+	count := e.count(v)
+	if count < maxCount {
 		base := float64(max(0, int(count)-firstCount))
 		if random := float64(e.chance.Uint64()>>11) / (1 << 53); random*(base*float64(e.LogFactor)+1) < 1 {
 			count++
 		}
 	}
-	if now := s.minutes()<<8 | count; v.access != now {
+	if now := e.minutes()<<8 | count; v.access != now {
 		atomic.StoreUint32(&v.access, now)
 	}
 }
 
 // minutes returns the time in minutes, as many bits of it as the access field holds.
-func (s *Store) minutes() uint32 { return uint32(s.nowMS/60_000) & 0xffff }
+func (e *eviction) minutes() uint32 { return uint32(e.store.nowMS/60_000) & 0xffff }
 
 // count returns the present frequency of use of a value: the stored count minus the decay since the last use.
-func (s *Store) count(v *value) uint32 {
-	return decayed(v.access, s.minutes(), s.eviction.DecayMinutes)
+func (e *eviction) count(v *value) uint32 {
+	return decayed(v.access, e.minutes(), e.DecayMinutes)
 }
 
 // decayed returns the count of an access field after its decay until now. The count falls by one in each
@@ -118,21 +118,21 @@ func decayed(access, minutes uint32, decayMinutes int) uint32 {
 
 // accessOf returns the access field of a value that was last used idleS seconds ago, or that has the
 // frequency freq; -1 if not known. The policy decides which of the two is used.
-func (s *Store) accessOf(idleS int64, freq int) uint32 {
+func (e *eviction) accessOf(idleS int64, freq int) uint32 {
 	switch {
-	case s.eviction.lfu && freq >= 0:
-		return s.minutes()<<8 | uint32(freq)
-	case !s.eviction.lfu && idleS >= 0:
-		return uint32(max(0, s.nowMS/1000-idleS))
+	case e.lfu && freq >= 0:
+		return e.minutes()<<8 | uint32(freq)
+	case !e.lfu && idleS >= 0:
+		return uint32(max(0, e.store.nowMS/1000-idleS))
 	}
-	return s.born()
+	return e.store.born()
 }
 
 // IdleS returns how many seconds ago the value was last used; for policies that are not LFU.
 func (s *Store) IdleS(r Ref) int64 { return int64(uint32(s.nowMS/1000) - r.v.access) }
 
 // Freq returns how often the value is used, 0..255 on a logarithmic scale; for LFU policies.
-func (s *Store) Freq(r Ref) int64 { return int64(s.count(r.v)) }
+func (s *Store) Freq(r Ref) int64 { return int64(s.eviction.count(r.v)) }
 
 // SetMemory sets the limit and the policy. chance chooses the keys to compare, and the uses that count.
 func (s *Store) SetMemory(m Memory, chance Chance) {

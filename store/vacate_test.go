@@ -15,7 +15,7 @@ import (
 func TestWhatIsOverdueGivesWay(t *testing.T) {
 	const now = 10_000
 	for name, write := range map[string]func(db, other *DB, key []byte){
-		"string": func(db, _ *DB, key []byte) { db.SetString(key, []byte("new"), 0) },
+		"string": func(db, _ *DB, key []byte) { db.EditString(key).Set([]byte("new"), 0) },
 		"hash": func(db, _ *DB, key []byte) {
 			e := db.EditHash(key)
 			e.Set([]byte("new"), []byte("v"))
@@ -33,15 +33,15 @@ func TestWhatIsOverdueGivesWay(t *testing.T) {
 			e.Set([]byte("new"), 1)
 		},
 		"rename": func(db, _ *DB, key []byte) {
-			db.SetString([]byte("from"), []byte("new"), 0)
+			db.EditString([]byte("from")).Set([]byte("new"), 0)
 			db.Rename([]byte("from"), key)
 		},
 		"copy": func(db, other *DB, key []byte) {
-			other.SetString([]byte("from"), []byte("new"), 0)
+			other.EditString([]byte("from")).Set([]byte("new"), 0)
 			other.Copy([]byte("from"), db, key)
 		},
 		"move": func(db, other *DB, key []byte) {
-			other.SetString(key, []byte("new"), 0)
+			other.EditString(key).Set([]byte("new"), 0)
 			require.True(t, other.Move(key, db))
 		},
 	} {
@@ -60,9 +60,9 @@ func TestWhatIsOverdueGivesWay(t *testing.T) {
 			write(db, s.DB(1), key)
 			require.Equal(t, 1, db.Len())
 			require.True(t, db.Peek(key).OK())
-			require.Zero(t, db.Timed(), "the old one had a deadline")
+			require.Zero(t, db.Keys().Timed(), "the old one had a deadline")
 			n := 0
-			db.EachStored(func(string, Ref) bool { n++; return true })
+			db.Keys().EachStored(func(string, Ref) bool { n++; return true })
 			require.Equal(t, 1, n)
 			s.SetFollows(false)
 			s.SetNow(3 * now * 1000)
@@ -72,29 +72,29 @@ func TestWhatIsOverdueGivesWay(t *testing.T) {
 	}
 }
 
-// TestRandomKeyOfOverdueKeys: while overdue keys are kept, RandomKey ends. It returns a live key if there is
+// TestRandomKeyOfOverdueKeys: while overdue keys are kept, Keys.Random ends. It returns a live key if there is
 // one without a deadline, and otherwise an overdue key.
 func TestRandomKeyOfOverdueKeys(t *testing.T) {
 	s := New(1, Limits{})
 	s.SetNow(1_000_000)
 	db := s.DB(0)
 	for i := range 1000 {
-		db.SetString(fmt.Append(nil, i), []byte("v"), 1500)
+		db.EditString(fmt.Append(nil, i)).Set([]byte("v"), 1500)
 	}
 	s.SetFollows(true)
 	s.SetNow(2_000_000)
 	random := rand.New(rand.NewPCG(1, 1))
-	_, ok := db.RandomKey(random.IntN)
+	_, ok := db.Keys().Random(random.IntN)
 	require.True(t, ok)
 	require.Equal(t, 1000, db.Len())
-	db.SetString([]byte("alive"), []byte("v"), NoTTL)
+	db.EditString([]byte("alive")).Set([]byte("v"), NoTTL)
 	for range 20 {
-		key, ok := db.RandomKey(random.IntN)
+		key, ok := db.Keys().Random(random.IntN)
 		require.True(t, ok)
 		require.Equal(t, "alive", key)
 	}
 	s.SetFollows(false)
 	db.Delete([]byte("alive"))
-	_, ok = db.RandomKey(random.IntN)
+	_, ok = db.Keys().Random(random.IntN)
 	require.False(t, ok)
 }

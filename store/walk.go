@@ -7,13 +7,19 @@ import (
 	"lockserver/store/marks"
 )
 
+// Keys are the keys of a database as a whole: how many of them are of some kind, and ways to visit them.
+type Keys struct{ db *DB }
+
+// Keys returns the keys of the database.
+func (db *DB) Keys() Keys { return Keys{db} }
+
 // TimedFrom visits keys of a database that have a deadline, or fields with a deadline, in several calls. The
 // first call has the cursor 0. A call visits at most so many keys, and looks at up to 16 times as many. It
 // returns the cursor for the next call; -1 at the end. Keys must not be added or removed before the last
 // call. visit may change the deadlines of the key that it is called for, and nothing else.
-func (db *DB) TimedFrom(cursor, most int, visit func(key string, r Ref)) (next int) {
+func (k Keys) TimedFrom(cursor, most int, visit func(key string, r Ref)) (next int) {
 	const looksPerVisit = 16
-	sp := db.space
+	sp := k.db.space
 	end := min(sp.keys.Len(), cursor+most*looksPerVisit)
 	for slot := cursor; slot < end && most > 0; slot++ {
 		key, r := sp.entry(slot)
@@ -68,8 +74,8 @@ func (sp *space) heldIn(group int) (earliestMS int64) {
 	earliestMS = due.Never
 	last := min((group+1)<<boundBits, sp.keys.Len())
 	for slot := sp.tokens.Next(group << boundBits); slot >= 0 && slot < last; slot = sp.tokens.Next(slot + 1) {
-		sp.db.store.heldLooked++
-		if r := sp.refAt(slot); sp.db.live(r) && owners(r.v) > 0 {
+		sp.store.heldLooked++
+		if r := sp.refAt(slot); sp.live(r) && owners(r.v) > 0 {
 			earliestMS = min(earliestMS, sp.heldMS(slot, r.v))
 		}
 	}
@@ -78,15 +84,15 @@ func (sp *space) heldIn(group int) (earliestMS int64) {
 
 // EachToken visits every live key that is a hash with a token, or with shared holders, until visit returns
 // false. Its time depends on the number of such keys, not on the other keys of the database.
-func (db *DB) EachToken(visit func(key string, r LiveRef) bool) {
-	sp := db.space
+func (k Keys) EachToken(visit func(key string, r LiveRef) bool) {
+	sp := k.db.space
 	for slot := sp.tokens.Next(0); slot >= 0; slot = sp.tokens.Next(slot + 1) {
 		name, r := sp.entry(slot)
 		if !r.v.hasToken() {
 			sp.tokens.Remove(slot) // it was overwritten, or lost its token
 			continue
 		}
-		if live := db.liveRef(r); live.OK() && !visit(name, live) {
+		if live := k.db.space.liveRef(r); live.OK() && !visit(name, live) {
 			return
 		}
 	}
@@ -96,22 +102,22 @@ func (db *DB) EachToken(visit func(key string, r LiveRef) bool) {
 // a cursor, at most so many. It returns the cursor for the next call; 0 is the first cursor and the last. A
 // key that exists from the first call to the last is visited, perhaps twice: when a slot becomes free the
 // last key takes it.
-func (db *DB) TokensBelow(cursor uint64, most int, visit func(key string, r LiveRef)) (next uint64) {
-	sp := db.space
+func (k Keys) TokensBelow(cursor uint64, most int, visit func(key string, r LiveRef)) (next uint64) {
+	sp := k.db.space
 	return below(&sp.tokens, cursor, most, func(slot int) {
 		if name, r := sp.entry(slot); !r.v.hasToken() {
 			sp.tokens.Remove(slot)
-		} else if live := db.liveRef(r); live.OK() {
+		} else if live := k.db.space.liveRef(r); live.OK() {
 			visit(name, live)
 		}
 	})
 }
 
 // StocksBelow is TokensBelow for the keys with the prefix StockPrefix, of any type.
-func (db *DB) StocksBelow(cursor uint64, most int, visit func(key string)) (next uint64) {
-	sp := db.space
+func (k Keys) StocksBelow(cursor uint64, most int, visit func(key string)) (next uint64) {
+	sp := k.db.space
 	return below(&sp.stocks, cursor, most, func(slot int) {
-		if name, r := sp.entry(slot); db.live(r) {
+		if name, r := sp.entry(slot); k.db.space.live(r) {
 			visit(name)
 		}
 	})
@@ -138,52 +144,52 @@ func below(of *marks.Set, cursor uint64, most int, visit func(slot int)) (next u
 // Scan visits at least count keys (fewer at the end) from cursor on, and returns the next cursor; 0 is the
 // first and the last cursor. A key that exists during the whole scan is visited at least once. Overdue keys
 // are skipped.
-func (db *DB) Scan(cursor uint64, count int, visit func(key string, r Ref)) uint64 {
-	return db.space.keys.ScanSided(cursor, count, func(key string, v *value, atMS int64) {
-		if r := (Ref{v, atMS}); db.live(r) {
+func (k Keys) Scan(cursor uint64, count int, visit func(key string, r Ref)) uint64 {
+	return k.db.space.keys.ScanSided(cursor, count, func(key string, v *value, atMS int64) {
+		if r := (Ref{v, atMS}); k.db.space.live(r) {
 			visit(key, r)
 		}
 	})
 }
 
 // Each visits every live key until visit returns false.
-func (db *DB) Each(visit func(key string, r Ref) bool) {
-	db.EachStored(func(key string, r Ref) bool { return !db.live(r) || visit(key, r) })
+func (k Keys) Each(visit func(key string, r Ref) bool) {
+	k.EachStored(func(key string, r Ref) bool { return !k.db.space.live(r) || visit(key, r) })
 }
 
 // EachStored is Each that also visits overdue keys that are still stored.
-func (db *DB) EachStored(visit func(key string, r Ref) bool) {
-	db.space.keys.EachSided(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
+func (k Keys) EachStored(visit func(key string, r Ref) bool) {
+	k.db.space.keys.EachSided(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
 }
 
-// RandomKey returns a live key, each with the same probability; false if there is no key. intN returns a
+// Random returns a live key, each with the same probability; false if there is no key. intN returns a
 // random number in [0, n). If overdue keys are kept (SetFollows) and all keys have deadlines, the key may be
 // overdue, as in Redis.
-func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
-	for tries := 0; db.Len() > 0; tries++ {
-		slot := intN(db.Len())
-		key, r := db.space.entry(slot)
+func (k Keys) Random(intN func(n int) int) (string, bool) {
+	for tries := 0; k.db.Len() > 0; tries++ {
+		slot := intN(k.db.Len())
+		key, r := k.db.space.entry(slot)
 		switch {
-		case db.live(r):
+		case k.db.space.live(r):
 			return key, true
 		// plant:random-key-overdue
-		case !db.store.follows:
-			db.find([]byte(key)) // removes it
+		case !k.db.store.follows:
+			k.db.find([]byte(key)) // removes it
 		case tries == mostTries:
-			return db.untimedFrom(slot), true
+			return k.untimedFrom(slot), true
 		}
 	}
 	return "", false
 }
 
-// mostTries is the number of overdue keys that RandomKey cannot remove and skips.
+// mostTries is the number of overdue keys that Random cannot remove and skips.
 const mostTries = 100
 
 // untimedFrom returns the first key without a deadline from a slot on, and then from the first slot on. If
 // all keys have deadlines it returns the key of the slot.
-func (db *DB) untimedFrom(slot int) string {
-	keys := db.space.keys
-	if n := keys.Len(); db.space.timed < n {
+func (k Keys) untimedFrom(slot int) string {
+	keys := k.db.space.keys
+	if n := keys.Len(); k.db.space.timed < n {
 		for keys.Side(slot) != 0 {
 			slot = (slot + 1) % n
 		}

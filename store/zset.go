@@ -206,20 +206,20 @@ func (db *DB) recordScore(key, member []byte, score float64) {
 	}
 }
 
-// LoadZSet adds a sorted set. It is one of the Load functions: see LoadString.
-func (db *DB) LoadZSet(key []byte, z *zset.ZSet, deadlineMS int64) bool {
+// ZSet adds a sorted set.
+func (l Loading) ZSet(key []byte, z *zset.ZSet, deadlineMS int64) bool {
 	var v value
 	v.setZSet(z)
-	return db.load(key, v, deadlineMS)
+	return l.load(key, v, deadlineMS)
 }
 
 // NewZSet returns an empty sorted set that belongs to this store, to write to: see NewHash.
-func (s *Store) NewZSet(key []byte) zset.Edit { return zset.New(s.zsets, key) }
+func (c *containers) NewZSet(key []byte) zset.Edit { return zset.New(c.zsets, key) }
 
 // NewZSetTable returns an empty sorted set that belongs to this store and is not compact: see zset.NewTable.
-func (s *Store) NewZSetTable(key []byte) zset.Edit { return zset.NewTable(s.zsets, key) }
+func (c *containers) NewZSetTable(key []byte) zset.Edit { return zset.NewTable(c.zsets, key) }
 
 // NewZSetOf returns a sorted set that belongs to this store, with the content of lp: see zset.FromListpack.
-func (s *Store) NewZSetOf(key []byte, lp listpack.List) *zset.ZSet {
-	return zset.FromListpack(s.zsets, key, s.limits.ZSet, lp)
+func (c *containers) NewZSetOf(key []byte, lp listpack.List) *zset.ZSet {
+	return zset.FromListpack(c.zsets, key, c.limits.ZSet, lp)
 }

@@ -57,7 +57,7 @@ func Of(st *store.Store) (d Digest) {
 			continue
 		}
 		d.follow(binary.BigEndian.AppendUint32(nil, uint32(id)))
-		db.EachStored(func(key string, r store.Ref) bool {
+		db.Keys().EachStored(func(key string, r store.Ref) bool {
 			var one Digest
 			one.follow([]byte(key))
 			one.value(r)

@@ -36,7 +36,7 @@ func populate(c *call) error {
 		if size > 0 {
 			value = padded(value, int(size))
 		}
-		c.DB.SetString(key, value, store.NoTTL)
+		c.DB.EditString(key).Set(value, store.NoTTL)
 	}
 	c.Out.OK()
 	return nil

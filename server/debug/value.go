@@ -159,7 +159,7 @@ func htStats(c *call) error {
 		return errNoDatabase
 	}
 	db := st.DB(int(id))
-	c.Out.Verbatim("txt", "[Dictionary HT]\n"+table(db.Len())+"[Expires HT]\n"+table(db.Timed()))
+	c.Out.Verbatim("txt", "[Dictionary HT]\n"+table(db.Len())+"[Expires HT]\n"+table(db.Keys().Timed()))
 	return nil
 }
 

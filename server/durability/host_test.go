@@ -135,7 +135,7 @@ func (h *testHost) close() {
 // set writes a string as a unit of its own, for a client.
 func (h *testHost) set(m *gate.Mark, key, val string) {
 	h.Do(func() {
-		h.store.DB(0).SetString([]byte(key), []byte(val), store.NoTTL)
+		h.store.DB(0).EditString([]byte(key)).Set([]byte(val), store.NoTTL)
 		h.HandOn()
 		if log := h.storage.Log(); log != nil {
 			log.Credit(m)
@@ -198,7 +198,7 @@ func (h *testHost) Begin() {}
 // Command implements Replayer: the tests write nothing but strings.
 func (h *testHost) Command(argv [][]byte) error {
 	if h.replayed++; string(argv[0]) == "SET" {
-		h.store.DB(0).SetString(argv[1], argv[2], store.NoTTL)
+		h.store.DB(0).EditString(argv[1]).Set(argv[2], store.NoTTL)
 	}
 	return nil
 }

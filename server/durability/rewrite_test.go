@@ -18,7 +18,7 @@ func TestRewritingAsCommandsMakesNoGarbageByTheKey(t *testing.T) {
 	st := store.New(1, store.Limits{})
 	const keys = 5000
 	for i := range keys {
-		st.DB(0).LoadString([]byte("a key with a name of forty bytes and more "+strconv.Itoa(i)), []byte("value"), int64(i%2)*4e12)
+		st.DB(0).Loading().String([]byte("a key with a name of forty bytes and more "+strconv.Itoa(i)), []byte("value"), int64(i%2)*4e12)
 	}
 	got := testing.AllocsPerRun(3, func() {
 		snap := st.Cut()

@@ -38,7 +38,7 @@ func TestMarks(t *testing.T) {
 		log := h.storage.Log()
 		require.Zero(t, log.Due(&early))
 		require.False(t, log.Filled())
-		h.store.DB(0).SetString([]byte("k"), []byte("v"), store.NoTTL)
+		h.store.DB(0).EditString([]byte("k")).Set([]byte("v"), store.NoTTL)
 		h.HandOn()
 		log.Credit(&writer)
 		wrote = log.Due(&writer)
@@ -71,7 +71,7 @@ func TestMarksWithoutSyncs(t *testing.T) {
 	var m gate.Mark
 	release := h.hold()
 	h.Do(func() {
-		h.store.DB(0).SetString([]byte("k"), []byte("v"), store.NoTTL)
+		h.store.DB(0).EditString([]byte("k")).Set([]byte("v"), store.NoTTL)
 		h.HandOn()
 		require.Zero(t, h.storage.Log().Due(&m))
 		require.Positive(t, m.Needs)

@@ -210,7 +210,7 @@ func MayOwn(db *store.DB, text string) error {
 	if err != nil {
 		return err
 	}
-	db.Each(func(key string, _ store.Ref) bool {
+	db.Keys().Each(func(key string, _ store.Ref) bool {
 		n := keyslot.Of([]byte(key))
 		has := slices.ContainsFunc(owned.Slots, func(r cluster.Range) bool { return r.Has(n) })
 		if !has {

@@ -60,7 +60,7 @@ func (a *asker) usageOf(*commands.Ctx) *Usage {
 	u := a.usage
 	u.Purger = new(Purger)
 	u.Data, u.Full = a.store.Used(), a.store.Full()
-	keys, deadlines := a.store.DB(0).Overhead()
+	keys, deadlines := a.store.DB(0).Keys().Overhead()
 	u.Keyspaces = []Keyspace{{Keys: a.store.DB(0).Len(), Main: keys, Deadlines: deadlines}}
 	return &u
 }

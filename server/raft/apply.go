@@ -206,7 +206,7 @@ func (a openedMember) Restore(r io.Reader) error {
 		}
 		if m.state == leading { // what it has done is thrown away with all else, but the machine stays
 			m.giveWay()
-			m.host.EndUndo()
+			m.host.Undo().End()
 			m.host.DropClients()
 		}
 		m.become(rebuilding)

@@ -18,9 +18,9 @@ type plainServer struct {
 	mu   sync.Mutex
 	gate gate.Gate
 	held bool
-	// undone has an element for each Undo: whether it went back by both periods.
+	// undone has an element for each Back: whether it went back by both periods.
 	undone []bool
-	// changes and freed are the results of UndoSize.
+	// changes and freed are the results of Size.
 	changes, freed int
 	advanced       int // periods
 	// others are the users in force that are not the group's.
@@ -32,29 +32,34 @@ func (s *plainServer) Locked(f func()) {
 	defer s.mu.Unlock()
 	f()
 }
-func (s *plainServer) Slice(f func())                 { s.Locked(f) }
-func (s *plainServer) Log() *slog.Logger              { return slog.New(slog.DiscardHandler) }
-func (s *plainServer) Gate() *gate.Gate               { return &s.gate }
-func (s *plainServer) NowMS() int64                   { return 1 }
-func (s *plainServer) MachineMS() int64               { return 1 }
-func (s *plainServer) LastToken() int64               { return 1 }
-func (s *plainServer) EndUnit()                       {}
-func (s *plainServer) HoldWrites(on bool)             { s.held = on }
-func (s *plainServer) HoldAll()                       { s.held = true }
-func (s *plainServer) HasLeases() bool                { return true }
-func (s *plainServer) UndoHolds() bool                { return false }
-func (s *plainServer) BeginUndo()                     {}
-func (s *plainServer) AdvanceUndo()                   { s.advanced++ }
-func (s *plainServer) EndUndo()                       {}
-func (s *plainServer) HandOn()                        {}
-func (s *plainServer) DropClients()                   {}
-func (s *plainServer) Records(bool)                   {}
-func (s *plainServer) Followed(bool)                  {}
-func (s *plainServer) Background(func())              {}
-func (s *plainServer) UndoSize() (changes, bytes int) { return s.changes, s.freed }
-func (s *plainServer) OtherUsers([]string) []string   { return s.others }
-func (s *plainServer) Undo(both bool) bool {
-	s.undone = append(s.undone, both)
+func (s *plainServer) Slice(f func())               { s.Locked(f) }
+func (s *plainServer) Log() *slog.Logger            { return slog.New(slog.DiscardHandler) }
+func (s *plainServer) Gate() *gate.Gate             { return &s.gate }
+func (s *plainServer) NowMS() int64                 { return 1 }
+func (s *plainServer) MachineMS() int64             { return 1 }
+func (s *plainServer) LastToken() int64             { return 1 }
+func (s *plainServer) EndUnit()                     {}
+func (s *plainServer) HoldWrites(on bool)           { s.held = on }
+func (s *plainServer) HoldAll()                     { s.held = true }
+func (s *plainServer) HasLeases() bool              { return true }
+func (s *plainServer) HandOn()                      {}
+func (s *plainServer) DropClients()                 {}
+func (s *plainServer) Records(bool)                 {}
+func (s *plainServer) Followed(bool)                {}
+func (s *plainServer) Background(func())            {}
+func (s *plainServer) OtherUsers([]string) []string { return s.others }
+func (s *plainServer) Undo() Undo                   { return plainUndo{s} }
+
+// plainUndo counts the calls.
+type plainUndo struct{ s *plainServer }
+
+func (u plainUndo) Holds() bool                { return false }
+func (u plainUndo) Begin()                     {}
+func (u plainUndo) Advance()                   { u.s.advanced++ }
+func (u plainUndo) End()                       {}
+func (u plainUndo) Size() (changes, bytes int) { return u.s.changes, u.s.freed }
+func (u plainUndo) Back(both bool) bool {
+	u.s.undone = append(u.s.undone, both)
 	return true
 }
 

@@ -47,17 +47,8 @@ type MemberServer interface {
 	// Member.Append gets the effects of each unit.
 	HandOn()
 	Records(on bool)
-	// BeginUndo makes it possible to take back what is done from now on, in periods; AdvanceUndo begins the
-	// next one, and makes what was done before the last one final. Undo takes back all of the last period, or
-	// of the last two, and reports whether it could: else the data stays as it is. EndUndo makes all final.
-	// UndoHolds reports whether what was removed takes much memory because of that. UndoSize returns the
-	// number of changes in the last period, and the bytes that it keeps of what was removed.
-	BeginUndo()
-	AdvanceUndo()
-	Undo(both bool) bool
-	EndUndo()
-	UndoHolds() bool
-	UndoSize() (changes, bytes int)
+	// Undo returns the door to undo.
+	Undo() Undo
 	// Apply runs a command of the history. It ignores the expiry of keys. It returns ErrEnding if the
 	// server is about to end.
 	Apply(db int, argv [][]byte) error
@@ -106,6 +97,23 @@ type MemberServer interface {
 	Seen(s Status)
 	// DropClients closes all connections.
 	DropClients()
+}
+
+// Undo makes it possible to take back changes of the data.
+type Undo interface {
+	// Begin begins the first period. What is done from now on can be taken back.
+	Begin()
+	// Advance begins the next period. What was done before the last period is final now.
+	Advance()
+	// Back takes back all of the last period, or of the last two. It reports whether it could. If not, the
+	// data stay as they are.
+	Back(both bool) bool
+	// End makes all changes final.
+	End()
+	// Holds reports whether what was removed takes much memory, because it may come back.
+	Holds() bool
+	// Size returns the number of changes in the last period, and the bytes that it keeps of what was removed.
+	Size() (changes, bytes int)
 }
 
 // DataCut is a cut of the data, for a snapshot or a digest.

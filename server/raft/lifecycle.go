@@ -129,7 +129,7 @@ func (m *Member) depose(why string) {
 		return
 	}
 	if ahead := m.giveWay(); !ahead {
-		m.host.EndUndo()
+		m.host.Undo().End()
 		m.host.Log().Info("raft: this member leads no more", "why", why)
 		return
 	}
@@ -177,7 +177,7 @@ func (m *Member) stop(cause error) {
 	}
 	if m.state == leading {
 		m.giveWay()
-		m.host.EndUndo()
+		m.host.Undo().End()
 	}
 	m.failed = cause
 	m.become(stopped)

@@ -35,7 +35,7 @@ func (m *Member) reopen() {
 
 // buildAnew builds the data in the background. A later call replaces a call that has not begun.
 func (m *Member) buildAnew(build func() error) {
-	m.host.EndUndo()
+	m.host.Undo().End()
 	m.distance = newDistance()
 	m.become(rebuilding)
 	m.run++

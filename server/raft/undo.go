@@ -3,7 +3,7 @@ package raft
 import "lockserver/server/replication"
 
 // A leader executes what is not committed yet. A leader that is deposed takes that back, and follows at once
-// with all its data. The data can go back to the beginning of one of two periods (MemberServer.BeginUndo). A
+// with all its data. The data can go back to the beginning of one of two periods (Undo). A
 // period is some rounds, so that few containers are cloned for it. What was committed since the beginning of
 // the period is applied again then, as a follower does: undoing.kept has those bytes of the history.
 //
@@ -24,13 +24,13 @@ const (
 func (m *Member) beginUndo() {
 	m.undo = undoing{}
 	m.undo.begun[1] = beginning{m.offset, m.db}
-	m.host.BeginUndo()
+	m.host.Undo().Begin()
 }
 
 // advanceUndo begins another period if the last one is long. It is called at the end of a slice.
 func (m *Member) advanceUndo() {
 	u := &m.undo
-	changes, freed := m.host.UndoSize()
+	changes, freed := m.host.Undo().Size()
 	full := changes >= mostPeriodChanges || freed >= mostPeriodFreed
 	if !full && u.rounds < mostPeriodRounds && m.offset-u.begun[1].offset < mostPeriodBytes {
 		return
@@ -52,7 +52,7 @@ func (m *Member) emptyPeriod() {
 // freeUndo begins another period if the store still keeps a database that was emptied. That frees its
 // memory. It is called about once a second, when no unit runs.
 func (m *Member) freeUndo() {
-	if m.state == leading && m.host.UndoHolds() {
+	if m.state == leading && m.host.Undo().Holds() {
 		m.host.HandOn()
 		m.nextPeriod()
 	}
@@ -74,7 +74,7 @@ func (m *Member) nextPeriod() bool {
 	}
 	u.kept = append(u.kept[:0], u.kept[gone:]...)
 	clear(u.kept[len(u.kept):cap(u.kept)])
-	m.host.AdvanceUndo()
+	m.host.Undo().Advance()
 	return true
 }
 
@@ -92,7 +92,7 @@ func (m *Member) takeBack() bool {
 	if !own { // nothing of this history, which began where the one before has come to
 		committed = m.applied.offset == from.offset
 	}
-	if !committed || !m.host.Undo(both) {
+	if !committed || !m.host.Undo().Back(both) {
 		return false
 	}
 	m.offset, m.db = from.offset, from.db

@@ -122,7 +122,7 @@ func (t *Ticker) DueSlice() (more bool) {
 	switch {
 	case sh.ExpiryPaused || sh.Pausing.UntilMS != 0:
 	case sh.Follows:
-		more = sh.Store.ExpireOwn(wait.DueBudget) || more
+		more = sh.Store.OwnDeadlines().Expire(wait.DueBudget) || more
 		sh.EndUnit()
 	default:
 		more = sh.expireDue(wait.DueBudget) || more
@@ -210,7 +210,7 @@ func (t *Ticker) nextMS() (int64, bool) {
 		at, ok = renewal, true
 	}
 	if !sh.EndsThings() {
-		if own, has := sh.Store.NextOwnMS(); has && sh.Pausing.UntilMS == 0 && !sh.ExpiryPaused && (!ok || own < at) {
+		if own, has := sh.Store.OwnDeadlines().NextMS(); has && sh.Pausing.UntilMS == 0 && !sh.ExpiryPaused && (!ok || own < at) {
 			at, ok = own, true
 		}
 		return at, ok

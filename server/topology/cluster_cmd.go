@@ -357,7 +357,7 @@ func keysInSlot(_ *Group, _ *Connection, c *commands.Ctx) error {
 
 // eachIn visits the keys of a slot until visit returns false.
 func eachIn(c *commands.Ctx, n int64, visit func(key string) bool) {
-	c.DB.Store().DB(0).Each(func(key string, _ store.Ref) bool {
+	c.DB.Store().DB(0).Keys().Each(func(key string, _ store.Ref) bool {
 		return int64(keyslot.Of([]byte(key))) != n || visit(key)
 	})
 }

@@ -57,7 +57,7 @@ func (d *departure) forget(ws *Waits, most int) (more bool) {
 	if d.cutMS != 0 {
 		d.cut(ws, most)
 	}
-	ws.Store.Leave(s.keeper, most, func(_ *store.DB, of store.Ref, r renewals.Renewal) bool {
+	ws.Store.Renewals().Leave(s.keeper, most, func(_ *store.DB, of store.Ref, r renewals.Renewal) bool {
 		if !w.Attached.InUse() {
 			return false
 		}
@@ -74,7 +74,7 @@ func (d *departure) forget(ws *Waits, most int) (more bool) {
 func (d *departure) cut(ws *Waits, most int) {
 	s, w := d.party, &ws.Watchdog
 	held := make([]store.RenewedKey, 0, min(most, s.keeper.Len()))
-	ws.Store.EachOf(s.keeper, most, func(db *store.DB, key string, r renewals.Renewal) {
+	ws.Store.Renewals().EachOf(s.keeper, most, func(db *store.DB, key string, r renewals.Renewal) {
 		held = append(held, store.RenewedKey{DB: db, Key: key, Renewal: r})
 	})
 	for _, k := range held {

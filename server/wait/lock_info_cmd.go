@@ -478,7 +478,7 @@ func (ws *Waits) LockFigures() map[int]*stats.LockFigures {
 	all := make(map[int]*stats.LockFigures)
 	for id := range ws.Store.Len() {
 		db := ws.Store.DB(id)
-		f := ws.Stats.NewLockFigures(id, int64(db.Holders()), int64(ws.Queues.LenOfLocks(id)), db.LeasesExpired())
+		f := ws.Stats.NewLockFigures(id, int64(db.Keys().Holders()), int64(ws.Queues.LenOfLocks(id)), db.LeasesExpired())
 		f.Latches, f.LatchWaiters = int64(ws.Queues.LatchKeys(id)), int64(ws.Queues.LatchWaiters(id))
 		if f.Any() {
 			all[id] = &f

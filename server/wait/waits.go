@@ -126,7 +126,7 @@ func (ws *Waits) Configure(c *config.Config) {
 func (ws *Waits) Demoted() {
 	ws.endQueuedLater()
 	ws.LockEvents.Restart(ws.Store.NowUS(), "failover")
-	ws.Store.StopAllRenewals() // it is another server's now to renew leases
+	ws.Store.Renewals().StopAll() // it is another server's now to renew leases
 	ws.Watchdog.shares.dropEvery()
 }
 

@@ -51,7 +51,7 @@ func (w *watchdog) open(databases int, needs upkeep) {
 }
 
 // Renewing returns how many leases the server renews.
-func (w *watchdog) Renewing() int { return w.store.Renewals() + w.shares.count }
+func (w *watchdog) Renewing() int { return w.store.Renewals().Len() + w.shares.count }
 
 // pinOf returns the number that a renewal recognizes its lock by. It could be wrong only for a lock that was
 // made by hand, without LOCK, at the same key, once in two billion.
@@ -163,7 +163,7 @@ func (w *watchdog) RenewDue(now int64, budget int) (more bool) {
 // they were; false: nothing is due.
 func (w *watchdog) renewSome(of store.DueRenewals, now int64) (worked int, ok bool) {
 	every, whole := w.everyMS(), now+w.settings.LockWatchdogMS
-	worked, ok = w.store.RenewDue(of, func(d *store.Due) (nextMS int64) {
+	worked, ok = w.store.Renewals().RenewDue(of, func(d *store.Due) (nextMS int64) {
 		// plant:renew-due
 		if d.Renewal.Doubted {
 			w.doubted = append(w.doubted, d.RenewedKey())
@@ -269,7 +269,7 @@ func (w *watchdog) attachedUntilMS(owner []byte, db *store.DB, key string, now, 
 
 // NextRenewalMS returns a time before which nothing is renewed; false: nothing ever is.
 func (w *watchdog) NextRenewalMS() (int64, bool) {
-	at, ok := w.store.NextRenewalMS()
+	at, ok := w.store.Renewals().NextMS()
 	if share, has := w.shares.timers.NextMS(); has && (!ok || share < at) {
 		return share, true
 	}
