@@ -23,6 +23,12 @@ func (db *DB) ID() int { return db.id }
 // Store returns the store that the database belongs to.
 func (db *DB) Store() *Store { return db.store }
 
+// Keys are the keys of a database as a whole: how many of them are of some kind, and ways to visit them.
+type Keys struct{ db *DB }
+
+// Keys returns the keys of the database.
+func (db *DB) Keys() Keys { return Keys{db} }
+
 // find returns the slot of a live key, or -1. An overdue key, and overdue fields of a
 // hash, are removed on the way.
 func (db *DB) find(key []byte) int {

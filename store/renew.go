@@ -13,12 +13,6 @@ import (
 // another hash replaces the value (COPY, RESTORE), the renewal stays in doubt: the caller checks whether it
 // is the same lock. Renewals are not data: they are in no snapshot and no log.
 
-// Renewals are the renewals of all databases.
-type Renewals struct{ store *Store }
-
-// Renewals returns the door to the renewals of all databases.
-func (s *Store) Renewals() Renewals { return Renewals{s} }
-
 // Renew gives a live key a renewal, or changes its renewal. It does nothing if there is no such key.
 func (db *DB) Renew(key []byte, r renewals.Renewal) {
 	if slot := db.find(key); slot >= 0 {

@@ -121,6 +121,12 @@ func New(n int, limits Limits) *Store {
 	return s
 }
 
+// Renewals are the renewals of all databases.
+type Renewals struct{ store *Store }
+
+// Renewals returns the door to the renewals of all databases.
+func (s *Store) Renewals() Renewals { return Renewals{s} }
+
 // fill makes n empty databases.
 func (s *Store) fill(n int) {
 	dbs := make([]DB, n) // they exist for as long as the store

@@ -72,7 +72,7 @@ func TestWhatIsOverdueGivesWay(t *testing.T) {
 	}
 }
 
-// TestRandomKeyOfOverdueKeys: while overdue keys are kept, Keys.Random ends. It returns a live key if there is
+// TestRandomKeyOfOverdueKeys: while overdue keys are kept, Random ends. It returns a live key if there is
 // one without a deadline, and otherwise an overdue key.
 func TestRandomKeyOfOverdueKeys(t *testing.T) {
 	s := New(1, Limits{})

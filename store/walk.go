@@ -7,12 +7,6 @@ import (
 	"lockserver/store/marks"
 )
 
-// Keys are the keys of a database as a whole: how many of them are of some kind, and ways to visit them.
-type Keys struct{ db *DB }
-
-// Keys returns the keys of the database.
-func (db *DB) Keys() Keys { return Keys{db} }
-
 // TimedFrom visits keys of a database that have a deadline, or fields with a deadline, in several calls. The
 // first call has the cursor 0. A call visits at most so many keys, and looks at up to 16 times as many. It
 // returns the cursor for the next call; -1 at the end. Keys must not be added or removed before the last

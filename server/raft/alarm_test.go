@@ -115,15 +115,16 @@ func TestEachKindOfAlarm(t *testing.T) {
 		},
 	}
 	for _, k := range Kinds {
-		m, s := &Member{host: lone{is: new(ClusterState)}, state: leading}, well()
+		m, s := loneMember(leading), well()
 		require.Empty(t, m.alarms(&s))
 		require.Contains(t, raised, k)
 		text := raised[k](m, &s)
 		require.Equal(t, []Alarm{{k, text}}, m.alarms(&s))
 	}
-	m, s := &Member{host: lone{is: new(ClusterState)}, state: stopped, failed: errors.New("an entry\nof the log cannot be read")}, well()
+	m, s := loneMember(stopped), well()
+	m.failed = errors.New("an entry\nof the log cannot be read")
 	require.Equal(t, []Alarm{{AlarmStopped, "this member has stopped: an entry of the log cannot be read"}}, m.alarms(&s))
-	m, s = &Member{host: lone{is: new(ClusterState)}, state: leading}, well()
+	m, s = loneMember(leading), well()
 	s.DiskError = "no space"
 	require.Equal(t, []Alarm{{AlarmDisk, "this member cannot write to its disk: no space"}}, m.alarms(&s))
 	s = well()
@@ -131,7 +132,15 @@ func TestEachKindOfAlarm(t *testing.T) {
 	m.state = following // which measures its own clock, and leaves those of others to the leader
 	m.distance = newDistance()
 	require.Empty(t, m.alarms(&s))
-	m, s = &Member{host: lone{is: new(ClusterState)}, state: leading}, well()
+	m, s = loneMember(leading), well()
 	s.Observed[1].Reachable, s.Observed[1].Why, s.Observed[1].HeardMS, s.Observed[1].Role = false, "refused", 60_000, stopped.String()
 	require.Equal(t, []Alarm{{AlarmStopped, "'b' has stopped: its log says why"}}, m.alarms(&s), "that is why it does not answer")
+}
+
+// loneMember returns a member of a group that was not started.
+func loneMember(is state) *Member {
+	m := New(nil, MemberOptions{})
+	m.SetHost(lone{is: new(ClusterState)})
+	m.state = is
+	return m
 }

@@ -55,7 +55,7 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 		if m.state == leading && e.id == m.id {
 			m.applied = e.end()
 			m.progress.made()
-			if m.undo.full {
+			if m.undoing.full {
 				m.emptyPeriod()
 				m.host.EndUnit()
 			}

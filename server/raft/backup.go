@@ -28,14 +28,14 @@ const (
 )
 
 // Backup is the reply to RAFT BACKUP: the newest state in a new snapshot, which RAFT READ reads.
-func (m *Member) Backup() (Reply, error) {
+func (bs *backups) Backup() (Reply, error) {
 	least := uint64(0)
-	m.host.Locked(func() { least = m.index })
+	bs.m.host.Locked(func() { least = bs.m.index })
 	// plant:raft-backup
-	if err := m.snapshotForBackup(); err != nil {
+	if err := bs.snapshotForBackup(); err != nil {
 		return nil, err
 	}
-	b, err := m.openBackup()
+	b, err := bs.openBackup()
 	if err != nil {
 		return nil, commands.Error("ERR the snapshot cannot be read: " + oneLineOf(err.Error()))
 	}
@@ -44,17 +44,17 @@ func (m *Member) Backup() (Reply, error) {
 		return nil, commands.Error(fmt.Sprintf("ERR the newest snapshot has the index %d, and this member's data has %d: try again", b.info.Index, least))
 	}
 	id := ""
-	m.host.Slice(func() {
-		if len(m.backups) >= mostBackups {
+	bs.m.host.Slice(func() {
+		if len(bs.opened) >= mostBackups {
 			err = errManyBackups
 			return
 		}
-		if m.backups == nil {
-			m.backups = backups{}
+		if bs.opened == nil {
+			bs.opened = make(map[string]*backup)
 		}
-		id = m.host.NewID()
+		id = bs.m.host.NewID()
 		b.used = time.Now()
-		m.backups[id] = b
+		bs.opened[id] = b
 	})
 	if err != nil {
 		_ = b.from.Close()
@@ -89,15 +89,15 @@ func (b *backup) writeTo(c *commands.Ctx, id string) {
 }
 
 // snapshotForBackup makes a snapshot. It waits if another snapshot or a change of the members is under way.
-func (m *Member) snapshotForBackup() error {
+func (bs *backups) snapshotForBackup() error {
 	for begun := time.Now(); ; {
-		err := snapshot(m, nil)
+		err := snapshot(bs.m, nil)
 		if err == nil || time.Since(begun) > backupFor || !passes(err) {
 			return err
 		}
 		select {
 		case <-time.After(backupAgain):
-		case <-m.closed:
+		case <-bs.m.closed:
 			return err
 		}
 	}
@@ -110,8 +110,8 @@ func passes(err error) bool {
 }
 
 // openBackup opens the newest snapshot.
-func (m *Member) openBackup() (*backup, error) {
-	info, from, err := m.engine.OpenSnapshot()
+func (bs *backups) openBackup() (*backup, error) {
+	info, from, err := bs.m.engine.OpenSnapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +124,11 @@ func (m *Member) openBackup() (*backup, error) {
 
 // Read is the reply to RAFT READ: the next piece. After the last piece it returns an empty one, and closes
 // the backup.
-func (m *Member) Read(id string, offset int64) (Reply, error) {
+func (bs *backups) Read(id string, offset int64) (Reply, error) {
 	var b *backup
 	var err error
-	m.host.Locked(func() {
-		switch b = m.backups[id]; {
+	bs.m.host.Locked(func() {
+		switch b = bs.opened[id]; {
 		case b == nil:
 			err = errNoBackup
 		case b.busy:
@@ -147,11 +147,11 @@ func (m *Member) Read(id string, offset int64) (Reply, error) {
 	if errors.Is(bad, io.EOF) || errors.Is(bad, io.ErrUnexpectedEOF) {
 		bad = nil
 	}
-	m.host.Locked(func() {
+	bs.m.host.Locked(func() {
 		b.busy, b.used = false, time.Now()
 		b.offset += int64(n)
 		if bad != nil || n == 0 || b.over {
-			m.closeBackup(id, b)
+			bs.closeBackup(id, b)
 		}
 	})
 	if bad != nil {
@@ -161,27 +161,27 @@ func (m *Member) Read(id string, offset int64) (Reply, error) {
 }
 
 // closeBackup closes a backup, or lets the command that reads it do so at its end. Under the host's lock.
-func (m *Member) closeBackup(id string, b *backup) {
-	delete(m.backups, id)
+func (bs *backups) closeBackup(id string, b *backup) {
+	delete(bs.opened, id)
 	if b.over = true; !b.busy {
 		_ = b.from.Close() // it was only read
 	}
 }
 
 // closeIdleBackups closes the backups that no client has read from for a while. Under the host's lock.
-func (m *Member) closeIdleBackups() {
-	for id, b := range m.backups {
+func (bs *backups) closeIdleBackups() {
+	for id, b := range bs.opened {
 		if time.Since(b.used) > idleBackup && !b.busy {
-			m.closeBackup(id, b)
+			bs.closeBackup(id, b)
 		}
 	}
 }
 
 // closeBackups closes all backups, when the member ends.
-func (m *Member) closeBackups() {
-	m.host.Locked(func() {
-		for id, b := range m.backups {
-			m.closeBackup(id, b)
+func (bs *backups) closeBackups() {
+	bs.m.host.Locked(func() {
+		for id, b := range bs.opened {
+			bs.closeBackup(id, b)
 		}
 	})
 }

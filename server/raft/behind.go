@@ -24,21 +24,21 @@ const wrongClock = "No lease ends early for that, but TIME, and deadlines that a
 // group's time is ahead of both. A member with a clock that was ahead has led then, and the group's time
 // never goes back. A clock that is ahead on a member that follows does no harm, and is not logged. Under the
 // host's lock.
-func (m *Member) lookAtClocks() {
-	if behind := -time.Duration(m.distance.skewMS) * time.Millisecond; behind >= mostBehind {
-		if m.say(sayEvery) {
-			m.host.Log().Warn("raft: this machine's clock is behind that of the member that leads: one of the two is wrong. "+wrongClock+"Set the clocks of all members (NTP, chrony)",
+func (l *lagging) lookAtClocks() {
+	if behind := -time.Duration(l.distance.skewMS) * time.Millisecond; behind >= mostBehind {
+		if l.say(sayEvery) {
+			l.m.host.Log().Warn("raft: this machine's clock is behind that of the member that leads: one of the two is wrong. "+wrongClock+"Set the clocks of all members (NTP, chrony)",
 				slog.Duration("behind", behind))
 		}
 		return
 	}
-	m.sayAhead()
+	l.sayAhead()
 }
 
 // sayAhead logs that the group's time is ahead of the clocks. Under the host's lock.
-func (m *Member) sayAhead() {
-	if ahead := m.timeAhead(); ahead >= mostBehind && m.say(sayAheadEvery) {
-		m.host.Log().Warn("raft: the group's time is ahead of the clock of the member that leads: the clock of a member that led before was ahead. No lease ends early for that, "+
+func (l *lagging) sayAhead() {
+	if ahead := l.timeAhead(); ahead >= mostBehind && l.say(sayAheadEvery) {
+		l.m.host.Log().Warn("raft: the group's time is ahead of the clock of the member that leads: the clock of a member that led before was ahead. No lease ends early for that, "+
 			"but TIME is ahead, and deadlines that are given as a time of day come early by as much. If the clocks are right now, nothing has to be done: the group's time comes back to them",
 			slog.Duration("ahead", ahead), slog.Duration("for-about", (ahead*timeComesBack).Round(time.Minute)))
 	}
@@ -46,33 +46,33 @@ func (m *Member) sayAhead() {
 
 // timeAhead is how far the group's time is ahead of the clock of the machine that leads, as far as this
 // member knows. Under the host's lock.
-func (m *Member) timeAhead() time.Duration {
-	ahead := m.distance.aheadMS
-	if m.state == leading {
-		ahead = m.host.NowMS() - m.host.MachineMS()
+func (l *lagging) timeAhead() time.Duration {
+	ahead := l.distance.aheadMS
+	if l.m.state == leading {
+		ahead = l.m.host.NowMS() - l.m.host.MachineMS()
 	}
 	return time.Duration(ahead) * time.Millisecond
 }
 
 // lookAtEntry logs that the time of an entry is in the future of this machine. It does so only while the
 // leader does not report its clock.
-func (m *Member) lookAtEntry(entryMS int64) {
-	d := &m.distance
+func (l *lagging) lookAtEntry(entryMS int64) {
+	d := &l.distance
 	if d.failed == nil && !d.heard.IsZero() || time.Since(d.since) < mostBehind {
 		return
 	}
-	behind := time.Duration(entryMS-m.host.MachineMS()) * time.Millisecond
-	if behind >= mostBehind && m.say(sayEvery) {
-		m.host.Log().Warn("raft: this machine's clock is behind the group's time: it is wrong, or that of a member that leads or has led is ahead. "+wrongClock+
+	behind := time.Duration(entryMS-l.m.host.MachineMS()) * time.Millisecond
+	if behind >= mostBehind && l.say(sayEvery) {
+		l.m.host.Log().Warn("raft: this machine's clock is behind the group's time: it is wrong, or that of a member that leads or has led is ahead. "+wrongClock+
 			"Set the clocks of all members (NTP, chrony)", slog.Duration("behind", behind))
 	}
 }
 
 // say reports whether it is time for another warning about clocks.
-func (m *Member) say(every time.Duration) bool {
-	if !m.saidClock.IsZero() && time.Since(m.saidClock) < every {
+func (l *lagging) say(every time.Duration) bool {
+	if !l.saidClock.IsZero() && time.Since(l.saidClock) < every {
 		return false
 	}
-	m.saidClock = time.Now()
+	l.saidClock = time.Now()
 	return true
 }

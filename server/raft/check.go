@@ -33,57 +33,57 @@ func (s *Status) check(p Peer) (c Check) {
 }
 
 // Undecided returns why no member serves although one may lead; nil: members serve.
-func (m *Member) Undecided() error {
-	if m.check.undecided == 0 {
+func (c *checking) Undecided() error {
+	if c.undecided == 0 {
 		return nil
 	}
-	return fmt.Errorf("the data of the members differs at the index %d, and none of it is that of a majority", m.check.undecided)
+	return fmt.Errorf("the data of the members differs at the index %d, and none of it is that of a majority", c.undecided)
 }
 
 // checkNow begins a check if it is time for one. It is called about once a second.
-func (m *Member) checkNow() {
-	every := m.check.every(m.options.CheckEvery)
+func (c *checking) checkNow() {
+	every := c.every(c.m.options.CheckEvery)
 	switch {
-	case every <= 0 || m.check.running || m.check.wantsMark || m.snapping || m.holding || !m.engine.Leads():
-	case m.check.last.IsZero():
-		m.check.last = time.Now() // the first one is due when the time is over
-	case time.Since(m.check.last) >= every:
-		m.check.again++
-		m.beginCheck()
+	case every <= 0 || c.running || c.wantsMark || c.m.snapping || c.m.holding || !c.m.engine.Leads():
+	case c.last.IsZero():
+		c.last = time.Now() // the first one is due when the time is over
+	case time.Since(c.last) >= every:
+		c.again++
+		c.beginCheck()
 	}
 }
 
 // beginCheck has the leader make a mark.
-func (m *Member) beginCheck() {
-	m.check.last = time.Now()
-	if m.state == leading {
-		m.check.wantsMark, m.tick = true, true // an entry of this leader's is before the mark
-		m.EndSlice()
+func (c *checking) beginCheck() {
+	c.last = time.Now()
+	if c.m.state == leading {
+		c.wantsMark, c.m.tick = true, true // an entry of this leader's is before the mark
+		c.m.EndSlice()
 		return
 	}
-	if m.state != following || !m.engine.Leads() {
+	if c.m.state != following || !c.m.engine.Leads() {
 		return
 	}
-	mark := markOf(m.applied, m.head.ClockMS, m.head.Token).appendTo(nil) // nothing is executed: the data is that of the log
-	m.host.Background(func() { _ = m.engine.Propose(mark)() })
+	mark := markOf(c.m.applied, c.m.head.ClockMS, c.m.head.Token).appendTo(nil) // nothing is executed: the data is that of the log
+	c.m.host.Background(func() { _ = c.m.engine.Propose(mark)() })
 }
 
 // beginMarked is begin, and adds a mark behind the effects of all executed commands. It cuts the data at
 // that place.
-func (m *Member) beginMarked() (f flight, entries [][]byte) {
-	if m.quiet || m.unseen {
+func (c *checking) beginMarked() (f flight, entries [][]byte) {
+	if c.m.quiet || c.m.unseen {
 		return f, nil // the mark is made when entries may be proposed
 	}
-	m.check.wantsMark = false
-	m.host.HandOn()
+	c.wantsMark = false
+	c.m.host.HandOn()
 	// plant:check-mark
-	f, entries = m.begin()
+	f, entries = c.m.begin()
 	if len(entries) == 0 {
 		return f, entries
 	}
-	e := markOf(m.after, m.host.NowMS(), m.host.LastToken())
+	e := markOf(c.m.after, c.m.host.NowMS(), c.m.host.LastToken())
 	entries = append(entries, e.appendTo(nil))
-	m.cutAt(m.after)
+	c.cutAt(c.m.after)
 	return f, entries
 }
 
@@ -92,12 +92,12 @@ func (a openedMember) meetMark(index uint64, at place, again bool) {
 	m := a.member
 	switch {
 	case again, at != m.applied: // the others have digested theirs long ago; or the mark is void
-	case m.check.at == at && m.check.index == 0: // this member has made the mark
-		m.check.index = index
+	case m.checking.at == at && m.checking.index == 0: // this member has made the mark
+		m.checking.index = index
 		m.tellSum()
 	case m.state == following && (m.input == nil || m.input.Whole()):
 		if m.cutAt(at) {
-			m.check.index = index
+			m.checking.index = index
 		}
 		m.host.EndUnit()
 	}
@@ -105,36 +105,36 @@ func (a openedMember) meetMark(index uint64, at place, again bool) {
 
 // cutAt takes a cut of the data, which is at that place of the history, and begins to digest the cut. It
 // returns false if another cut is being digested.
-func (m *Member) cutAt(at place) bool {
-	if m.check.running {
+func (c *checking) cutAt(at place) bool {
+	if c.running {
 		return false
 	}
-	cut := m.host.Cut(persistence.History{ID: at.id, Offset: at.offset}, persistence.Agreed{})
-	version, users := m.usersSum()
-	m.check.at, m.check.index, m.check.sum, m.check.running = at, 0, "", true
-	m.check.cut++
-	m.host.Background(func() {
-		d, ok := cut.Digest(m.ending)
-		m.host.Slice(func() {
+	cut := c.m.host.Cut(persistence.History{ID: at.id, Offset: at.offset}, persistence.Agreed{})
+	version, users := c.m.usersSum()
+	c.at, c.index, c.sum, c.running = at, 0, "", true
+	c.cut++
+	c.m.host.Background(func() {
+		d, ok := cut.Digest(c.m.ending)
+		c.m.host.Slice(func() {
 			cut.Release()
-			m.check.running = false
-			if ok && m.check.at == at {
-				m.check.sum = fmt.Sprintf("%d%s-%x%s", digest.ExactVersion, version, d, users)
-				m.tellSum()
+			c.running = false
+			if ok && c.at == at {
+				c.sum = fmt.Sprintf("%d%s-%x%s", digest.ExactVersion, version, d, users)
+				c.tellSum()
 			}
-			m.host.EndUnit()
+			c.m.host.EndUnit()
 		})
 	})
 	return true
 }
 
 // tellSum passes the checksum to the engine, as soon as the index of the mark and the checksum are known.
-func (m *Member) tellSum() {
-	if m.check.index == 0 || m.check.sum == "" {
+func (c *checking) tellSum() {
+	if c.index == 0 || c.sum == "" {
 		return
 	}
-	m.counts.checks++
-	m.engine.Checked(Checksum{m.check.index, m.check.sum})
+	c.m.counts.checks++
+	c.m.engine.Checked(Checksum{c.index, c.sum})
 }
 
 // otherDataError is the reason that a member stops with when its data is not that of the majority.
@@ -159,7 +159,7 @@ func (a openedMember) Judge(v Verdict) {
 		case Undecided:
 			m.suspend(v.Index)
 		case Same:
-			resumes, m.check.undecided = m.check.undecided > 0, 0
+			resumes, m.checking.undecided = m.checking.undecided > 0, 0
 			m.changed()
 		}
 		m.host.EndUnit()
@@ -175,15 +175,15 @@ func (a openedMember) Judge(v Verdict) {
 }
 
 // suspend keeps the member from serving.
-func (m *Member) suspend(index uint64) {
-	if m.check.undecided == 0 {
-		m.host.Log().Error("raft: the data of the members differs, and none of it is that of a majority: no member serves. RAFT MEMBERS says which differ. "+
+func (c *checking) suspend(index uint64) {
+	if c.undecided == 0 {
+		c.m.host.Log().Error("raft: the data of the members differs, and none of it is that of a majority: no member serves. RAFT MEMBERS says which differ. "+
 			"Start those that are away. Or make the member with the right data the leader (RAFT TRANSFER), stop another, remove its directory raft, and start it", "index", index)
 	}
-	m.check.undecided = index
-	m.check.last = time.Now()
-	m.depose("the data of the members differs")
-	m.changed()
+	c.undecided = index
+	c.last = time.Now()
+	c.m.depose("the data of the members differs")
+	c.m.changed()
 }
 
 // stayFor is the time for which a stopped member still answers the others. They ask about every 3 seconds,
@@ -192,15 +192,15 @@ const stayFor = 5 * time.Second
 
 // part ends the part of a stopped member in the group. If it leads, it first hands the lead to another
 // member.
-func (m *Member) part() {
-	if m.engine.Leads() {
-		_ = m.engine.Transfer("")
+func (c *checking) part() {
+	if c.m.engine.Leads() {
+		_ = c.m.engine.Transfer("")
 	}
 	select {
 	case <-time.After(stayFor):
-	case <-m.closed:
+	case <-c.m.closed:
 	}
-	_ = m.engine.Close()
+	_ = c.m.engine.Close()
 }
 
 const (
@@ -214,36 +214,36 @@ const (
 
 // Check compares the data of all members. It returns when the data of all members that can be reached has
 // been compared.
-func (m *Member) Check() (Reply, error) {
-	if !m.engine.Leads() {
-		return nil, m.errNotHere()
+func (c *checking) Check() (Reply, error) {
+	if !c.m.engine.Leads() {
+		return nil, c.m.errNotHere()
 	}
 	before, busy := int64(0), false
-	m.host.Slice(func() {
-		if busy = m.check.running || m.check.wantsMark; !busy {
-			before = m.check.cut
-			m.beginCheck()
+	c.m.host.Slice(func() {
+		if busy = c.running || c.wantsMark; !busy {
+			before = c.cut
+			c.beginCheck()
 		}
-		m.host.EndUnit()
+		c.m.host.EndUnit()
 	})
 	if busy {
 		return nil, commands.Error("ERR a check is being made")
 	}
 	index := uint64(0)
-	if err := m.look(mostChecking, func() bool {
-		m.host.Locked(func() {
-			if m.check.cut > before && !m.check.running {
-				index = m.check.index
+	if err := c.look(mostChecking, func() bool {
+		c.m.host.Locked(func() {
+			if c.cut > before && !c.running {
+				index = c.index
 			}
 		})
 		return index > 0
 	}); err != nil {
 		return nil, err
 	}
-	if err := m.look(mostComparing, func() bool { return m.Status().Compared >= index }); err != nil && m.ending() {
+	if err := c.look(mostComparing, func() bool { return c.m.Status().Compared >= index }); err != nil && c.m.ending() {
 		return nil, err
 	}
-	s := m.Status()
+	s := c.m.Status()
 	return func(c *commands.Ctx) {
 		c.Out.Array(len(s.Peers))
 		for _, p := range s.Peers {
@@ -260,10 +260,10 @@ func (m *Member) Check() (Reply, error) {
 }
 
 // look waits until a condition holds, while this member leads.
-func (m *Member) look(atMost time.Duration, is func() bool) error {
+func (c *checking) look(atMost time.Duration, is func() bool) error {
 	for begun := time.Now(); !is(); time.Sleep(lookEvery) {
 		switch {
-		case m.ending() || !m.engine.Leads():
+		case c.m.ending() || !c.m.engine.Leads():
 			return commands.Error("ERR this member leads no more: ask the one that does")
 		case time.Since(begun) > atMost:
 			return commands.Error("ERR the check goes on: RAFT MEMBERS will have what it finds")
@@ -273,7 +273,7 @@ func (m *Member) look(atMost time.Duration, is func() bool) error {
 }
 
 // writeChecks writes the fields of INFO about checks.
-func (m *Member) writeChecks(t *info.Text, s *Status) {
+func (c *checking) writeChecks(t *info.Text, s *Status) {
 	self, _ := Find(s.Peers, s.ID)
 	own, differ := s.check(self), 0
 	for _, p := range s.Peers {
@@ -284,7 +284,7 @@ func (m *Member) writeChecks(t *info.Text, s *Status) {
 	t.Line("raft_check_index", own.Index)
 	t.Line("raft_check_sum", own.Sum)
 	t.Line("raft_check_data", string(own.Finding))
-	t.Flag("raft_check_in_progress", m.check.running)
-	t.Line("raft_checks", m.counts.checks)
+	t.Flag("raft_check_in_progress", c.running)
+	t.Line("raft_checks", c.m.counts.checks)
 	t.Line("raft_members_differ", differ)
 }

@@ -5,30 +5,6 @@ import (
 	"time"
 )
 
-// checking is the state of a member's check.
-type checking struct {
-	// wantsMark says that the leader makes a mark in the next round. running says that a cut is being
-	// digested.
-	wantsMark, running bool
-	// at is the place of the newest cut. index is the index of its mark in the log, and sum the digest, as
-	// soon as each is known.
-	at    place
-	index uint64
-	sum   string
-	// cut counts the cuts that were taken.
-	cut int64
-	// last is the time at which this member last wanted a check as the leader.
-	last time.Time
-	// undecided is the index at which members had different data, and no majority had the same. It keeps
-	// the member from leading until a check finds a majority; 0: the data was never undecided, or a check
-	// has found a majority since.
-	undecided uint64
-	// others says that the data of another member was undecided at its last report. again counts the checks
-	// that the leader has made for the sake of that member.
-	others bool
-	again  int
-}
-
 const (
 	// againUndecided is the time until the next check if members differ and no majority has the same data.
 	againUndecided = 3 * time.Second

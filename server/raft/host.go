@@ -101,9 +101,9 @@ type MemberServer interface {
 
 // Undo makes it possible to take back changes of the data.
 type Undo interface {
-	// Begin begins the first period. What is done from now on can be taken back.
+	// Begin begins the first period. Changes can be taken back from now on.
 	Begin()
-	// Advance begins the next period. What was done before the last period is final now.
+	// Advance begins the next period. The changes before the last period are final now.
 	Advance()
 	// Back takes back all of the last period, or of the last two. It reports whether it could. If not, the
 	// data stay as they are.

@@ -92,11 +92,11 @@ func (m *Member) tell() {
 		m.host.Slice(func() {
 			m.notice()
 			m.lookForSelf(&s)
-			m.check.hearOfOthers(s.Checks)
-			if s.Leader.ID == s.ID && !m.Serves() || m.check.undecided > 0 { // not yet, or no more
+			m.checking.hearOfOthers(s.Checks)
+			if s.Leader.ID == s.ID && !m.Serves() || m.checking.undecided > 0 { // not yet, or no more
 				s.Leader = Peer{}
 			}
-			waits = s.Leader.ID == "" && s.HandedOn && m.seen != "" && m.seen != s.ID && m.check.undecided == 0
+			waits = s.Leader.ID == "" && s.HandedOn && m.seen != "" && m.seen != s.ID && m.checking.undecided == 0
 			m.host.EndUnit()
 		})
 		if again = nil; waits {

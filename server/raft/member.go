@@ -75,61 +75,30 @@ type Member struct {
 	input    *replication.Input
 	db       int // that the next commands of the history are for
 
-	knownUsers
 	// Owned has the slots of the group, if it is a shard of a cluster.
 	Owned OwnedSlots
+	knownUsers
+	rounds
+	undoing
+	snapshots
+	backups
+	checking
+	lagging
 
-	// These fields belong to a leader: the name of its history, the length of the history, and the effects
-	// without an entry.
-	id      string
-	offset  int64
-	encoder aof.Encoder
-	unproposed
-	undo     undoing
-	messages []byte // of the running unit
-	snapping bool   // a snapshot is being made
-	holding  bool   // writes are held for it, or all clients for a transfer
-	moving   bool   // the lead is handed on: clients are held until the next leader serves
-	// quiet says that the engine transfers the lead and would refuse entries. No round begins before the
-	// transfer is over. underWay says that a round has begun and has not ended. It is set under the lock.
-	quiet    bool
-	underWay atomic.Bool
+	holding bool // writes are held for a snapshot, or all clients for a transfer
+	moving  bool // the lead is handed on: clients are held until the next leader serves
 	// unseen says that this member leads and its host does not know it yet. The host would redirect
 	// clients, and others redirect them back. So no round begins, and the others do not hear of this leader
 	// before.
-	unseen   bool
-	seen     string    // the leader that the host knows
-	awaits   time.Time // since when AwaitsLeader is true; zero: it is not, or nothing has asked
-	progress progress
-	// attempt is the last attempt to make a snapshot.
-	attempt SnapshotAttempt
+	unseen bool
+	seen   string    // the leader that the host knows
+	awaits time.Time // since when AwaitsLeader is true; zero: it is not, or nothing has asked
 	// condition is the part of the state that others may read without the lock; nil: the member has not
 	// started.
 	condition atomic.Pointer[Condition]
-	backups   backups
-
-	// round counts the rounds that have begun: see propose.go. due is the newest round that a reply waits
-	// for. wanted says that another round is needed.
-	round  int64
-	due    int64
-	wanted bool
-	tick   bool // it is to have an entry, if only for the clock
-	echo   bool // a second round with an entry follows the next one: see begin
-	wake   chan struct{}
-	news   chan struct{} // the host must learn which member leads
-	// The goroutine that opens the gate holds opening. term is counted up when another goroutine gets the
-	// right to open it.
-	opening sync.Mutex
-	term    int
-	// freed is the newest round that has ended.
-	freed  int64
-	counts counts
-	// saidClock is when a warning about clocks was last logged. saidOut says that the log has the warning
-	// that this server is no member any more.
-	saidClock time.Time
-	saidOut   bool
-	check     checking
-	distance  distance
+	news      chan struct{} // the host must learn which member leads
+	counts    counts
+	saidOut   bool // the log has the warning that this server is no member any more
 
 	closing sync.Once
 	closed  chan struct{}
@@ -137,6 +106,7 @@ type Member struct {
 
 // knownUsers has the users of the group.
 type knownUsers struct {
+	m *Member
 	// users are those of the newest applied entry. usersIndex is the index of the last change; 0: it is not
 	// known. shownUsers are the users of the host, which never go back. keptUsers is the number of changes
 	// on the disk. tellingUsers says that an entry is under way for members that have missed a change.
@@ -144,6 +114,35 @@ type knownUsers struct {
 	usersIndex        uint64
 	keptUsers         int64
 	tellingUsers      bool
+}
+
+// rounds are the rounds of a leader: the name of its history, the length of the history, and the effects
+// without an entry.
+type rounds struct {
+	m       *Member
+	id      string
+	offset  int64
+	encoder aof.Encoder
+	unproposed
+	messages []byte // of the running unit
+	progress progress
+	// quiet says that the engine transfers the lead and would refuse entries. No round begins before the
+	// transfer is over. underWay says that a round has begun and has not ended. It is set under the lock.
+	quiet    bool
+	underWay atomic.Bool
+	// round counts the rounds that have begun. due is the newest round that a reply waits for. wanted says
+	// that another round is needed.
+	round  int64
+	due    int64
+	wanted bool
+	tick   bool // it is to have an entry, if only for the clock
+	echo   bool // a second round with an entry follows the next one: see begin
+	wake   chan struct{}
+	// The goroutine that opens the gate holds opening. term is counted up when another goroutine gets the
+	// right to open it.
+	opening sync.Mutex
+	term    int
+	freed   int64 // the newest round that has ended
 }
 
 // unproposed are the effects of a leader that no entry has yet.
@@ -159,7 +158,10 @@ type counts struct{ entries, proofs, rebuilds, undone, elections, snapshots, fai
 
 // New makes a member of a group. It does nothing before Start.
 func New(engine Engine, o MemberOptions) *Member {
-	return &Member{engine: engine, options: o, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), closed: make(chan struct{})}
+	m := &Member{engine: engine, options: o, news: make(chan struct{}, 1), closed: make(chan struct{})}
+	m.knownUsers.m, m.undoing.m, m.snapshots.m, m.backups.m, m.checking.m, m.lagging.m, m.rounds.m = m, m, m, m, m, m, m
+	m.wake = make(chan struct{}, 1)
+	return m
 }
 
 // SetHost sets the server of the member. Call it before any other method.
@@ -199,7 +201,7 @@ func (m *Member) AwaitsLeader() bool {
 // serve yet, or the host does not know yet which member leads.
 func (m *Member) awaitsLeader() bool {
 	switch {
-	case m.failed != nil || m.check.undecided > 0:
+	case m.failed != nil || m.checking.undecided > 0:
 		return false
 	case m.moving:
 		return true
@@ -238,16 +240,16 @@ func (m *Member) Leader() (p Peer, ok bool) {
 }
 
 // ahead reports whether the data has changes that may never be committed.
-func (m *Member) ahead() bool {
-	return len(m.bytes) > 0 || m.offset != m.applied.offset || m.applied.id != m.id && m.after != m.applied
+func (r *rounds) ahead() bool {
+	return len(r.bytes) > 0 || r.offset != r.m.applied.offset || r.m.applied.id != r.id && r.after != r.m.applied
 }
 
 // selected returns the database of the leader's next commands, according to the history.
-func (m *Member) selected() int {
-	if db := m.encoder.DB(); db >= 0 {
+func (r *rounds) selected() int {
+	if db := r.encoder.DB(); db >= 0 {
 		return db
 	}
-	return m.db
+	return r.m.db
 }
 
 // errForeign is returned to a machine after its engine was closed.
@@ -298,4 +300,100 @@ type backup struct {
 }
 
 // backups are the open backups by their names.
-type backups map[string]*backup
+type backups struct {
+	m      *Member
+	opened map[string]*backup
+}
+
+// undoing is the state that a leader needs to take back effects.
+type undoing struct {
+	m *Member
+	// begun are the beginnings of the two periods. The first is valid only if two is set.
+	begun [2]beginning
+	two   bool
+	// rounds is the number of rounds in the last period.
+	rounds int
+	kept   []keptBytes
+	// full says that writes wait until another period can begin.
+	full bool
+}
+
+// beginning is the beginning of a period.
+type beginning struct {
+	offset int64 // in the history
+	db     int   // that the next commands of the history are for
+}
+
+// keptBytes are the bytes of the history from an offset on.
+type keptBytes struct {
+	offset int64
+	bytes  []byte
+}
+
+// keep keeps the bytes of an entry.
+func (u *undoing) keep(offset int64, bytes []byte) { u.kept = append(u.kept, keptBytes{offset, bytes}) }
+
+// snapshots are the snapshots that a member makes.
+type snapshots struct {
+	m        *Member
+	snapping bool // a snapshot is being made
+	// attempt is the last attempt to make a snapshot.
+	attempt SnapshotAttempt
+}
+
+// checking is the state of a member's check.
+type checking struct {
+	m *Member
+	// wantsMark says that the leader makes a mark in the next round. running says that a cut is being
+	// digested.
+	wantsMark, running bool
+	// at is the place of the newest cut. index is the index of its mark in the log, and sum the digest, as
+	// soon as each is known.
+	at    place
+	index uint64
+	sum   string
+	// cut counts the cuts that were taken.
+	cut int64
+	// last is the time at which this member last wanted a check as the leader.
+	last time.Time
+	// undecided is the index at which members had different data, and no majority had the same. It keeps
+	// the member from leading until a check finds a majority; 0: the data was never undecided, or a check
+	// has found a majority since.
+	undecided uint64
+	// others says that the data of another member was undecided at its last report. again counts the checks
+	// that the leader has made for the sake of that member.
+	others bool
+	again  int
+}
+
+// lagging is how far a member is behind the leader, and what its log says about clocks.
+type lagging struct {
+	m        *Member
+	distance distance
+	// saidClock is when a warning about clocks was last logged.
+	saidClock time.Time
+}
+
+// distance is how far a follower is behind the leader. Make it with newDistance. The distance is not known
+// then.
+type distance struct {
+	since time.Time // when it was made
+	// asOf is a time up to which this member has all committed effects; zero: no such time is known.
+	asOf time.Time
+	// ahead has the answers with places that this member has not applied yet, the oldest first.
+	ahead []answered
+	// commit, skewMS and aheadMS are from the newest answer, which came at heard. commit is the newest
+	// committed entry. skewMS is at least how far this machine's clock is ahead of the leader's machine.
+	// aheadMS is how far the group's time is ahead of the leader's machine.
+	commit          uint64
+	skewMS, aheadMS int64
+	heard           time.Time
+	// failed is the error of the newest question; nil: it was answered.
+	failed error
+}
+
+// answered is an answer, and the time of its question.
+type answered struct {
+	asked  time.Time
+	offset int64
+}

@@ -69,31 +69,7 @@ func (a openedMember) Position() (p Position, err error) {
 	return p, err
 }
 
-// distance is how far a follower is behind the leader. Make it with newDistance. The distance is not known
-// then.
-type distance struct {
-	since time.Time // when it was made
-	// asOf is a time up to which this member has all committed effects; zero: no such time is known.
-	asOf time.Time
-	// ahead has the answers with places that this member has not applied yet, the oldest first.
-	ahead []answered
-	// commit, skewMS and aheadMS are from the newest answer, which came at heard. commit is the newest
-	// committed entry. skewMS is at least how far this machine's clock is ahead of the leader's machine.
-	// aheadMS is how far the group's time is ahead of the leader's machine.
-	commit          uint64
-	skewMS, aheadMS int64
-	heard           time.Time
-	// failed is the error of the newest question; nil: it was answered.
-	failed error
-}
-
 func newDistance() distance { return distance{since: time.Now()} }
-
-// answered is an answer, and the time of its question.
-type answered struct {
-	asked  time.Time
-	offset int64
-}
 
 // mostAhead bounds the answers that are kept. If there are more, the oldest stay, because the member
 // applies their places first.
@@ -138,29 +114,29 @@ func (d *distance) age(now time.Time) (time.Duration, bool) {
 
 // lag returns for how long this member has lacked committed effects: 0 if it leads. If the age of its data
 // is not known, lag is the time since it was last known. Under the host's lock.
-func (m *Member) lag() time.Duration {
-	if m.state == leading {
+func (l *lagging) lag() time.Duration {
+	if l.m.state == leading {
 		return 0
 	}
-	if age, known := m.age(); known {
+	if age, known := l.age(); known {
 		return age
 	}
-	return time.Since(m.distance.since)
+	return time.Since(l.distance.since)
 }
 
 // writeDistance writes the fields of INFO about the lag.
-func (m *Member) writeDistance(t *info.Text, s *Status) {
+func (l *lagging) writeDistance(t *info.Text, s *Status) {
 	entries := int64(-1)
 	switch {
-	case m.state == leading:
+	case l.m.state == leading:
 		entries = 0
-	case !m.distance.heard.IsZero():
-		entries = max(0, int64(m.distance.commit)-int64(s.AppliedIndex))
+	case !l.distance.heard.IsZero():
+		entries = max(0, int64(l.distance.commit)-int64(s.AppliedIndex))
 	}
-	t.Line("raft_lag_ms", m.lag().Milliseconds())
+	t.Line("raft_lag_ms", l.lag().Milliseconds())
 	t.Line("raft_lag_entries", entries)
-	t.Line("raft_clock_skew_ms", m.distance.skewMS)
-	t.Line("raft_time_ahead_ms", m.timeAhead().Milliseconds())
+	t.Line("raft_clock_skew_ms", l.distance.skewMS)
+	t.Line("raft_time_ahead_ms", l.timeAhead().Milliseconds())
 	self, away := s.observation(Peer{ID: s.ID, Incarnation: s.Incarnation}), 0
 	for i := range s.Observed {
 		if o := &s.Observed[i]; o.ID != s.ID && !o.Reachable {
@@ -170,7 +146,7 @@ func (m *Member) writeDistance(t *info.Text, s *Status) {
 	t.Line("raft_disk_free_bytes", self.DiskFree)
 	t.Line("raft_members_unreachable", away)
 	apart := int64(0)
-	if m.state == leading {
+	if l.m.state == leading {
 		for _, o := range s.others() {
 			apart = max(apart, o.SkewMS, -o.SkewMS)
 		}
@@ -179,20 +155,20 @@ func (m *Member) writeDistance(t *info.Text, s *Status) {
 }
 
 // ServesReads reports whether the data of this follower is new enough for reads. Under the host's lock.
-func (m *Member) ServesReads() bool {
+func (l *lagging) ServesReads() bool {
 	// plant:reads-age
-	age, known := m.age()
-	return known && m.options.ReadsMaxLag > 0 && age <= m.options.ReadsMaxLag && m.check.undecided == 0
+	age, known := l.age()
+	return known && l.m.options.ReadsMaxLag > 0 && age <= l.m.options.ReadsMaxLag && l.m.checking.undecided == 0
 }
 
 // age returns an upper bound for the age of a follower's data; false: it is not known, or this member
 // leads.
-func (m *Member) age() (time.Duration, bool) {
-	if m.state != following {
+func (l *lagging) age() (time.Duration, bool) {
+	if l.m.state != following {
 		return 0, false
 	}
-	m.distance.come(m.applied.offset)
-	return m.distance.age(time.Now())
+	l.distance.come(l.m.applied.offset)
+	return l.distance.age(time.Now())
 }
 
 const (
@@ -205,36 +181,36 @@ const (
 )
 
 // measure is the goroutine that measures how old a follower's data is.
-func (m *Member) measure() {
+func (l *lagging) measure() {
 	pause := askEvery
-	if most := m.options.ReadsMaxLag; most > 0 {
+	if most := l.m.options.ReadsMaxLag; most > 0 {
 		pause = min(max(most/3, askSoonest), askEvery)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	m.host.Background(func() {
-		<-m.closed
+	l.m.host.Background(func() {
+		<-l.m.closed
 		cancel()
 	})
-	if _, err := m.engine.LeaderPosition(ctx); errors.Is(err, ErrCannotAsk) {
+	if _, err := l.m.engine.LeaderPosition(ctx); errors.Is(err, ErrCannotAsk) {
 		return
 	}
 	for {
 		select {
-		case <-m.closed:
+		case <-l.m.closed:
 			return
 		case <-time.After(pause):
 		}
-		m.measureOnce(ctx)
+		l.measureOnce(ctx)
 	}
 }
 
 // measureOnce asks the leader, if this member follows.
-func (m *Member) measureOnce(ctx context.Context) {
+func (l *lagging) measureOnce(ctx context.Context) {
 	run := -1
-	m.host.Locked(func() {
-		if m.state == following {
-			run = m.run
+	l.m.host.Locked(func() {
+		if l.m.state == following {
+			run = l.m.run
 		}
 	})
 	if run < 0 {
@@ -243,15 +219,15 @@ func (m *Member) measureOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	asked := time.Now()
-	p, err := m.engine.LeaderPosition(ctx)
-	m.host.Slice(func() {
-		if m.run != run || m.state != following {
+	p, err := l.m.engine.LeaderPosition(ctx)
+	l.m.host.Slice(func() {
+		if l.m.run != run || l.m.state != following {
 			return
 		}
-		if m.distance.failed = err; err == nil {
-			m.distance.learn(p, asked, time.Now(), m.host.MachineMS())
-			m.distance.come(m.applied.offset)
-			m.lookAtClocks()
+		if l.distance.failed = err; err == nil {
+			l.distance.learn(p, asked, time.Now(), l.m.host.MachineMS())
+			l.distance.come(l.m.applied.offset)
+			l.lookAtClocks()
 		}
 	})
 }

@@ -30,32 +30,32 @@ const (
 )
 
 // Append takes the effects of a unit. It implements durability.Journal.
-func (m *Member) Append(unit Effects) {
-	m.rules = m.rules || commands.StoreRules(unit, m.host.RecursAt)
-	before := len(m.bytes)
-	m.bytes = m.encoder.Unit(m.bytes, unit)
-	m.offset += int64(len(m.bytes) - before)
-	m.wanted = true
+func (r *rounds) Append(unit Effects) {
+	r.rules = r.rules || commands.StoreRules(unit, r.m.host.RecursAt)
+	before := len(r.bytes)
+	r.bytes = r.encoder.Unit(r.bytes, unit)
+	r.offset += int64(len(r.bytes) - before)
+	r.wanted = true
 }
 
 // Message sends a message to the subscribers at other members, behind the effects of the running unit. word
 // is the command of the client: PUBLISH or SPUBLISH.
-func (m *Member) Message(word string, channel, message []byte) {
-	if m.state == leading {
-		m.messages = resp.AppendCommand(m.messages, []byte(word), channel, message)
+func (r *rounds) Message(word string, channel, message []byte) {
+	if r.m.state == leading {
+		r.messages = resp.AppendCommand(r.messages, []byte(word), channel, message)
 	}
 }
 
 // AddMessages ends a unit after its effects have been added.
-func (m *Member) AddMessages() {
-	if len(m.messages) == 0 {
+func (r *rounds) AddMessages() {
+	if len(r.messages) == 0 {
 		return
 	}
-	m.bytes = append(m.bytes, m.messages...)
-	m.offset += int64(len(m.messages))
-	m.wanted = true
-	if m.messages = m.messages[:0]; cap(m.messages) > mostSpareBytes {
-		m.messages = nil
+	r.bytes = append(r.bytes, r.messages...)
+	r.offset += int64(len(r.messages))
+	r.wanted = true
+	if r.messages = r.messages[:0]; cap(r.messages) > mostSpareBytes {
+		r.messages = nil
 	}
 }
 
@@ -65,33 +65,33 @@ func isMessage(argv [][]byte) bool {
 }
 
 // Due returns the round that a client's output has to wait for now; 0: it need not wait.
-func (m *Member) Due() int64 {
+func (r *rounds) Due() int64 {
 	// plant:raft-due
-	if m.state != leading || m.options.LeaseReads && m.allCommitted() && m.engine.Leads() {
+	if r.m.state != leading || r.m.options.LeaseReads && r.allCommitted() && r.m.engine.Leads() {
 		return 0
 	}
-	m.wanted = true
-	m.due = m.round + 1
-	return m.due
+	r.wanted = true
+	r.due = r.round + 1
+	return r.due
 }
 
 // allCommitted reports whether all effects are committed.
-func (m *Member) allCommitted() bool { return !m.ahead() && m.applied.id == m.id }
+func (r *rounds) allCommitted() bool { return !r.ahead() && r.m.applied.id == r.id }
 
 // Wanted reports whether EndSlice has work to do.
-func (m *Member) Wanted() bool { return m.wanted }
+func (r *rounds) Wanted() bool { return r.wanted }
 
 // EndSlice is called at the end of each slice with effects or replies.
-func (m *Member) EndSlice() {
-	m.wanted = false
-	m.advanceUndo()
-	m.callAgree()
+func (r *rounds) EndSlice() {
+	r.wanted = false
+	r.m.advanceUndo()
+	r.callAgree()
 }
 
 // callAgree wakes the goroutine agree, which looks whether a round is needed.
-func (m *Member) callAgree() {
+func (r *rounds) callAgree() {
 	select {
-	case m.wake <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
@@ -114,50 +114,50 @@ func (m *Member) Tick() {
 }
 
 // agree is the goroutine that runs the rounds, one after the other.
-func (m *Member) agree() {
+func (r *rounds) agree() {
 	for {
 		select {
-		case <-m.wake:
-		case <-m.closed:
+		case <-r.wake:
+		case <-r.m.closed:
 			return
 		}
 		var f flight
 		var entries [][]byte
 		marked := false
-		m.host.Locked(func() {
-			if marked = m.check.wantsMark && !m.quiet && !m.unseen; !marked {
-				f, entries = m.begin()
+		r.m.host.Locked(func() {
+			if marked = r.m.checking.wantsMark && !r.quiet && !r.m.unseen; !marked {
+				f, entries = r.begin()
 			}
 		})
 		if marked {
-			m.host.Slice(func() {
-				f, entries = m.beginMarked()
-				m.host.EndUnit()
+			r.m.host.Slice(func() {
+				f, entries = r.m.beginMarked()
+				r.m.host.EndUnit()
 			})
 		}
 		if f.round == 0 {
 			continue
 		}
-		if err := m.awaitRound(entries); err != nil {
-			m.fail(f, err)
+		if err := r.awaitRound(entries); err != nil {
+			r.fail(f, err)
 		} else {
-			m.free(f)
+			r.free(f)
 		}
-		m.underWay.Store(false)
-		m.progress.made()
+		r.underWay.Store(false)
+		r.progress.made()
 	}
 }
 
 // awaitRound returns when the entries of a round are committed. For a round without entries it returns when
 // the others have confirmed that this member leads.
-func (m *Member) awaitRound(entries [][]byte) error {
+func (r *rounds) awaitRound(entries [][]byte) error {
 	// plant:raft-proof
 	if len(entries) == 0 {
-		return m.engine.Prove()()
+		return r.m.engine.Prove()()
 	}
 	waits := make([]func() error, len(entries))
 	for i, e := range entries {
-		waits[i] = m.engine.Propose(e)
+		waits[i] = r.m.engine.Propose(e)
 	}
 	for _, wait := range waits {
 		if err := wait(); err != nil {
@@ -169,8 +169,8 @@ func (m *Member) awaitRound(entries [][]byte) error {
 
 // needsRound reports whether a round is needed: there are effects without an entry, or a reply waits for a
 // round.
-func (m *Member) needsRound() bool {
-	return m.state == leading && !m.quiet && !m.unseen && (len(m.bytes) > 0 || m.tick || m.due > m.round)
+func (r *rounds) needsRound() bool {
+	return r.m.state == leading && !r.quiet && !r.m.unseen && (len(r.bytes) > 0 || r.tick || r.due > r.round)
 }
 
 // begin begins a round, and returns its entries. It returns a flight without a number if no round is needed
@@ -179,97 +179,97 @@ func (m *Member) needsRound() bool {
 // A follower learns with the next entry that an entry is committed, or up to 100 ms later. So a second
 // round follows the first round of a new leader. Then the others know at once that this leader serves, and
 // redirect their waiting clients to it.
-func (m *Member) begin() (f flight, entries [][]byte) {
-	if !m.needsRound() {
+func (r *rounds) begin() (f flight, entries [][]byte) {
+	if !r.needsRound() {
 		return f, nil
 	}
-	m.round++
-	m.underWay.Store(true)
-	f = flight{round: m.round, run: m.run, term: m.term}
-	if len(m.bytes) == 0 && !m.tick {
-		m.counts.proofs++
+	r.round++
+	r.underWay.Store(true)
+	f = flight{round: r.round, run: r.m.run, term: r.term}
+	if len(r.bytes) == 0 && !r.tick {
+		r.m.counts.proofs++
 		return f, nil
 	}
-	if m.tick, m.echo = m.echo, false; m.tick {
-		m.callAgree()
+	if r.tick, r.echo = r.echo, false; r.tick {
+		r.callAgree()
 	}
-	rest := m.bytes
+	rest := r.bytes
 	for first := true; first || len(rest) > 0; first = false {
-		e := entry{after: m.after, id: m.id, token: m.host.LastToken(), bytes: rest[:min(len(rest), mostEntryBytes)], rules: m.rules}
-		e.clockMS = m.takeover.clockMS(e.end(), m.host.NowMS())
+		e := entry{after: r.after, id: r.id, token: r.m.host.LastToken(), bytes: rest[:min(len(rest), mostEntryBytes)], rules: r.rules}
+		e.clockMS = r.takeover.clockMS(e.end(), r.m.host.NowMS())
 		// plant:raft-entry
 		rest = rest[len(e.bytes):]
 		made := e.appendTo(make([]byte, 0, len(e.bytes)+128))
-		m.undo.keep(e.after.offset, made[len(made)-len(e.bytes):])
+		r.m.undoing.keep(e.after.offset, made[len(made)-len(e.bytes):])
 		entries = append(entries, made)
-		m.after = e.end()
+		r.after = e.end()
 	}
-	m.undo.rounds++
-	m.rules = false
-	m.counts.entries += int64(len(entries))
-	if m.bytes = m.bytes[:0]; cap(m.bytes) > mostSpareBytes {
-		m.bytes = nil
+	r.m.undoing.rounds++
+	r.rules = false
+	r.m.counts.entries += int64(len(entries))
+	if r.bytes = r.bytes[:0]; cap(r.bytes) > mostSpareBytes {
+		r.bytes = nil
 	}
 	return f, entries
 }
 
 // free releases what waits for a round or an earlier one, and waits for a moment until most clients are back:
 // see Gate.Gather.
-func (m *Member) free(f flight) {
-	gate := m.host.Gate()
-	m.opening.Lock()
+func (r *rounds) free(f flight) {
+	gate := r.m.host.Gate()
+	r.opening.Lock()
 	freed, left := 0, 0
-	if m.term == f.term {
+	if r.term == f.term {
 		freed, left = gate.Open(f.round)
-		m.freed = f.round
+		r.freed = f.round
 	}
-	m.opening.Unlock()
+	r.opening.Unlock()
 	gate.Gather(freed, left)
 }
 
 // fail makes a leader a follower, because the others did not agree to its entries. If only one entry was
 // refused, those behind it would be void.
-func (m *Member) fail(f flight, cause error) {
-	m.host.Slice(func() {
-		if m.run != f.run || m.term != f.term || m.state != leading {
+func (r *rounds) fail(f flight, cause error) {
+	r.m.host.Slice(func() {
+		if r.m.run != f.run || r.term != f.term || r.m.state != leading {
 			return
 		}
-		m.depose(cause.Error())
-		if m.state == following && m.engine.Leads() { // it leads on, from what is committed
-			m.host.Background(func() { m.lead(f.run) })
+		r.m.depose(cause.Error())
+		if r.m.state == following && r.m.engine.Leads() { // it leads on, from what is committed
+			r.m.host.Background(func() { r.m.lead(f.run) })
 		}
-		m.host.EndUnit()
+		r.m.host.EndUnit()
 	})
 }
 
 // loseRounds closes the clients that wait for rounds. The effects behind their replies may be lost.
-func (m *Member) loseRounds() {
-	m.opening.Lock()
-	defer m.opening.Unlock()
-	m.term++
-	m.round++
-	m.host.Gate().Lose(m.round)
-	m.wanted = false
+func (r *rounds) loseRounds() {
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	r.term++
+	r.round++
+	r.m.host.Gate().Lose(r.round)
+	r.wanted = false
 }
 
 // awaitCommitted waits until nothing is under way, as long as this member leads.
-func (m *Member) awaitCommitted() {
-	m.await(func() bool { return m.state != leading || m.allCommitted() })
+func (r *rounds) awaitCommitted() {
+	r.await(func() bool { return r.m.state != leading || r.allCommitted() })
 }
 
 // await waits until a condition holds, at most for the time of an election. It checks the condition under
 // the lock.
-func (m *Member) await(is func() bool) { m.awaitFor(mostHeld, is) }
+func (r *rounds) await(is func() bool) { r.awaitFor(mostHeld, is) }
 
 // awaitFor is await with another limit. It asks again when the member has got on, and sometimes without
 // that. It does not sleep for a fixed time instead, because a busy machine wakes a sleeping process late.
-func (m *Member) awaitFor(limit time.Duration, is func() bool) {
+func (r *rounds) awaitFor(limit time.Duration, is func() bool) {
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	for {
-		next, done := m.progress.next(), false
-		m.host.Locked(func() { done = is() })
-		if done || m.ending() {
+		next, done := r.progress.next(), false
+		r.m.host.Locked(func() { done = is() })
+		if done || r.m.ending() {
 			return
 		}
 		select {
@@ -284,7 +284,7 @@ func (m *Member) awaitFor(limit time.Duration, is func() bool) {
 // release ends that writes are held: for a snapshot, a transfer, or because the last period of undo is full.
 func (m *Member) release() {
 	if m.holding {
-		m.holding, m.undo.full = false, false
+		m.holding, m.undoing.full = false, false
 		m.host.HoldWrites(false)
 	}
 }

@@ -29,55 +29,55 @@ func snapshot(m *Member, _ []string) (err error) {
 }
 
 // Snapshot begins to make a snapshot in the background. The log before the snapshot can go afterwards.
-func (m *Member) Snapshot() {
-	if m.snapping || m.holding {
+func (s *snapshots) Snapshot() {
+	if s.snapping || s.m.holding {
 		return
 	}
-	m.beginSnapshot()
-	m.host.Background(func() {
-		if err := m.snapshot(); err != nil && !m.ending() {
-			m.host.Log().Warn("raft: no snapshot was made", "cause", err)
+	s.beginSnapshot()
+	s.m.host.Background(func() {
+		if err := s.snapshot(); err != nil && !s.m.ending() {
+			s.m.host.Log().Warn("raft: no snapshot was made", "cause", err)
 		}
 	})
 }
 
 // beginSnapshot is the part of making a snapshot under the lock. A leader's data runs ahead of the log. So
 // clients with writes wait until the others have agreed to all effects, and the cut is made then.
-func (m *Member) beginSnapshot() {
-	m.snapping = true
-	if m.state == leading {
-		m.holding = true
-		m.host.HoldWrites(true)
-		m.EndSlice()
+func (s *snapshots) beginSnapshot() {
+	s.snapping = true
+	if s.m.state == leading {
+		s.m.holding = true
+		s.m.host.HoldWrites(true)
+		s.m.EndSlice()
 	}
 }
 
 // snapshot finishes a snapshot that has begun. It returns when the snapshot is on the disk, or could not be
 // written.
-func (m *Member) snapshot() error {
-	m.awaitCommitted()
-	err := m.engine.Snapshot()
-	newest := m.engine.NewestSnapshot()
-	m.host.Slice(func() {
-		m.release()
-		m.snapping = false
-		m.attempted(newest, err)
-		m.host.EndUnit()
+func (s *snapshots) snapshot() error {
+	s.m.awaitCommitted()
+	err := s.m.engine.Snapshot()
+	newest := s.m.engine.NewestSnapshot()
+	s.m.host.Slice(func() {
+		s.m.release()
+		s.snapping = false
+		s.attempted(newest, err)
+		s.m.host.EndUnit()
 	})
 	return err
 }
 
 // attempted records an attempt to make a snapshot. The fields about the newest snapshot stay after a failure.
-func (m *Member) attempted(newest SnapshotInfo, err error) {
+func (s *snapshots) attempted(newest SnapshotInfo, err error) {
 	is := newest.attempt()
 	if is.AtMS = time.Now().UnixMilli(); err != nil {
 		is.Error = err.Error()
-		m.counts.failedSnapshots++
+		s.m.counts.failedSnapshots++
 	} else {
-		m.counts.snapshots++
+		s.m.counts.snapshots++
 	}
-	m.attempt = is
-	m.show()
+	s.attempt = is
+	s.m.show()
 }
 
 // These are errors of backups.

@@ -62,7 +62,7 @@ func (m *Member) lead(run int) {
 		m.encoder.Select(-1)
 		m.become(leading)
 		m.unseen = true
-		m.check.last = time.Time{}
+		m.checking.last = time.Time{}
 		m.counts.elections++
 		m.host.SeeToken(m.head.Token)
 		m.host.Records(true)
@@ -85,7 +85,7 @@ const barrierEvery = 10 * time.Millisecond
 
 // mayLead reports whether this member can begin to lead, as far as it knows.
 func (m *Member) mayLead(run int) bool {
-	return m.run == run && (m.state == following || m.state == rebuilding) && m.engine.Leads() && m.check.undecided == 0
+	return m.run == run && (m.state == following || m.state == rebuilding) && m.engine.Leads() && m.checking.undecided == 0
 }
 
 // gapMS returns the time without a leader, in milliseconds. It sets the time of the running unit.

@@ -21,52 +21,50 @@ const (
 )
 
 // beginUndo begins the first period, when this member begins to lead.
-func (m *Member) beginUndo() {
-	m.undo = undoing{}
-	m.undo.begun[1] = beginning{m.offset, m.db}
-	m.host.Undo().Begin()
+func (u *undoing) beginUndo() {
+	*u = undoing{m: u.m}
+	u.begun[1] = beginning{u.m.offset, u.m.db}
+	u.m.host.Undo().Begin()
 }
 
 // advanceUndo begins another period if the last one is long. It is called at the end of a slice.
-func (m *Member) advanceUndo() {
-	u := &m.undo
-	changes, freed := m.host.Undo().Size()
+func (u *undoing) advanceUndo() {
+	changes, freed := u.m.host.Undo().Size()
 	full := changes >= mostPeriodChanges || freed >= mostPeriodFreed
-	if !full && u.rounds < mostPeriodRounds && m.offset-u.begun[1].offset < mostPeriodBytes {
+	if !full && u.rounds < mostPeriodRounds && u.m.offset-u.begun[1].offset < mostPeriodBytes {
 		return
 	}
-	if !m.nextPeriod() && full && m.state == leading && !m.holding {
-		u.full, m.holding = true, true
-		m.host.HoldWrites(true)
+	if !u.nextPeriod() && full && u.m.state == leading && !u.m.holding {
+		u.full, u.m.holding = true, true
+		u.m.host.HoldWrites(true)
 	}
 }
 
 // emptyPeriod lets waiting writes go on after the last period was full. It is called when more entries are
 // committed. The caller ends the unit.
-func (m *Member) emptyPeriod() {
-	if m.undo.full && m.nextPeriod() && !m.snapping {
-		m.release()
+func (u *undoing) emptyPeriod() {
+	if u.full && u.nextPeriod() && !u.m.snapping {
+		u.m.release()
 	}
 }
 
 // freeUndo begins another period if the store still keeps a database that was emptied. That frees its
 // memory. It is called about once a second, when no unit runs.
-func (m *Member) freeUndo() {
-	if m.state == leading && m.host.Undo().Holds() {
-		m.host.HandOn()
-		m.nextPeriod()
+func (u *undoing) freeUndo() {
+	if u.m.state == leading && u.m.host.Undo().Holds() {
+		u.m.host.HandOn()
+		u.nextPeriod()
 	}
 }
 
 // nextPeriod begins another period if all effects of the period before the last are committed. It reports
 // whether they are.
-func (m *Member) nextPeriod() bool {
-	u := &m.undo
+func (u *undoing) nextPeriod() bool {
 	last := u.begun[1]
-	if m.applied.id != m.id || m.applied.offset < last.offset {
+	if u.m.applied.id != u.m.id || u.m.applied.offset < last.offset {
 		return false
 	}
-	u.begun, u.two, u.rounds = [2]beginning{last, {m.offset, m.selected()}}, true, 0
+	u.begun, u.two, u.rounds = [2]beginning{last, {u.m.offset, u.m.selected()}}, true, 0
 	gone := 0
 	for gone < len(u.kept) && u.kept[gone].offset+int64(len(u.kept[gone].bytes)) <= last.offset {
 		u.kept[gone].bytes = nil
@@ -74,37 +72,36 @@ func (m *Member) nextPeriod() bool {
 	}
 	u.kept = append(u.kept[:0], u.kept[gone:]...)
 	clear(u.kept[len(u.kept):cap(u.kept)])
-	m.host.Undo().Advance()
+	u.m.host.Undo().Advance()
 	return true
 }
 
 // takeBack takes back the effects of this member that are not committed. It reports whether it could. The
 // member does not lead any more. The caller ends the unit.
-func (m *Member) takeBack() bool {
+func (u *undoing) takeBack() bool {
 	// plant:raft-take-back
-	u := m.undo
-	own := m.applied.id == m.id
-	from, both := u.begun[1], u.two && (!own || m.applied.offset < u.begun[1].offset)
+	own := u.m.applied.id == u.m.id
+	from, both := u.begun[1], u.two && (!own || u.m.applied.offset < u.begun[1].offset)
 	if both {
 		from = u.begun[0]
 	}
-	committed := m.applied.offset >= from.offset
+	committed := u.m.applied.offset >= from.offset
 	if !own { // nothing of this history, which began where the one before has come to
-		committed = m.applied.offset == from.offset
+		committed = u.m.applied.offset == from.offset
 	}
-	if !committed || !m.host.Undo().Back(both) {
+	if !committed || !u.m.host.Undo().Back(both) {
 		return false
 	}
-	m.offset, m.db = from.offset, from.db
+	u.m.offset, u.m.db = from.offset, from.db
 	if !own {
 		return true
 	}
-	m.input = replication.NewInput(from.db)
+	u.m.input = replication.NewInput(from.db)
 	for _, k := range u.kept {
 		bytes := k.bytes[min(max(0, from.offset-k.offset), int64(len(k.bytes))):]
-		bytes = bytes[:min(max(0, m.applied.offset-max(from.offset, k.offset)), int64(len(bytes)))]
-		if err := m.takeAgain(bytes); err != nil {
-			m.host.Log().Error("raft: what is committed cannot be applied again", "cause", err)
+		bytes = bytes[:min(max(0, u.m.applied.offset-max(from.offset, k.offset)), int64(len(bytes)))]
+		if err := u.takeAgain(bytes); err != nil {
+			u.m.host.Log().Error("raft: what is committed cannot be applied again", "cause", err)
 			return false
 		}
 	}
@@ -112,15 +109,15 @@ func (m *Member) takeBack() bool {
 }
 
 // takeAgain applies bytes of the history that this member had executed itself, and has taken back.
-func (m *Member) takeAgain(bytes []byte) error {
+func (u *undoing) takeAgain(bytes []byte) error {
 	if len(bytes) == 0 {
 		return nil
 	}
-	in := m.input
+	in := u.m.input
 	err := in.Take(bytes)
 	for some := in.Next(); len(some) > 0 && err == nil; some = in.Next() {
 		for i := range some {
-			if err = m.applyUnit(&some[i], true); err != nil {
+			if err = u.m.applyUnit(&some[i], true); err != nil {
 				return err
 			}
 			in.Bytes(&some[i])

@@ -56,7 +56,7 @@ func TestWritesWaitWhileTooLittleIsCommitted(t *testing.T) {
 		require.Equal(t, 2, s.advanced)
 		s.Locked(func() { m.snapping = false; m.release() })
 		require.False(t, s.held)
-		require.False(t, m.undo.full)
+		require.False(t, m.undoing.full)
 
 		m.EndSlice()
 		require.True(t, s.held)
@@ -73,6 +73,6 @@ func TestWritesWaitWhileTooLittleIsCommitted(t *testing.T) {
 		require.True(t, s.held)
 		m.depose("another member leads")
 		require.False(t, s.held)
-		require.False(t, m.undo.full)
+		require.False(t, m.undoing.full)
 	}
 }

@@ -29,7 +29,7 @@ var faults = []plant.Fault{
 	plant.New("a member that has other data goes on", plant.And("check-judge", "false")),
 	plant.New("MIGRATE sends what may be old", plant.And("migrate-proof", "false")),
 	plant.New("members that start do not know who differs", plant.Instead("check-differing", "return nil")),
-	plant.New("a follower answers from data of any age", plant.Insert("reads-age", `if m.state == following { return true }`)),
+	plant.New("a follower answers from data of any age", plant.Insert("reads-age", `if l.m.state == following { return true }`)),
 	plant.New("a leader says how far the history goes without proof", plant.And("position-proof", "false")),
 	plant.New("a key ends by the new leader's clock", plant.Omit("raft-move-deadlines")),
 	plant.New("a field ends by the new leader's clock", plant.Omit("raft-move-fields")),

@@ -28,9 +28,9 @@ var faults = []plant.Fault{
 	plant.New("a follower keeps another deadline", plant.Insert("raft-follow", `if len(c.Argv) == 3 && string(c.Argv[0]) == "PEXPIREAT" {
 		c.Argv = [][]byte{c.Argv[0], c.Argv[1], append(append([]byte(nil), c.Argv[2][:len(c.Argv[2])-1]...), '0')}
 	}`)),
-	plant.New("a leader's cut is ahead of its mark", plant.Instead("check-mark", `at := m.after
-	if f, entries = m.begin(); len(entries) > 0 {
-		m.cutAt(at)
+	plant.New("a leader's cut is ahead of its mark", plant.Instead("check-mark", `at := c.m.after
+	if f, entries = c.m.begin(); len(entries) > 0 {
+		c.cutAt(at)
 		return f, append([][]byte{markOf(at, 0, 0).appendTo(nil)}, entries...)
 	}`)),
 	plant.New("an upgrade does not wait for the other readers", plant.Or("share-upgrade", "true")),
