@@ -57,7 +57,7 @@ func nextID(c *Ctx) error {
 	case last > maxIDCounter-count:
 		return ErrIDsGone
 	}
-	c.DB.EditString(key).SetInt(last+count)
+	c.DB.EditString(key).SetInt(last + count)
 	c.Notify(keyevent.String, "incrby", key)
 	high := (second - idEpochS) << idCounterBits
 	if many {

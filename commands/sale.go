@@ -144,7 +144,7 @@ func (p *purchase) sell(c *Ctx) error {
 // sellAs carries out a purchase for which nothing is in the way, with an entry in a stream.
 func (p *purchase) sellAs(c *Ctx, streamKey []byte, id stream.ID) {
 	stockKey := saleKey(c, stockPrefix, p.voucher)
-	c.DB.EditString(stockKey).SetInt(p.stock-p.qty)
+	c.DB.EditString(stockKey).SetInt(p.stock - p.qty)
 	c.Notify(keyevent.Generic, "seckill", stockKey)
 	c.Notify(keyevent.String, "incrby", stockKey)
 	setPieces(c, p.voucher, p.user, p.have, p.have+p.qty)

@@ -113,7 +113,7 @@ func (t *pendingOrder) takeBack(c *Ctx, qty int64, event, reason string) error {
 		return err
 	}
 	stockKey := saleKey(c, stockPrefix, t.voucher)
-	c.DB.EditString(stockKey).SetInt(stock+qty)
+	c.DB.EditString(stockKey).SetInt(stock + qty)
 	c.Notify(keyevent.Generic, event, stockKey)
 	c.Notify(keyevent.String, "incrby", stockKey)
 	setPieces(c, t.voucher, t.user, has, max(has-qty, 0))
