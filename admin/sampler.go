@@ -117,7 +117,7 @@ func (s *sampler) add(step history.Step, now time.Time, seconds float64, last, c
 		if before == nil {
 			before = new(lockclass.Figures)
 		}
-		s.past.Add(step, console.ClassSeries(name), now, lockPoint(before, class, seconds, 0)...)
+		s.past.Add(step, console.ClassSeries(name), now, lockPoint(before, class, seconds, float64(class.OldestUS)/1000)...)
 	}
 	for _, source := range s.shards {
 		reported := 0
@@ -130,7 +130,7 @@ func (s *sampler) add(step history.Step, now time.Time, seconds float64, last, c
 }
 
 // lockPoint returns the values of console.LocksSeries for a step: counts a second, and waits in milliseconds.
-// oldestMS is the age of the oldest wait; of a class it is not known, and 0.
+// oldestMS is the age of the oldest wait.
 func lockPoint(last, c *lockclass.Figures, seconds, oldestMS float64) []float64 {
 	waits, ended := c.Waits.Since(&last.Waits), risen(last.Holds.Count, c.Holds.Count)
 	values := []float64{0, 0, milliseconds(&waits, 50), milliseconds(&waits, 99), oldestMS, float64(c.Waiting),

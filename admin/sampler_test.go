@@ -80,7 +80,7 @@ func TestPointsAreOfTheirStep(t *testing.T) {
 		other.Grants++
 		orders.Holds.Count += 3
 		orders.Lost[lockclass.Forced]++
-		orders.Waiting = int64(second)
+		orders.Waiting, orders.OldestUS = int64(second), int64(second)*3000
 		if second == 9 {
 			orders.Waits.Add(40_000)
 		} else {
@@ -100,6 +100,7 @@ func TestPointsAreOfTheirStep(t *testing.T) {
 	require.InDeltaSlice(t, []float64{5, 2, 0.08, 0.08, 7, 0, 0, 0, 0, 0, 1, 0, 0, 0}, point(0), 0.001)
 	require.InDeltaSlice(t, []float64{5, 2, 40, 40, 7, 9, 0, 0, 0, 0, 1, 0, 0, 0}, point(9), 0.001)
 	require.Equal(t, 4.0, past.Of(console.ClassSeries("orders"))[1][9])
+	require.Equal(t, 27.0, past.Of(console.ClassSeries("orders"))[5][9])
 	require.Equal(t, 7.0, past.Of(console.HeldSeries)[1][9])
 	require.Equal(t, 2.0, past.Of(console.LimitersSeries)[1][9])
 	require.InDelta(t, 25, past.Of(console.ProcessorSeries)[1][9], 0.001)

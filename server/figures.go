@@ -137,9 +137,7 @@ func (srv *instance) Figures() (f Figures) {
 		f.LimiterRefusals = ex.counts.limiters.Of.Total[commands.RefusedCalls]
 		f.LockHistoryBytes = ex.Waits.LockEvents.Ring.Bytes()
 		f.SpansDelivered, f.SpansDropped = ex.Waits.SpanCounts()
-		for _, class := range ex.Waits.LockEvents.Classes.All() {
-			f.LockClasses = append(f.LockClasses, *class)
-		}
+		f.LockClasses = ex.Waits.LockEvents.ClassFigures(ex.Waits.Queues.Oldest(), ex.Store.NowUS())
 		if f.CertificateEnds = ex.certificateEnds(); ex.Member != nil {
 			f.Shard = ex.config.Groups.Shard
 			f.InGroup, f.Alarms, f.RaftTimes, f.RaftLags = true, ex.Member.Alarms(), ex.Member.Times(), ex.Member.MemberLags()

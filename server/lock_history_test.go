@@ -480,6 +480,40 @@ func TestLockHistoryIsTrue(t *testing.T) {
 	}
 }
 
+// TestOldestWaitOfAClass: each class has the age of its oldest wait. Behind a thousand waits of other
+// classes the age of a class is that of the last of these.
+func TestOldestWaitOfAClass(t *testing.T) {
+	t.Parallel()
+	clock := NewManualClock(time.UnixMilli(historyStartMS))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	c := client(t, srv)
+	require.Equal(t, "OK", c.Do("CONFIG", "SET", "lock-class", "orders order:* ; mail mail:*").Str)
+	oldest := func() map[string]time.Duration {
+		m := make(map[string]time.Duration)
+		for _, class := range srv.Figures().LockClasses {
+			m[class.Name] = time.Duration(class.OldestUS) * time.Microsecond
+		}
+		return m
+	}
+	for _, key := range []string{"order:1", "mail:1", "x:1"} {
+		c.Do("LOCK", key, "a", "PX", "600000")
+	}
+	waits := 0
+	wait := func(keys ...string) {
+		waits++
+		c.Do(append(append([]string{"MLOCK", strconv.Itoa(len(keys))}, keys...), fmt.Sprint("b-", waits), "WAIT", "0", "NOTIFY")...)
+		clock.Advance(100 * time.Millisecond)
+	}
+	wait("order:1", "x:1")
+	wait("order:1")
+	require.Equal(t, map[string]time.Duration{"orders": 200 * time.Millisecond, "mail": 0, "other": 200 * time.Millisecond}, oldest())
+	for range 1000 {
+		wait("order:1")
+	}
+	wait("mail:1")
+	require.Equal(t, map[string]time.Duration{"orders": 100_300 * time.Millisecond, "mail": 400 * time.Millisecond, "other": 100_300 * time.Millisecond}, oldest())
+}
+
 // TestLockClasses: figures by class, and what becomes of them when the classes change.
 func TestLockClasses(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,7 @@ type classView struct {
 	Grants, Waiting, Timeouts, Deadlocks int64
 	Lost                                 int64
 	WaitP50, WaitP99, HoldP50, HoldP99   float64 // milliseconds
+	OldestMS                             float64 // of the waits now
 }
 
 // hotLock is a lock with much waiting.
@@ -72,12 +73,9 @@ type chart struct{ ID, Title, Series, Kind string }
 
 // Charts are the charts of the page, in the order of reading.
 func (p *overviewPage) Charts() []chart {
-	locks, waits := p.Series(), "waits"
-	if p.Class != "" {
-		waits = "classwaits"
-	}
+	locks := p.Series()
 	list := []chart{
-		{"grants", "Grants and releases a second", locks, "grants"}, {"waits", "How long waits take", locks, waits}, {"waiting", "Waiting", locks, "waiting"},
+		{"grants", "Grants and releases a second", locks, "grants"}, {"waits", "How long waits take", locks, "waits"}, {"waiting", "Waiting", locks, "waiting"},
 		{"refused", "Not granted, a second", locks, "refused"}, {"lost", "Lost, a second", locks, "lost"}, {"held", "Held, all locks and permits", HeldSeries, "held"},
 	}
 	if p.MayServer {
@@ -114,6 +112,9 @@ func loadOverview(who *viewer, r *http.Request) (any, error) {
 			WaitP50: of.Number("wait-p50"), WaitP99: of.Number("wait-p99"), HoldP50: of.Number("hold-p50"), HoldP99: of.Number("hold-p99")}
 		for _, n := range call.FieldsOf(of["lost"]) {
 			view.Lost += n.Int
+		}
+		if point := who.past.Latest(ClassSeries(name)); point != nil {
+			view.OldestMS = point[5]
 		}
 		p.Classes = append(p.Classes, view)
 	}

@@ -150,7 +150,7 @@ func TestOverview(t *testing.T) {
 		require.True(t, testkit.Dial(t, w.srv.Dial).Do("LOCK", key, "bob", "WAIT", "1").IsNull())
 	}
 	for _, class := range []string{"orders", "other"} {
-		w.past.Add(history.Fine, ClassSeries(class), time.Unix(1_700_000_000, 0), 0, 1)
+		w.past.Add(history.Fine, ClassSeries(class), time.Unix(1_700_000_000, 0), 0, 1, 0, 0, 987, 1)
 	}
 	w.past.Add(history.Fine, LocksSeries, time.Unix(1_700_000_000, 0), 0, 0, 0, 0, 4321, 0)
 	w.past.Add(history.Fine, MemorySeries, time.Unix(1_700_000_000, 0), 7, 8)
@@ -161,7 +161,8 @@ func TestOverview(t *testing.T) {
 	}
 	require.NotContains(t, page, `<b>"`)
 	page = w.get("/overview?class=orders").Body.String()
-	require.Contains(t, page, `data-chart="class:orders" data-kind="classwaits"`)
+	require.Contains(t, page, `data-chart="class:orders" data-kind="waits"`)
+	require.NotContains(t, page, "987 ms", "no owner waits now")
 	pages := httptest.NewServer(w.console)
 	defer pages.Close()
 	w.remote, w.host = pages.Listener.Addr().String(), pages.Listener.Addr().String()
@@ -170,7 +171,7 @@ func TestOverview(t *testing.T) {
 		return text
 	}
 	text := points("/overview/live?class=orders")
-	require.Contains(t, text, `"class:orders":[[1700000000],[0],[1]]`)
+	require.Contains(t, text, `"class:orders":[[1700000000],[0],[1],[0],[0],[987],[1]]`)
 	require.Contains(t, text, `"memory":[[1700000000],[7],[8]]`)
 	require.NotContains(t, text, "class:other")
 

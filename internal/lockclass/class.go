@@ -40,6 +40,8 @@ type Figures struct {
 	Holds     histogram.Histogram // of holds that ended with a known length, however they did
 	// PermitGrants and PermitWaits are the semaphores among Grants and Waiting.
 	PermitGrants, PermitWaiting int64
+	// OldestUS is the age of the oldest wait, where a reader has looked for it.
+	OldestUS int64
 }
 
 // LostSum is the number of all losses.
@@ -53,6 +55,7 @@ func (f *Figures) LostSum() (n int64) {
 // Merge adds the figures of another class.
 func (f *Figures) Merge(o *Figures) {
 	f.Grants += o.Grants
+	f.OldestUS = max(f.OldestUS, o.OldestUS)
 	f.Refusals += o.Refusals
 	f.Timeouts += o.Timeouts
 	f.Deadlocks += o.Deadlocks

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lockserver/commands"
+	"lockserver/internal/lockclass"
 	"lockserver/internal/resp"
 	"lockserver/internal/waiting"
 	"lockserver/server/acl"
@@ -600,4 +601,39 @@ func (ws *Waits) OldestWaitUS() int64 {
 		return 0
 	}
 	return max(0, ws.Store.NowUS()-ParkedOf(oldest).sinceUS)
+}
+
+// classWaitsSought limits the waiters that ClassFigures looks at.
+const classWaitsSought = 1000
+
+// ClassFigures returns the figures of all classes of locks. oldest is the first in the list of all waiters. A
+// class has the age of the last waiter that was looked at if its own waiters are behind it, and so younger.
+func (st *lockEvents) ClassFigures(oldest *waiting.Waiter, nowUS int64) []lockclass.Figures {
+	all, sought := st.Classes.All(), 0
+	list := make([]lockclass.Figures, len(all))
+	for i, class := range all {
+		if list[i] = *class; class.Waiting > 0 {
+			sought++
+		}
+	}
+	age := int64(0)
+	for w, looked := oldest, 0; w != nil && sought > 0 && looked < classWaitsSought; w, looked = w.Later(), looked+1 {
+		if ParkedOf(w).lock.Limiter() {
+			continue
+		}
+		age = max(0, nowUS-ParkedOf(w).sinceUS)
+		for pl := w.First(); pl != nil; pl = pl.Sibling() {
+			i := slices.Index(all, st.classOf(&keyOf{text: []byte(pl.Key())}))
+			if i >= 0 && list[i].OldestUS == 0 {
+				list[i].OldestUS = max(1, age)
+				sought--
+			}
+		}
+	}
+	for i := range list {
+		if list[i].Waiting > 0 && list[i].OldestUS == 0 {
+			list[i].OldestUS = age
+		}
+	}
+	return list
 }
