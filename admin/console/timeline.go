@@ -128,7 +128,14 @@ func readTimeline(who *viewer, db int, key string, at window, lock *lockView) (*
 	}
 	nowMS := who.backend.NowMS()
 	t := drawTimeline(&h, nowMS, at)
-	if lock != nil && lock.Limit > 0 && at.UntilMS == 0 {
+	if lock != nil && lock.Limit > 0 {
+		if at.UntilMS > 0 { // the permits in use then follow from those now
+			v, err := who.conn.Do("LOCK.HISTORY", "KEY", key, "COUNT", strconv.Itoa(eventsRead))
+			if err != nil {
+				return nil, err
+			}
+			h = checkhistory.FromReply(v)
+		}
 		t.drawPermits(&h, lock.Holds, lock.Limit)
 	}
 	t.move(lockLink(db, key), at, nowMS)
@@ -214,36 +221,48 @@ func (t *timeline) move(page string, at window, nowMS int64) {
 	add("all", "All that is known", "", 0, at.UntilMS, at.SpanMS == 0)
 }
 
-// drawPermits draws how many permits were in use, backwards from the number now.
+// drawPermits draws how many permits were in use, backwards from the number now, as far as the events go back
+// and the database was not flushed.
 func (t *timeline) drawPermits(h *checkhistory.History, used, limit int64) {
 	p := &permitLine{Limit: limit, Foot: permitsHigh - 4}
-	top := max(limit, used)
-	for _, l := range h.Lines {
-		top = max(top, l.Permits)
-	}
-	y := func(n int64) int { return p.Foot - int(max(0, n)*int64(permitsHigh-16)/top) }
-	p.LimitY = y(limit)
-	p.Path = fmt.Sprintf("M%d %dV%d", t.x(t.ToMS), p.Foot, y(used))
-	for i := len(h.Lines) - 1; i >= 0 && h.Lines[i].TimeMS >= t.FromMS; i-- {
-		switch l := &h.Lines[i]; {
-		case l.Key == "": // the database was flushed
-			used = 0
-			i = 0
-		case l.Event == "granted":
-			used -= l.Permits
-		case l.Event == "released", slices.Contains([]string{"expired", "forced", "lost", "unconfirmed"}, l.Event):
-			used += l.Permits
-		default:
-			continue
-		}
-		p.Path += fmt.Sprintf("H%dV%d", t.x(h.Lines[i].TimeMS), y(used))
-	}
-	from := t.FromMS
-	if len(h.Lines) > 0 && len(h.Lines) == eventsRead {
+	top, from := max(limit, used), max(t.FromMS, t.KnownMS)
+	if len(h.Lines) == eventsRead {
 		from = max(from, h.Lines[0].TimeMS)
 	}
-	p.Path += fmt.Sprintf("H%dV%dZ", t.x(max(from, t.KnownMS)), p.Foot)
+	for _, l := range h.Lines {
+		if top = max(top, l.Permits); l.Key == "" { // a flush
+			from = max(from, l.TimeMS)
+		}
+	}
+	y := func(n int64) int { return p.Foot - int(min(max(0, n), top)*int64(permitsHigh-16)/top) }
+	p.LimitY = y(limit)
+	if from > t.ToMS {
+		return
+	}
+	i := len(h.Lines) - 1
+	for ; i >= 0 && h.Lines[i].TimeMS > t.ToMS; i-- {
+		used = usedBefore(&h.Lines[i], used)
+	}
+	p.Path = fmt.Sprintf("M%d %dV%d", t.x(t.ToMS), p.Foot, y(used))
+	for ; i >= 0 && h.Lines[i].TimeMS >= from; i-- {
+		if before := usedBefore(&h.Lines[i], used); before != used {
+			used = before
+			p.Path += fmt.Sprintf("H%dV%d", t.x(h.Lines[i].TimeMS), y(used))
+		}
+	}
+	p.Path += fmt.Sprintf("H%dV%dZ", t.x(from), p.Foot)
 	t.Permits = p
+}
+
+// usedBefore returns how many permits were in use before an event.
+func usedBefore(l *checkhistory.Line, used int64) int64 {
+	switch {
+	case l.Event == "granted":
+		return used - l.Permits
+	case slices.Contains([]string{"released", "expired", "forced", "lost", "unconfirmed"}, l.Event):
+		return used + l.Permits
+	}
+	return used
 }
 
 // x returns the position of a time.

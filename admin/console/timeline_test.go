@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,15 @@ func TestPermitsOverTime(t *testing.T) {
 	fmt.Fprintf(&want, "H%dV%dZ", line.x(line.FromMS), p.Foot)
 	require.Equal(t, want.String(), p.Path)
 	require.Equal(t, y(4), p.LimitY)
+
+	// In the past the curve begins with the permits of then, and it ends at a flush.
+	h.Lines = slices.Insert(h.Lines, 1, checkhistory.Line{TimeMS: now - 8_500, Event: "lost", Reason: "flushed"})
+	line = drawTimeline(h, now, window{SpanMS: 10_000, UntilMS: now - 7_500})
+	line.drawPermits(h, 4, 4)
+	require.Equal(t, fmt.Sprintf("M%d %dV%dH%dV%dH%dV%dZ", line.x(line.ToMS), p.Foot, y(3), line.x(now-8_000), y(2), line.x(now-8_500), p.Foot), line.Permits.Path)
+	line = drawTimeline(h, now, window{SpanMS: 10_000, UntilMS: now - 8_600})
+	line.drawPermits(h, 4, 4)
+	require.Nil(t, line.Permits, "from before the flush nothing is known")
 }
 
 // TestEventsInWords: each event and reason that the server has is said in words.
@@ -195,6 +205,7 @@ func TestHoldersOfPermits(t *testing.T) {
 	require.Contains(t, page, `<span class="badge held">121</span>`)
 	require.Contains(t, page, "123 of 500 permits", "also those of the holders that are not listed")
 	require.Contains(t, page, `<svg id="permits"`)
+	require.Contains(t, w.get(fmt.Sprint("/lock?db=0&key=pool&span=60000&until=", w.srv.NowMS())).Body.String(), `<svg id="permits"`)
 }
 
 // TestShorten: a name is cut to a width, and letters of Chinese count twice.
