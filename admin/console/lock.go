@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"lockserver/internal/call"
 )
 
 // lockDetail is the page of one lock.
@@ -37,6 +39,9 @@ func (d *lockDetail) AskLink() string { return "/lock/ask?" + lockQuery(d.DB, d.
 func loadLock(who *viewer, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	d := &lockDetail{Key: q.Get("key"), DB: database(r), Done: q.Get("released") == "1", Asked: q.Get("asked"), Problem: releaseProblems(q.Get("problem"))}
+	if !who.may("LOCK.INFO", d.Key) { // not the same as a free lock
+		return nil, call.Error("The ACL does not let " + who.name + " read this key.")
+	}
 	locks, err := readLocks(who, d.DB, []string{d.Key}, waitersOfLock)
 	if err != nil {
 		return nil, err

@@ -67,6 +67,54 @@ func TestAskAndCancel(t *testing.T) {
 	}
 }
 
+// TestUnreadable: no page shows a key that the user may not read, and a page with a command that the user may
+// not run is refused, by whatever way it is reached.
+func TestUnreadable(t *testing.T) {
+	s, b := startServer(t), openBrowser(t)
+	c := s.client("operator")
+	for _, name := range []string{"open", "secret"} {
+		c.do("LOCK", name+":lock", "owner-"+name, "PX", "600000")
+		c.do("SEM.ACQUIRE", name+":permits", "owner-"+name, "LIMIT", "2", "PX", "600000")
+		c.do("SECKILL.CREATE", name+":sale", "STOCK", "10")
+		c.do("DELAY.ADD", name+":stream", "PX", "3600000", "ID", "id-"+name, "user", name)
+		c.skip(1)
+		for range 2 { // the second call is refused
+			c.do("LIMIT.TAKE", name+":limit", "1", "1", "3600000")
+			c.skip(5)
+		}
+		s.client("waiter").send("LOCK", name+":lock", "waiter-"+name, "WAIT", "0")
+		require.Equal(t, "$-1", s.client("hasty").do("LOCK", name+":lock", "hasty-"+name, "WAIT", "5"))
+	}
+	s.awaits(2)
+	user := []string{"ACL", "SETUSER", "viewer", "on", ">secret", "~open:*", "~{open:*", "~seckill:*open:*", "~stream.orders"}
+	require.Equal(t, "+OK", c.do(append(user, "+@all", "-client|list", "-slowlog")...))
+	require.Equal(t, "+OK", c.do("ACL", "SETUSER", "nobody", "on", ">secret", "~*", "+select"))
+	require.Equal(t, "+OK", c.do("CONFIG", "SET", "requirepass", "other"))
+
+	paths := []string{"/overview", "/locks", "/locks?q=*", "/graph", "/lock?key=open:lock", "/lock?key=secret:lock", "/lock?key=secret:permits", "/sales", "/sales?q=e",
+		"/delayed", "/delayed?q=id-secret", "/delayed?stream=secret:stream", "/delayed?stream=secret:stream&id=id-secret", "/limiters", "/members", "/server"}
+	viewer, nobody := b.tab(), b.tab()
+	viewer.logIn(s, "/locks", "viewer")
+	viewer.shows("open:lock")
+	for _, path := range paths {
+		viewer.run(chromedp.Navigate(s.admin + path))
+		viewer.is(isLive)
+		// The name of a page is what the user asked for.
+		viewer.is(`!/(owner|waiter|hasty)-secret|secret:sale|secret:limit/.test(document.getElementById('live').innerText)`)
+		if strings.Contains(path, "key=secret") {
+			viewer.shows("does not let viewer read this key")
+		}
+	}
+	nobody.run(chromedp.Navigate(s.admin+"/locks"), chromedp.WaitVisible(`#user`))
+	nobody.run(chromedp.SendKeys(`#user`, "nobody"), chromedp.SendKeys(`#password`, "secret"+kb.Enter))
+	for _, path := range paths {
+		nobody.shows("Not for nobody")
+		nobody.run(chromedp.Navigate(s.admin + path))
+		nobody.is(`document.querySelectorAll('nav a[data-key]').length === 0 && !document.getElementById('live')`)
+	}
+	nobody.messages() // the browser tells of the status 403
+}
+
 // info returns a section of INFO.
 func (c *client) info(section string) string {
 	c.t.Helper()
