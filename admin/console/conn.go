@@ -50,8 +50,8 @@ func (who *viewer) may(command ...string) bool { return who.backend.Permits(who.
 // seconds is the time of the server's data, in seconds since 1970.
 func (who *viewer) seconds() float64 { return float64(who.backend.NowMS()) / 1000 }
 
-// replyTimeout is the largest time for an answer of the server.
-const replyTimeout = 10 * time.Second
+// replyTimeout is the largest time for an answer of the server. A session ends when it has passed.
+const replyTimeout = 20 * time.Second
 
 // connect returns a connection that asks all shards: see call.Join. A page need not know that there are
 // several.

@@ -204,7 +204,11 @@ func (c *Console) page(v view) http.HandlerFunc {
 		switch {
 		case errors.Is(err, call.ErrLost):
 			c.sessions.end(s)
-			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+			to := r.URL.RequestURI() // with a session that begins by itself
+			if s.asked {
+				to = "/login?next=" + url.QueryEscape(to)
+			}
+			http.Redirect(w, r, to, http.StatusSeeOther)
 		case errors.As(err, &refused):
 			f.Body = refusal(refused)
 			c.render(w, http.StatusOK, "problem.html", f)

@@ -11,6 +11,9 @@ import (
 	"lockserver/internal/call"
 )
 
+// sendTimeout is the largest time until a browser has taken what a stream sends.
+const sendTimeout = 30 * time.Second
+
 // stream sends the changing part of a page after each change, until the browser disconnects or the session
 // ends.
 func (c *Console) stream(v view) http.HandlerFunc {
@@ -33,15 +36,15 @@ func (c *Console) stream(v view) http.HandlerFunc {
 		defer tick.Stop()
 		var last []byte
 		past := false // it was sent
-		for beat := 0; c.sessions.alive(s); beat++ {
-			_ = out.SetWriteDeadline(time.Now().Add(replyTimeout))
+		for c.sessions.alive(s) {
 			body, err := v.load(c.viewer(s), r)
 			name := v.template + ":live"
 			var refused call.Error
 			if errors.As(err, &refused) { // until the server answers again, as after a change of the leader
 				body, name = refusal(refused), "problem"
 			} else if err != nil {
-				return // the browser connects again, and logs in
+				c.sessions.end(s) // its connection cannot be used any more: the browser loads the page anew, and logs in
+				return
 			}
 			f := frame{Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Body: body}
 			part, err := c.execute(name, &f)
@@ -49,11 +52,13 @@ func (c *Console) stream(v view) http.HandlerFunc {
 				c.log.Error("console: a part of a page cannot be written", "page", v.template, "cause", err)
 				return
 			}
+			// The reading of the data does not count: the deadline is for a browser that does not read.
+			_ = out.SetWriteDeadline(time.Now().Add(sendTimeout))
 			if !bytes.Equal(part, last) {
 				writeEvent(w, "", part)
 				last = part
-			} else if beat%10 == 0 {
-				fmt.Fprint(w, ": still here\n\n")
+			} else {
+				fmt.Fprint(w, "event: beat\n\n") // console.js tells by it that the page is live
 			}
 			if v.points != nil && refused == "" {
 				points := v.points(c.viewer(s), body)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -107,10 +109,46 @@ func TestEachPageDuringARestart(t *testing.T) {
 	})
 }
 
+// TestEachPageWhileTheServerHangs: a server that hangs keeps its connections, and each page says that it is
+// not live. Then each goes on by itself.
+func TestEachPageWhileTheServerHangs(t *testing.T) {
+	s := startServer(t)
+	write(s, "before")
+	tabs := openAll(t, s)
+	t.Cleanup(func() {
+		for _, tab := range tabs {
+			tab.messages() // the browser tells of connections that the server ended
+		}
+	})
+	each(tabs, isLive, nil)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGSTOP))
+	each(tabs, isNotLive, nil)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGCONT))
+	s.client("worker").do("LOCK", "after", "ann", "PX", "600000")
+	each(tabs, isLive, map[string]string{newLock: isLive + ` && ` + ownerIs, "/locks": isLive + ` && ` + has("after")})
+}
+
+// TestConnectionIsLost: an open page goes on by itself when the connection of its session was closed.
+func TestConnectionIsLost(t *testing.T) {
+	s, b := startServer(t), openBrowser(t)
+	b.run(chromedp.Navigate(s.admin + "/locks"))
+	b.is(isLive)
+	c := s.client("operator")
+	c.do("CLIENT", "LIST")
+	list, err := c.in.ReadString('\n')
+	for ; err == nil && !strings.Contains(list, " name=console "); list, err = c.in.ReadString('\n') {
+	}
+	require.NoError(t, err)
+	s.client("killer").do("CLIENT", "KILL", "ID", strings.TrimPrefix(strings.Fields(list)[0], "id="))
+	s.client("worker").do("LOCK", "door", "ann", "PX", "600000")
+	b.is(isLive + ` && !!document.getElementById('lock-door')`)
+	b.messages() // the browser tells of the session that has ended
+}
+
 // TestEachPageWhileTheLeadChanges: when the member of an open page no longer leads, each page of the leader's
 // data says so. When it leads again, each goes on by itself with new data, and none is loaded anew.
 func TestEachPageWhileTheLeadChanges(t *testing.T) {
-	group := startGroup(t, "--raft-election-ms", "4000") // so that the lead changes only by a transfer
+	group := startGroup(t)
 	transfer(t, group, 0)
 	s := group[0]
 	write(s, "before")

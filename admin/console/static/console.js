@@ -55,16 +55,15 @@
     held: { lines: [['', '--c1']] },
     grants: { lines: [['granted', '--c1'], ['released', '--c2']] },
     waits: { from: 3, lines: [['median', '--c1'], ['p99', '--c3'], ['oldest', '--bad']], unit: 'ms' },
-    classwaits: { from: 3, lines: [['median', '--c1'], ['p99', '--c3']], unit: 'ms' },
     waiting: { from: 6, lines: [['', '--c3']] },
     refused: { from: 7, lines: [['timeout', '--c3'], ['held', '--c2'], ['deadlock', '--bad']] },
     lost: { from: 10, lines: [['expired', '--c3'], ['forced', '--bad'], ['deleted', '--c4'], ['overwritten', '--c2'], ['unconfirmed', '--c1']] },
   };
-  const short = (n) => n >= 1e9 ? +(n / 1e9).toFixed(1) + 'G' : n >= 1e6 ? +(n / 1e6).toFixed(1) + 'M' : n >= 1e4 ? +(n / 1e3).toFixed(1) + 'k' : String(+n.toFixed(n < 10 ? 1 : 0));
+  const short = (n) => n >= 1e9 ? +(n / 1e9).toFixed(1) + 'G' : n >= 1e6 ? +(n / 1e6).toFixed(1) + 'M' : n >= 1e4 ? +(n / 1e3).toFixed(1) + 'k' : String(+n.toFixed(n < 1 ? 2 : n < 10 ? 1 : 0));
   const units = {
-    bytes: (n) => n >= 1 << 30 ? +(n / (1 << 30)).toFixed(1) + ' GB' : n >= 1 << 20 ? +(n / (1 << 20)).toFixed(1) + ' MB' : Math.round(n / 1024) + ' KB',
-    ms: (n) => n >= 60e3 ? +(n / 60e3).toFixed(1) + ' min' : n >= 1000 ? +(n / 1000).toFixed(1) + ' s' : +n.toFixed(n < 10 ? 1 : 0) + ' ms',
-    '%': (n) => +n.toFixed(n < 10 ? 1 : 0) + ' %',
+    bytes: (n) => n >= 1 << 30 ? +(n / (1 << 30)).toFixed(1) + ' GB' : n >= 1 << 20 ? +(n / (1 << 20)).toFixed(1) + ' MB' : n ? Math.round(n / 1024) + ' KB' : '0',
+    ms: (n) => n >= 60e3 ? +(n / 60e3).toFixed(1) + ' min' : n >= 1000 ? +(n / 1000).toFixed(1) + ' s' : +n.toFixed(n < 1 ? 2 : n < 10 ? 1 : 0) + ' ms',
+    '%': (n) => +n.toFixed(n < 1 ? 2 : n < 10 ? 1 : 0) + ' %',
   };
   const byteSteps = Array.from({ length: 40 }, (v, i) => 2 ** i);
   let seconds = 3600; // how much of the past is shown
@@ -168,9 +167,11 @@
   }, true);
   addEventListener('resize', () => { for (const [e, chart] of charts) chart.setSize({ width: e.clientWidth, height: e.clientHeight - e.firstChild.offsetHeight }); });
 
-  // Whether the page is live.
+  // Whether the page is live. The server sends something each second or two; a server that hangs keeps its connections, and is silent.
   const pulse = document.getElementById('pulse');
-  const live = (yes) => { if (pulse) { put(pulse, yes ? 'live' : 'not live'); pulse.classList.toggle('off', !yes); } };
+  const mostSilence = 6000;
+  let heard = performance.now();
+  const live = (yes) => { if (yes) heard = performance.now(); if (pulse) { put(pulse, yes ? 'live' : 'not live'); pulse.classList.toggle('off', !yes); } };
   addEventListener('htmx:sse:after:message', () => { live(true); tick(); watchForm(); }, true);
   addEventListener('htmx:sse:after:connection', () => live(true), true);
   addEventListener('htmx:sse:error', (event) => {
@@ -241,5 +242,5 @@
   tick();
   watchForm();
   draw(false);
-  setInterval(tick, 200);
+  setInterval(() => { if (performance.now() - heard > mostSilence) live(false); tick(); }, 200);
 })();
