@@ -83,24 +83,27 @@ func TestNamesAreText(t *testing.T) {
 	s.client("waiter").send("LOCK", evil, evil+"2", "WAIT", "0")
 	s.awaits(1)
 	require.Equal(t, "$-1", s.client("hasty").do("LOCK", evil, evil+"3", "WAIT", "5"))
-	b.size(390, "light")
-	for _, path := range []string{"/overview", "/locks", "/graph", "/lock", "/lock of permits", "/sales", "/limiters", "/delayed", "/delayed stream", "/delayed entry", "/members", "/server"} {
-		switch path {
-		case "/lock", "/lock of permits":
-			b.run(chromedp.Navigate(s.admin + "/locks"))
-			b.run(chromedp.Click(fmt.Sprintf(`//a[@data-row][starts-with(text(), %q)]`, map[bool]string{true: "<", false: "s<"}[path == "/lock"]), chromedp.BySearch))
-			b.shows("What happened")
-		case "/delayed stream", "/delayed entry": // the page before leads there
-			b.run(chromedp.Click(`a.key[data-row]`))
-			b.is(`location.search.includes('` + map[bool]string{true: "stream", false: "id"}[path == "/delayed stream"] + `=')`)
-		default:
-			b.run(chromedp.Navigate(s.admin + path))
+	for _, look := range looks {
+		b.size(look.width, look.theme)
+		for _, path := range []string{"/overview", "/locks", "/graph", "/lock", "/lock of permits", "/sales", "/limiters", "/delayed", "/delayed stream", "/delayed entry", "/members", "/server"} {
+			switch path {
+			case "/lock", "/lock of permits":
+				b.run(chromedp.Navigate(s.admin + "/locks"))
+				b.run(chromedp.Click(fmt.Sprintf(`//a[@data-row][starts-with(text(), %q)]`, map[bool]string{true: "<", false: "s<"}[path == "/lock"]), chromedp.BySearch))
+				b.shows("What happened")
+			case "/delayed stream", "/delayed entry": // the page before leads there
+				b.run(chromedp.Click(`a.key[data-row]`))
+				b.is(`location.search.includes('` + map[bool]string{true: "stream", false: "id"}[path == "/delayed stream"] + `=')`)
+			default:
+				b.run(chromedp.Navigate(s.admin + path))
+			}
+			b.is(isLive)
+			if path != "/server" && path != "/members" {
+				b.shows(evil[:12])
+			}
+			b.is(`!document.querySelector('main img') && document.title !== 'run'`)
+			b.fits()
+			b.picture(path, "names")
 		}
-		b.is(`document.getElementById('pulse').textContent === 'live'`)
-		if path != "/server" && path != "/members" {
-			b.shows(evil[:12])
-		}
-		b.is(`!document.querySelector('main img') && document.title !== 'run'`)
-		b.fits()
 	}
 }

@@ -152,6 +152,12 @@ func (c *client) do(words ...string) string {
 	return strings.TrimSpace(line)
 }
 
+// looks are the sizes and themes in which each page is looked at.
+var looks = []struct {
+	width int64
+	theme string
+}{{1280, "light"}, {1280, "dark"}, {360, "light"}, {360, "dark"}}
+
 // browser is a browser without history. Its messages about errors fail the test.
 type browser struct {
 	t          *testing.T
@@ -258,7 +264,7 @@ func (b *browser) picture(path, state string) {
 	}
 	var png []byte
 	b.run(chromedp.FullScreenshot(&png, 100))
-	name := strings.NewReplacer("/", "", "?", "-", "=", "-", ":", "-").Replace(path) + "-" + state + "-" + b.look + ".png"
+	name := strings.NewReplacer("/", "", "?", "-", "=", "-", ":", "-", "&", "-", " ", "-").Replace(path) + "-" + state + "-" + b.look + ".png"
 	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name), png, 0o644))
 }
 
@@ -270,18 +276,25 @@ func (b *browser) is(expression string) {
 
 func (b *browser) within(limit time.Duration, expression string) {
 	b.t.Helper()
+	if !b.becomes(limit, expression) {
+		var text string
+		b.run(chromedp.Evaluate(`document.body.innerText`, &text))
+		require.Fail(b.t, "it does not become true: "+expression, text)
+	}
+}
+
+// becomes reports whether an expression becomes true.
+func (b *browser) becomes(limit time.Duration, expression string) bool {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		var yes bool
 		ctx, cancel := context.WithTimeout(b.ctx, limit)
 		err := chromedp.Run(ctx, chromedp.Evaluate(expression, &yes)) // this fails between two pages
 		cancel()
 		if err == nil && yes {
-			return
+			return true
 		}
 		if time.Since(begun) > limit {
-			var text string
-			b.run(chromedp.Evaluate(`document.body.innerText`, &text))
-			require.Fail(b.t, "it does not become true: "+expression, text)
+			return false
 		}
 	}
 }
