@@ -67,8 +67,8 @@ func TestAskAndCancel(t *testing.T) {
 	}
 }
 
-// TestUnreadable: no page shows a key that the user may not read, and a page with a command that the user may
-// not run is refused, by whatever way it is reached.
+// TestUnreadable: no page shows a key that the user may not read. A page is refused if the user may not run
+// its command.
 func TestUnreadable(t *testing.T) {
 	s, b := startServer(t), openBrowser(t)
 	c := s.client("operator")
