@@ -19,7 +19,7 @@ func fill(s *server) {
 	ann, bob, eve := s.client("orders-1"), s.client("orders-2"), s.client("billing")
 	require.Equal(s.t, "+OK", ann.do("CONFIG", "SET", "lock-class", "invoices invoice:* ; mail mail:*"))
 	ann.do("LOCK", "invoice:4711", "ann")
-	ann.do("LOCK", "report:nightly", "ann", "PX", "90000")
+	ann.do("LOCK", "report:nightly", "ann", "PX", "5400000")
 	bob.do("LOCK", "ledger:2026", "bob", "PX", "3600000")
 	s.client("mail").do("LOCK", "mail:outbox", "mailer")
 	bob.send("LOCK", "invoice:4711", "bob", "WAIT", "0")
@@ -59,7 +59,7 @@ func strain(s *server) {
 	long.do("DELAY.ADD", "orders:of-the-winter-collection:with-a-name-that-is-much-longer-than-a-line-of-a-phone", "PX", "8000000000", "ID",
 		"0b9e4f0a-6a4f-4a39-8b8f-3f4dc2f1f6c1-0b9e4f0a-6a4f-4a39-8b8f-3f4dc2f1f6c1", "payload", strings.Repeat("many-bytes", 40))
 	long.do("SELECT", "3")
-	long.do("LOCK", "elsewhere", "worker-17", "PX", "60000")
+	long.do("LOCK", "elsewhere", "worker-17", "PX", "5400000")
 	long.do("CONFIG", "SET", "slowlog-log-slower-than", "1000")
 	long.do("EVAL", "for i = 1, 300000 do local text = tostring(i) end", "0")
 }

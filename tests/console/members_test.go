@@ -87,8 +87,8 @@ func TestMembers(t *testing.T) {
 	}
 	leadUntil(t, group, 0, fmt.Sprintf(leads, "a"), first, second)
 	// The leader knows the round trips to the others, and all know how long each disk takes.
-	first.is(`[...document.querySelectorAll('#members td[data-label="Sync"]')].every((e) => e.textContent.endsWith(' ms'))`)
-	first.is(`['b', 'c'].every((id) => document.querySelector('#member-' + id + ' td[data-label="Round trip"]').textContent.endsWith(' ms'))`)
+	first.is(`[...document.querySelectorAll('#members td[data-label="Sync"]')].every((e) => e.textContent.endsWith('s'))`)
+	leadUntil(t, group, 0, `['b', 'c'].every((id) => document.querySelector('#member-' + id + ' td[data-label="Round trip"]').textContent.endsWith('s'))`, first)
 	first.run(chromedp.Evaluate(`window.same = true`, nil))
 	second.run(chromedp.Evaluate(`window.same = true`, nil))
 	group[0].client("worker").do("LOCK", "door", "ann", "PX", "600000")
