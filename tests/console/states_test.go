@@ -129,7 +129,7 @@ func TestThreeStates(t *testing.T) {
 			others.skip(5)
 		}
 	}
-	each("/delayed", "There are more", `document.querySelectorAll('#streams tbody tr').length <= 100`)
+	each("/delayed", "There are more", `document.body.innerText.includes("Pending, in the first streams")`, `document.querySelectorAll('#streams tbody tr').length <= 100`)
 	each("/delayed?stream=mails:7", "1 pending", `document.querySelectorAll('#entries tbody tr').length === 1`)
 	each("/limiters", "api:", `document.querySelectorAll('#limiters tbody tr').length <= 100`)
 	// The next page has other locks, and one click leads back to the first.
