@@ -99,7 +99,7 @@ func TestUnreadable(t *testing.T) {
 	for _, path := range paths {
 		viewer.run(chromedp.Navigate(s.admin + path))
 		viewer.is(isLive)
-		// The name of a page is what the user asked for.
+		// The user typed the name of the page's own key.
 		viewer.is(`!/(owner|waiter|hasty)-secret|secret:sale|secret:limit/.test(document.getElementById('live').innerText)`)
 		if strings.Contains(path, "key=secret") {
 			viewer.shows("does not let viewer read this key")
