@@ -88,12 +88,12 @@ func TestUnreadable(t *testing.T) {
 	s.awaits(2)
 	user := []string{"ACL", "SETUSER", "viewer", "on", ">secret", "~open:*", "~{open:*", "~seckill:*open:*", "~stream.orders"}
 	require.Equal(t, "+OK", c.do(append(user, "+@all", "-client|list", "-slowlog")...))
-	require.Equal(t, "+OK", c.do("ACL", "SETUSER", "nobody", "on", ">secret", "~*", "+select"))
+	require.Equal(t, "+OK", c.do("ACL", "SETUSER", "rightless", "on", ">secret", "~*", "+select"))
 	require.Equal(t, "+OK", c.do("CONFIG", "SET", "requirepass", "other"))
 
 	paths := []string{"/overview", "/locks", "/locks?q=*", "/graph", "/lock?key=open:lock", "/lock?key=secret:lock", "/lock?key=secret:permits", "/sales", "/sales?q=e",
 		"/delayed", "/delayed?q=id-secret", "/delayed?stream=secret:stream", "/delayed?stream=secret:stream&id=id-secret", "/limiters", "/members", "/server"}
-	viewer, nobody := b.tab(), b.tab()
+	viewer, rightless := b.tab(), b.tab()
 	viewer.logIn(s, "/locks", "viewer")
 	viewer.shows("open:lock")
 	for _, path := range paths {
@@ -105,14 +105,14 @@ func TestUnreadable(t *testing.T) {
 			viewer.shows("does not let viewer read this key")
 		}
 	}
-	nobody.run(chromedp.Navigate(s.admin+"/locks"), chromedp.WaitVisible(`#user`))
-	nobody.run(chromedp.SendKeys(`#user`, "nobody"), chromedp.SendKeys(`#password`, "secret"+kb.Enter))
+	rightless.run(chromedp.Navigate(s.admin+"/locks"), chromedp.WaitVisible(`#user`))
+	rightless.run(chromedp.SendKeys(`#user`, "rightless"), chromedp.SendKeys(`#password`, "secret"+kb.Enter))
 	for _, path := range paths {
-		nobody.shows("Not for nobody")
-		nobody.run(chromedp.Navigate(s.admin + path))
-		nobody.is(`document.querySelectorAll('nav a[data-key]').length === 0 && !document.getElementById('live')`)
+		rightless.shows("Not for rightless")
+		rightless.run(chromedp.Navigate(s.admin + path))
+		rightless.is(`document.querySelectorAll('nav a[data-key]').length === 0 && !document.getElementById('live')`)
 	}
-	nobody.messages() // the browser tells of the status 403
+	rightless.messages() // the browser tells of the status 403
 }
 
 // info returns a section of INFO.
