@@ -15,14 +15,18 @@ export class Blocking {
   private readonly busy = new Set<Wire>();
   private closed = false;
 
-  constructor(private readonly route: Route, readonly limit: number) {}
+  /**
+   * @param limit of a call besides its wait, in milliseconds
+   * @param opening how long a connection may take to be one
+   */
+  constructor(private readonly route: Route, readonly limit: number, private readonly opening: () => number) {}
 
   private async take(): Promise<Wire> {
     for (let it = this.free.pop(); it; it = this.free.pop()) {
       it.idle.stop();
       if (!it.wire.error) return it.wire;
     }
-    return this.route.connect(this.limit, (wire) => this.route.leads(wire));
+    return this.route.connect(Math.min(this.limit, this.opening()), (wire) => this.route.leads(wire));
   }
 
   private give(wire: Wire): void {

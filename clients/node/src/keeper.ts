@@ -63,7 +63,7 @@ export class Keeper {
   constructor(readonly shards: Shards, private readonly route: Route, logger: Logger | false | undefined) {
     this.log = new Log(logger, shards.name);
     this.channel = new Channel(route, shards.limit, () => this.opening, (error) => shards.redirects(error));
-    this.blocking = new Blocking(route, shards.limit);
+    this.blocking = new Blocking(route, shards.limit, () => this.opening);
     this.running = this.run();
   }
 

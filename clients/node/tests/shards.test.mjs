@@ -392,6 +392,24 @@ test('a server that answers no more behind the login: the next connection is mad
   await (await lock).release();
 });
 
+test('a server that answers no more behind the login: a wait for a latch has another connection soon', async (t) => {
+  const [one, two] = [await lockserver(t), await lockserver(t)];
+  const end = cleanup(t);
+  const map = end(await Clusterlike.over(() => one.port, () => two.port));
+  map.owner = halves;
+  const locks = end(new Locks(map.urls, { logger: false, timeout: 20 * PATIENCE })); // no call gives up
+  const latch = locks.latch('batch');
+  await latch.set(1);
+  map.silent = 'EXISTS';
+  let open = false;
+  const wait = latch.wait().then(() => { open = true; });
+  await eventually(() => map.unanswered, 'a new connection asks');
+  map.silent = undefined;
+  await latch.down();
+  await eventually(() => open, 'the wait is over');
+  await wait;
+});
+
 test('a lock that the new shard of its slot does not have is lost', async (t) => {
   const [one, two] = [await lockserver(t), await lockserver(t)];
   const end = cleanup(t);
