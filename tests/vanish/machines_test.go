@@ -276,6 +276,9 @@ func (c *crowd) suffer(what trouble, machine int) {
 	others := slices.DeleteFunc([]int{0, 1, 2}, func(i int) bool { return i == machine })
 	for shard := range slotsOf {
 		_, terms[shard] = m.leader(shard, others...)
+	}
+	c.served("before it is " + what.name) // all visitors have found these leaders
+	for shard := range slotsOf {
 		for i := range c.counting[shard] {
 			before[shard][i] = c.counting[shard][i].calm()
 		}
