@@ -82,7 +82,7 @@ Written by ` + "`make bench`" + ` in one run; do not edit. Both servers run on t
 is made on that machine, too. Other machines, or other hours on a busy one, give other figures. The ratios, lockserver divided by
 Redis, can be carried elsewhere. In brackets is how far the rounds of this run are apart.
 Missed targets are listed [at the end](#targets). All figures of the README, of its picture and of the tables in [MEMORY.md](MEMORY.md)
-are taken from this run. Its data is [benchmarks.json](benchmarks.json). The chapters on replication, on a raft group and on Lua have runs of their own (` + "`make bench PART=replbench`, `PART=raftbench`, `PART=outages`, `PART=luabench`" + `), and
+are taken from this run. Its data is [benchmarks.json](benchmarks.json). The chapters on replication, on a raft group and on Lua have runs of their own (` + "`make bench PART=replbench`, `PART=raftbench`, `PART=outages`, `PART=machines`, `PART=luabench`" + `), and
 say when that was.
 
 Parts of it alone, without writing anything: ` + "`make bench ONLY=memory`, `make bench-locks`, `make bench-sales`, `make bench-memory`, `make bench-aof`, `make bench-lua`; `make bench-list` lists all" + `.
