@@ -27,7 +27,7 @@ export ORACLE
 ORACLE_TLS = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))-tls/src/redis-server
 # ONLY makes bench measure a part, a command or a section, and write nothing. QUICK=1 makes it do little work.
 # BEFORE is another build of lockserver, which bench ONLY=cpu then measures beside instead of Redis.
-# PART=replbench, raftbench or luabench makes bench measure one of those alone, and put its chapter into docs/BENCHMARKS.md (so does
+# PART=replbench, raftbench, machines or luabench makes bench measure one of those alone, and put its chapter into docs/BENCHMARKS.md (so does
 # PART with another suite of `make bench-list`).
 ONLY ?=
 PART ?=

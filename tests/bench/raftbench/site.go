@@ -204,8 +204,8 @@ func (b *bench) redisCluster(ctx context.Context) (*site, error) {
 	return s, nil
 }
 
-// steadyShard reports whether both replicas of a shard follow its master. A replica of a replica, which a failover
-// may leave behind, is made one of the master.
+// steadyShard reports whether both replicas of a shard follow its master. A failover may leave a replica of a
+// replica behind. It is made one of the master.
 func steadyShard(at func(shard, machine int) string, shard, leader int) bool {
 	if leader < 0 {
 		return false
