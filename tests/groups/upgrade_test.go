@@ -12,9 +12,9 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// TestUpgradeInTurn (D145): each member of each shard is ended and started again, one after the other, as for an
-// upgrade. Between two steps an operator waits until the member is ready. No acknowledged write is lost, and clients
-// are redirected twice at most. At the end each slot is served once.
+// TestUpgradeInTurn (D145): each member of each shard is ended and started again, one after the other, as for
+// an upgrade. Between two steps an operator waits until the member is ready. No acknowledged write is lost,
+// and clients are redirected twice at most. At the end each slot is served once.
 func TestUpgradeInTurn(t *testing.T) {
 	c := prepare(t, shard{"s1", "0-8191", 3}, shard{"s2", "8192-16383", 3}).start()
 	owners := map[int]*fleet.Group{1: c.groups[0], 9000: c.groups[1]}
