@@ -2,8 +2,8 @@
 // closes its connections. The server runs in one network namespace and its clients in another. Between the
 // two is a link that the test makes of a tun device on each side, so that it can delay packets or lose some
 // of them. It can also cut the link in one direction or both. This needs no optional features of the kernel.
-// A raft group has a host for each member, and a switch instead of the link. A cluster of raft groups has three
-// machines, which are hosts with a member of each group.
+// A raft group has a host for each member, and a switch instead of the link. A cluster of raft groups has
+// three machines, which are hosts with a member of each group.
 //
 // The tests have the build tag netns and need root and the program ip: `make vanish`.
 package vanish
