@@ -16,9 +16,9 @@ import (
 	lockclient "lockserver/client"
 )
 
-// TestClientOfACutShard (D145): the machine that leads one shard of three is cut off from all, and is back later.
-// The client package for Go takes locks of that shard again, with rising tokens and one holder at a time. It keeps
-// the locks of the other shards.
+// TestClientOfACutShard (D145): the machine that leads one shard of three is cut off from all, and is back
+// later. The client package for Go takes locks of that shard again, with rising tokens and one holder at a
+// time. It keeps the locks of the other shards.
 func TestClientOfACutShard(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
