@@ -301,7 +301,8 @@ func (c *Cluster) show() {
 	}
 	for _, s := range c.shards {
 		if own := c.places[s.index]; own.Port != 0 {
-			_ = s.executor.group.Update(topology.View{Members: slices.Clone(known), Leader: own.ID}) // nothing in it can be refused
+			v := topology.View{Members: slices.Clone(known), Leader: own.ID, AtMS: s.executor.Clock.NowUS() / 1000}
+			_ = s.executor.group.Update(v) // nothing in it can be refused
 		}
 	}
 }

@@ -111,6 +111,24 @@ func TestShardsServeTheirSlots(t *testing.T) {
 	require.NotEqual(t, shards[0].Do("CLUSTER", "MYSHARDID").Str, shards[1].Do("CLUSTER", "MYSHARDID").Str)
 }
 
+// A shard has links to and from each other shard, since it is known, until that shard has failed.
+func TestLinksOfShards(t *testing.T) {
+	begun := time.Now().UnixMilli()
+	c, shards := shardsOf(t, Options{}, 3)
+	ids := []string{shards[1].Do("CLUSTER", "MYID").Str, shards[2].Do("CLUSTER", "MYID").Str}
+	links := func() (all []string) {
+		for _, link := range shards[0].Do("CLUSTER", "LINKS").Elems {
+			require.Len(t, link.Elems, 12)
+			all = append(all, link.Elems[1].Str+" "+link.Elems[3].Str)
+			require.GreaterOrEqual(t, link.Elems[5].Int, begun)
+		}
+		return all
+	}
+	require.Equal(t, []string{"to " + ids[0], "from " + ids[0], "to " + ids[1], "from " + ids[1]}, links())
+	require.NoError(t, c.CloseShard(1))
+	require.Equal(t, []string{"to " + ids[1], "from " + ids[1]}, links())
+}
+
 // TestSlotsAreRefused: commands that change slots look at their words first, as Redis 7.4.1 does. A slot that
 // is to be added is busy, since each has an owner.
 func TestSlotsAreRefused(t *testing.T) {

@@ -120,9 +120,31 @@ func nodes(g *Group, p *Connection, c *commands.Ctx) error {
 	return nil
 }
 
-// links replies like a node without links, because members do not use a cluster bus.
-func links(_ *Group, _ *Connection, c *commands.Ctx) error {
-	c.Out.Array(0)
+// links answers as if members used a cluster bus: a Redis node has a link to each other node that it reaches,
+// and one from it.
+func links(g *Group, p *Connection, c *commands.Ctx) error {
+	now := g.seen.Load()
+	all, count := c.Out.DeferArray(), 0
+	for i := range now.Members {
+		m := &now.Members[i]
+		if m.ID == p.Self || !m.Up {
+			continue
+		}
+		for _, direction := range []string{"to", "from"} {
+			c.Out.Map(6)
+			field(c, "direction", direction)
+			field(c, "node", m.ID)
+			c.Out.BulkString("create-time")
+			c.Out.Int(now.sinceMS[m.ID])
+			field(c, "events", "r")
+			c.Out.BulkString("send-buffer-allocated")
+			c.Out.Int(0)
+			c.Out.BulkString("send-buffer-used")
+			c.Out.Int(0)
+			count++
+		}
+	}
+	c.Out.SetArray(all, count)
 	return nil
 }
 

@@ -92,7 +92,7 @@ func clusterQuestions() []commands.Row {
 		ask("info", "3.0.0", "Tells the state of the cluster."),
 		ask("nodes", "3.0.0", "Lists the nodes."),
 		shards,
-		ask("links", "7.0.0", "Lists the connections between nodes. Here the list is empty."),
+		ask("links", "7.0.0", "Lists the connections between nodes. Here: two for each other node that is up."),
 		slots, slaves,
 		admin(ask("replicas", "5.0.0", "Lists the replicas of a node.", node)),
 		admin(ask("count-failure-reports", "3.0.0", "Counts the reports of a node's failure.", node)),
