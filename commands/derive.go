@@ -71,8 +71,12 @@ func derive(r *Row) {
 	}
 	r.cats = categoriesOf(r)
 	r.ownDB = usesOwnDB(r)
-	if pos, _, ok := r.SoleKey(); ok && r.Implied == nil {
-		r.sole = pos
+	if r.Implied == nil {
+		if pos, _, ok := r.SoleKey(); ok {
+			r.sole = pos
+		} else if len(r.keys) == 0 && r.FindKeys == nil && r.Inner == 0 && !r.Flags.Has(RunsQueue) {
+			r.sole = -1
+		}
 	}
 	checkPlaces(r)
 }
@@ -405,8 +409,8 @@ func (r *Row) Removes() bool { return r.removes }
 // NamesFirstKey reports whether the row alone determines the position of the first key of a call.
 func (r *Row) NamesFirstKey() bool { return r.first > 0 }
 
-// RoutedBy returns the index of the word that alone says how each call is routed: its only key. It returns 0
-// if calls are routed by several words, or by no word.
+// RoutedBy returns the index of the word that alone says how each call is routed: its only key. It returns -1
+// if no word of any call says it, and 0 if the words of the call have to be looked at.
 func (r *Row) RoutedBy() (at int) { return r.sole }
 
 // FirstKeyIn returns the first key of a call; ok is false if the row alone does not determine its position.

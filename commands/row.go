@@ -107,7 +107,7 @@ type derived struct {
 	words    []string // option words in upper case
 	index    int
 	first    int // index of the first key in every call, or 0 if it depends on the arguments
-	sole     int // index of the only key of every call, from which no other follows, or 0
+	sole     int // see RoutedBy
 	member   int // index of the first member or field after the only key, or 0
 	removes  bool
 	ownDB    bool // it uses the connection's database

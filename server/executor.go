@@ -108,6 +108,7 @@ type membership struct {
 	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
 	guarded, mayBeStale bool
 	keyRefs             []commands.KeyRef // of the last command that findKeys looked at; reused
+	neighbor            topology.Neighbor // of the key of a script's next command
 }
 
 // host has the methods of the server that the executor needs.

@@ -74,10 +74,14 @@ func (h scriptHost) Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte)
 
 // Redirect implements script.Caller.
 func (h scriptHost) Redirect(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
-	if h.executor.group == nil {
+	ex, s := h.executor, sessionOf(c)
+	if ex.group == nil {
 		return nil
 	}
-	return topology.InScript(row.FullName(), sessionOf(c).redirect(row, argv, row.Flags))
+	if at := row.RoutedBy(); at > 0 && ex.Settings.OneSlot && row.Databases.Named == nil && ex.group.Leads(&s.place) && ex.group.ServesBeside(&ex.neighbor, argv[at]) {
+		return nil
+	}
+	return topology.InScript(row.FullName(), s.redirect(row, argv, row.Flags))
 }
 
 // End implements script.Caller.

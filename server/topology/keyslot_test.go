@@ -3,11 +3,13 @@ package topology
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/keyslot"
+	"lockserver/server/cluster"
 )
 
 // bitwise is the CRC by its definition: a division of polynomials, bit by bit.
@@ -88,4 +90,28 @@ func BenchmarkSlot(b *testing.B) {
 			}
 		})
 	}
+}
+
+// ServesBeside has the answers of Serves, whatever the key before was, also after the slots have changed.
+func TestServesBeside(t *testing.T) {
+	g, id := New(GroupOptions{Strict: true}), NodeID("a")
+	var n Neighbor
+	random := rand.New(rand.NewPCG(3, 4))
+	parts := []string{"{", "}", "a", "{b}", "lock:", "{order:7}", strings.Repeat("x", mostRemembered)}
+	seen := map[bool]int{}
+	for step := range 20_000 {
+		if step%500 == 0 {
+			at := random.IntN(keyslot.Count / 2)
+			slots := []cluster.Range{{First: at, Last: at + keyslot.Count/2}}
+			require.NoError(t, g.Update(View{Members: []Member{{ID: id, Up: true, Slots: slots}}, Leader: id}))
+		}
+		var key []byte
+		for range random.IntN(6) {
+			key = append(key, parts[random.IntN(len(parts))]...)
+		}
+		want := g.Serves(key)
+		require.Equal(t, want, g.ServesBeside(&n, key), "step %d: %s after %s", step, key, n.begun)
+		seen[want]++
+	}
+	require.Len(t, seen, 2)
 }

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -118,6 +119,36 @@ func (g *Group) Misplaced(p *Connection, call *Call) error {
 func (g *Group) Serves(key []byte) bool {
 	now := g.seen.Load()
 	return now.whole || uint(keyslot.Of(key)-now.home) < now.length
+}
+
+// Neighbor remembers a key whose slot is served, for keys with the same slot after it.
+type Neighbor struct {
+	view  *sight
+	begun []byte // the key up to the end of its hash tag; without a tag the whole key
+	whole bool
+}
+
+// mostRemembered is the longest beginning of a key that a Neighbor keeps.
+const mostRemembered = 64
+
+// ServesBeside is Serves for a key that probably has the slot of the key before it, as in a script.
+func (g *Group) ServesBeside(n *Neighbor, key []byte) bool {
+	now := g.seen.Load()
+	if n.view == now && bytes.HasPrefix(key, n.begun) && (!n.whole || len(key) == len(n.begun)) {
+		return true
+	}
+	if n.view = nil; !g.Serves(key) {
+		return false
+	}
+	begun := key
+	tag, tagged := keyslot.Tag(key)
+	if tagged {
+		begun = key[:bytes.IndexByte(key, '{')+len(tag)+2]
+	}
+	if len(begun) <= mostRemembered {
+		n.view, n.begun, n.whole = now, append(n.begun[:0], begun...), !tagged
+	}
+	return true
 }
 
 // elsewhere is why a slot is not served here; nil: it is.
