@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -184,7 +185,7 @@ func (a attack) command() []string {
 	case 33:
 		return []string{"EVAL", "return {redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])}", "2", k("s"), k("s")}
 	case 34:
-		return []string{"EVAL", "return redis.call('GET', ARGV[1])", "0", k("s")}
+		return []string{"EVAL", "local r = {} for i = 1, 3 do r[i] = redis.pcall('GET', ARGV[i]) end return r", "0", k("s"), k("s"), k("s")}
 	case 35:
 		return []string{"EVAL", "#!lua\nreturn redis.pcall('GET', ARGV[1])", "1", k("s"), k("s")}
 	case 36:
@@ -278,4 +279,33 @@ func TestMessagesBesideARedisCluster(t *testing.T) {
 		}
 	}
 	require.Equal(t, heard[0], heard[1])
+}
+
+// Each node has a link to each other node, and one from it.
+func TestLinksBesideARedisCluster(t *testing.T) {
+	sides := []*side{connect(t, redisCluster(t)), connect(t, shardsAt(t, testkit.StartLockserver(t, "", "--shards", strconv.Itoa(count), "--save", "").Address()))}
+	links := func(s *side, at int) (all []string) {
+		for _, link := range s.conns[at].Do("CLUSTER", "LINKS").Elems {
+			text := ""
+			for i := 0; i < len(link.Elems); i += 2 {
+				name, value := link.Elems[i].Str, link.Elems[i+1].String()
+				switch name {
+				case "create-time", "send-buffer-allocated", "send-buffer-used":
+					value = fmt.Sprint(link.Elems[i+1].Int >= 0)
+				case "node":
+					for n, c := range s.conns {
+						value = strings.ReplaceAll(value, c.Do("CLUSTER", "MYID").Str, "shard "+strconv.Itoa(n))
+					}
+				}
+				text += name + "=" + value + " "
+			}
+			all = append(all, text)
+		}
+		slices.Sort(all)
+		return all
+	}
+	for at := range count {
+		require.Eventually(t, func() bool { return len(links(sides[0], at)) == 2*(count-1) }, 2*time.Minute, 10*time.Millisecond, "all nodes of Redis are linked")
+		require.Equal(t, links(sides[0], at), links(sides[1], at), "shard %d", at)
+	}
 }
