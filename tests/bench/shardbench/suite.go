@@ -1,5 +1,6 @@
 // Package shardbench measures how many locks a process with several shards hands out, beside a process with
-// one shard. All shards are driven at the same time, each with locks of its own slots.
+// one shard. All shards are driven at the same time, each with locks of its own slots. The control is as many
+// processes of one shard: what the machine does if shards share nothing.
 //
 // It owns the goals for shards: 1.8 times with two shards on two processors, 3.5 times with four on four. The
 // load runs on the same machine. So it also reports the processor time of a request, in the server and in the
@@ -56,7 +57,7 @@ func Suite() benchkit.Suite {
 // measured is one measurement: requests a second, and the processor time of a request.
 type measured struct{ rate, server, load float64 }
 
-// shards measures one shard and several in turn, with each load.
+// shards measures one shard, several, and as many processes in turn, with each load.
 func (b *bench) shards(ctx context.Context) error {
 	var rows [][]string
 	for _, n := range []int{2, 4} {
@@ -65,45 +66,54 @@ func (b *bench) shards(ctx context.Context) error {
 			continue
 		}
 		for _, l := range loads {
-			row, err := b.beside(ctx, n, l)
+			some, err := b.beside(ctx, n, l)
 			if err != nil {
 				return err
 			}
-			rows = append(rows, row)
+			rows = append(rows, some...)
 		}
 	}
 	b.Report.Text(fmt.Sprintf("## Distinct locks, P=%d, %d clients, on %d processors", pipeline, clients, runtime.NumCPU()))
-	b.Report.Text("The last column is the processor time of a request with one shard, by that with several, times their number: what " +
-		"several shards do if the load runs on another machine.")
-	b.Report.Table([]string{"load", "shards", "requests a second, one shard", "several", "times",
-		"CPU a request, one shard", "several", "of the load", "times by CPU"}, rows)
+	b.Report.Text("\"Times by CPU\" is the processor time of a request with one shard, by that of this row, times the number of shards: what " +
+		"several shards do if the load runs on another machine. Several processes share nothing: they do what the machine can do.")
+	b.Report.Table([]string{"load", "server", "requests a second", "times", "CPU a request", "of the load", "times by CPU"}, rows)
 	return nil
 }
 
-// beside measures n shards and one in turn, and returns a row of the table.
-func (b *bench) beside(ctx context.Context, n int, l load) ([]string, error) {
-	var rates, server, sent benchkit.Rounds
+// beside measures one shard, n shards, and n processes in turn, and returns their rows of the table.
+func (b *bench) beside(ctx context.Context, n int, l load) (rows [][]string, err error) {
+	of := []process{
+		{name: "1 shard", processes: 1, shards: 1, driven: 1, pipeline: pipeline},
+		{name: fmt.Sprintf("%d shards", n), processes: 1, shards: n, driven: n, pipeline: pipeline},
+		{name: fmt.Sprintf("%d processes", n), processes: n, driven: n, pipeline: pipeline},
+	}
+	rates, server, sent := make([][]float64, len(of)), make([][]float64, len(of)), make([][]float64, len(of))
 	for round := range b.Rounds {
-		for i, shards := range []int{n, 1} {
-			m, err := b.drive(ctx, process{shards: shards, driven: shards, pipeline: pipeline}, l)
+		for i, p := range of {
+			m, err := b.drive(ctx, p, l)
 			if err != nil {
-				return nil, fmt.Errorf("%s, %d shards: %w", l.name, shards, err)
+				return nil, fmt.Errorf("%s, %s: %w", l.name, p.name, err)
 			}
 			rates[i] = append(rates[i], m.rate)
 			server[i] = append(server[i], m.server)
 			sent[i] = append(sent[i], m.load)
-			b.Say("round %d: %s: %d shards: %s a second", round+1, l.name, shards, benchkit.Grouped(m.rate))
+			b.Say("round %d: %s: %s: %s a second, %s", round+1, l.name, p.name, benchkit.Grouped(m.rate), micros(m.server))
 		}
 	}
-	several, one := rates.Medians()
-	costs, cost := server.Medians()
-	ofLoad, _ := sent.Medians()
 	goal := map[int]float64{2: 1.8, 4: 3.5}[n]
-	what := fmt.Sprintf("%s, %d shards", l.name, n)
-	return []string{l.name, strconv.Itoa(n), benchkit.Grouped(one), benchkit.Grouped(several),
-		benchkit.Times(several/one) + ": " + b.Report.AtLeast(what, several/one, goal, benchkit.Times),
-		micros(cost), micros(costs), micros(ofLoad),
-		benchkit.Times(float64(n)*cost/costs) + ": " + b.Report.AtLeast(what+" by CPU", float64(n)*cost/costs, goal, benchkit.Times)}, nil
+	for i, p := range of {
+		times := benchkit.Median(rates[i]) / benchkit.Median(rates[0])
+		byCPU := float64(p.driven) * benchkit.Median(server[0]) / benchkit.Median(server[i])
+		shown, shownCPU := benchkit.Times(times), benchkit.Times(byCPU)
+		if p.shards > 1 {
+			what := l.name + ", " + p.name
+			shown += ": " + b.Report.AtLeast(what, times, goal, benchkit.Times)
+			shownCPU += ": " + b.Report.AtLeast(what+" by CPU", byCPU, goal, benchkit.Times)
+		}
+		rows = append(rows, []string{l.name, p.name, benchkit.Grouped(benchkit.Median(rates[i])), shown,
+			micros(benchkit.Median(server[i])), micros(benchkit.Median(sent[i])), shownCPU})
+	}
+	return rows, nil
 }
 
 func micros(us float64) string { return benchkit.Fixed(us, 2) + " µs" }
@@ -120,7 +130,7 @@ func (b *bench) cost(ctx context.Context) error {
 			var costs benchkit.Rounds
 			for round := range b.Rounds {
 				for i, shards := range []int{0, 2} {
-					m, err := b.drive(ctx, process{shards: shards, driven: 1, pipeline: pipelined}, l)
+					m, err := b.drive(ctx, process{processes: 1, shards: shards, driven: 1, pipeline: pipelined}, l)
 					if err != nil {
 						return fmt.Errorf("%s, P=%d: %w", l.name, pipelined, err)
 					}
@@ -139,45 +149,49 @@ func (b *bench) cost(ctx context.Context) error {
 	return nil
 }
 
-// process says how a server is started, and which of its shards have a load: the first ones.
+// process says how servers are started, and which of their shards have a load: the first of each.
 type process struct {
-	shards   int // 0: without --shards
-	driven   int
-	pipeline int
+	name      string
+	processes int
+	shards    int // of each process; 0: without --shards
+	driven    int // shards of all processes
+	pipeline  int
 }
 
-// drive measures a process.
+// drive measures servers.
 func (b *bench) drive(ctx context.Context, of process, l load) (m measured, err error) {
 	total := l.requests
 	if b.Quick {
 		total /= 50
 	}
-	s, err := b.start(ctx, of.shards)
-	if err != nil {
-		return m, err
-	}
-	defer s.Stop()
+	var servers []*benchkit.Server
 	var fleets []*benchkit.Fleet
 	defer func() {
 		for _, f := range fleets {
 			f.Close()
 		}
+		for _, s := range servers {
+			s.Stop()
+		}
 	}()
-	for i := range of.driven {
-		f, err := benchkit.DialFleet(net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port+i)), clients/of.driven)
+	for range of.processes {
+		s, err := b.start(ctx, of.shards)
 		if err != nil {
 			return m, err
 		}
-		fleets = append(fleets, f)
+		servers = append(servers, s)
+		for i := range of.driven / of.processes {
+			f, err := benchkit.DialFleet(net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port+i)), clients/of.driven)
+			if err != nil {
+				return m, err
+			}
+			fleets = append(fleets, f)
+		}
 	}
 	if _, err := of.send(ctx, fleets, l, total/10); err != nil { // so that what is measured is warm
 		return m, err
 	}
-	before, err := s.CPU()
-	if err != nil {
-		return m, err
-	}
-	own, err := benchkit.CPUTime(os.Getpid())
+	before, own, err := used(servers)
 	if err != nil {
 		return m, err
 	}
@@ -187,13 +201,22 @@ func (b *bench) drive(ctx context.Context, of process, l load) (m measured, err 
 	if err != nil {
 		return m, err
 	}
-	after, err := s.CPU()
-	if err != nil {
-		return m, err
-	}
-	ownAfter, err := benchkit.CPUTime(os.Getpid())
+	after, ownAfter, err := used(servers)
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(done) }
 	return measured{float64(done) / took.Seconds(), each(after - before), each(ownAfter - own)}, err
+}
+
+// used returns the processor time of the servers together, and that of this process.
+func used(servers []*benchkit.Server) (all, own time.Duration, err error) {
+	for _, s := range servers {
+		d, err := s.CPU()
+		if err != nil {
+			return 0, 0, err
+		}
+		all += d
+	}
+	own, err = benchkit.CPUTime(os.Getpid())
+	return all, own, err
 }
 
 // send drives all shards of the load at the same time. It returns the number of answered requests.
@@ -205,7 +228,7 @@ func (of process) send(ctx context.Context, fleets []*benchkit.Fleet, l load, to
 	ended := make(chan result, len(fleets))
 	for i, f := range fleets {
 		go func() {
-			n, err := f.Send(ctx, l.traffic(tagOf(i, max(of.shards, 1))), total/len(fleets), of.pipeline)
+			n, err := f.Send(ctx, l.traffic(tagOf(i, max(of.shards, of.driven))), total/len(fleets), of.pipeline)
 			ended <- result{n, err}
 		}()
 	}
