@@ -45,7 +45,7 @@ type bench struct{ benchkit.Run }
 func Suite() benchkit.Suite {
 	b := &bench{}
 	return benchkit.Suite{
-		Name: "shardbench", Asks: "how much more do several shards do than one?",
+		Name: "shardbench", Asks: "how much more do several shards do than one?", Written: benchkit.Apart,
 		Prepare: func(_ context.Context, r benchkit.Run) ([]string, error) { b.Run = r; return nil, nil },
 		Sections: []benchkit.Section{
 			{Name: "shards", Measures: "LOCK and UNLOCK of distinct locks over 2 and 4 shards, beside one", Run: b.shards},
