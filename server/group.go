@@ -104,8 +104,8 @@ func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flag
 	return nil
 }
 
-// surelyServed reports whether a command has no key, or one whose slot the leader of a cluster serves: nearly
-// all commands. misplaced looks at the others.
+// surelyServed reports whether a command has no key, or only a key in a slot that the leader of a cluster
+// serves: nearly all commands. misplaced looks at the others.
 func surelyServed(g *topology.Group, row *commands.Row, argv [][]byte) bool {
 	at := row.RoutedBy()
 	return at < 0 || at > 0 && g.Serves(argv[at])
@@ -186,16 +186,16 @@ func (s *session) findKeys(call *topology.Call, row *commands.Row, argv [][]byte
 		if len(refs) > 0 {
 			name = argv[1]
 		}
-		s.addImplied(call, row, argv, name, len(refs) > 0)
+		addImplied(s, call, row, argv, name, len(refs) > 0)
 	}
 	if row.Group == commands.Lock { // LOCK.ATTACH: clients of a cluster send it to any member, and only the leader renews locks
 		call.Keyed = true
 	}
 }
 
-// addImplied adds the keys that follow from a name among the words of a command. named says that the name is a
-// key itself.
-func (s *session) addImplied(call *topology.Call, row *commands.Row, argv [][]byte, name []byte, named bool) {
+// addImplied adds the keys that follow from a name among the words of a command. named says that the name is
+// a key itself.
+func addImplied(s *session, call *topology.Call, row *commands.Row, argv [][]byte, name []byte, named bool) {
 	queued := s.tx.multi != nil // the commands before it may change what is there
 	follows := *call            // calls of other commands stay on the stack
 	row.Implied(s.DB, argv, func(key []byte, use commands.KeyFlags) bool {

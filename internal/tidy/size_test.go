@@ -15,6 +15,7 @@ var mayHave = []struct {
 }{
 	{"the program on 2026-11-29", 149_400},
 	{"shards in one process, and clients for them", 1_900},
+	{"CLUSTER LINKS, and the slots of a script's keys", 80},
 	{"the console: semaphores, latches, limiters, entries, members, figures over time", 950},
 	{"the console: the oldest wait of each class, permits in the past, a server that hangs", 70},
 	{"priorities, asking a holder, and what else users of locks, sales and delays ask for", 3_350},

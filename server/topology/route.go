@@ -121,7 +121,7 @@ func (g *Group) Serves(key []byte) bool {
 	return now.whole || uint(keyslot.Of(key)-now.home) < now.length
 }
 
-// Neighbor remembers a key whose slot is served, for keys with the same slot after it.
+// Neighbor remembers a key in a slot that is served here, for later keys in the same slot.
 type Neighbor struct {
 	view  *sight
 	begun []byte // the key up to the end of its hash tag; without a tag the whole key
