@@ -18,6 +18,7 @@ var mayHave = []struct {
 	{"CLUSTER LINKS, and the slots of a script's keys", 80},
 	{"the console: semaphores, latches, limiters, entries, members, figures over time", 950},
 	{"the console: the oldest wait of each class, permits in the past, a server that hangs", 70},
+	{"moves of slots between groups: the protocol, which the simulation plays", 900},
 	{"priorities, asking a holder, and what else users of locks, sales and delays ask for", 3_350},
 }
 
