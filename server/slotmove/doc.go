@@ -1,5 +1,5 @@
-// Package slotmove is the protocol by which slots move from one raft group to another: a state machine that
-// the log of each of the two groups carries, and the rules by which their leaders drive it.
+// Package slotmove is the protocol by which slots move from one raft group to another. It has the state
+// machine that the log of each of the two groups carries, and the rules by which their leaders drive a move.
 //
 // It is pure: it has no clock, no goroutine, no file and no network, and it knows no keys. The caller owns
 // the data, the log and the messages. Table.Apply takes a committed entry and returns the Effect on the

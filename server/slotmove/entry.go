@@ -48,9 +48,8 @@ type Entry struct {
 	Effects   []byte
 }
 
-// ShiftMS is added by take to each lease and each hold of a sale that has come along: so much time is left
-// of it as was at freeze, by the clock of the target. It may be negative. A lease that the server renews
-// begins anew instead.
+// ShiftMS is added by take to each lease, and to each hold of a sale. So as much time is left of it as was at
+// freeze. It may be negative. A lease that the server renews begins anew instead.
 func (e *Entry) ShiftMS() int64 { return e.ClockMS - e.FreezeMS }
 
 // entryVersion begins each entry.

@@ -98,7 +98,7 @@ type Sent struct {
 type Table struct {
 	Shard string
 	// Generation rises with each change of Owned. A shard that takes slots has a higher one than the source
-	// had when it gave them: so of two claims to a slot the one with the higher generation is the newer.
+	// had. Of two claims to a slot the claim with the higher generation is the newer.
 	Generation int64
 	Owned      []cluster.Range // in order; Frozen slots are among them, Given slots are not
 	Last       int64           // highest number of a move away

@@ -199,7 +199,7 @@ func (o *op) moved(from, to string) {
 		}
 		o.redirects++
 		w.moves["redirections"]++
-		if w.calm && o.begunMS > w.calmMS+settleMS && o.redirects > 3 {
+		if w.calm && o.begunMS > w.calmMS+convergeMS && o.redirects > 3 {
 			w.fail("%s is redirected %d times for slot %d, last from %s to %s", c.name, o.redirects, o.cmd.slot, from, to)
 		}
 		if o.redirects > 20 {
@@ -212,8 +212,8 @@ func (o *op) moved(from, to string) {
 	})
 }
 
-// settleMS is how long after the healing maps may still be old.
-const settleMS = 6000
+// convergeMS is how long after the healing maps may still be old.
+const convergeMS = 6000
 
 // route returns where a shard sends clients for a slot.
 func (g *group) route(n int) string {

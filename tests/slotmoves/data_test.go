@@ -99,7 +99,7 @@ func (s *slot) describe(deadlines bool) string {
 	return b.String() + " " + strings.Join(s.stream, ",")
 }
 
-// shift is what take does to leases and holds.
+// shift moves the ends of leases and holds, as take does.
 func (s *slot) shift(ms, nowMS int64) {
 	for _, l := range s.locks {
 		if l.endMS += ms; l.renew {

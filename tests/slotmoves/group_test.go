@@ -361,7 +361,7 @@ func (g *group) stage(e *slotmove.Entry) {
 				continue
 			}
 			tokens := r.tokens
-			s[n].do(r.cmd, r.stampMS, true, func() int64 {
+			s[n].do(r.cmd, r.stampMS, false, func() int64 {
 				if len(tokens) == 0 { // only with a planted fault
 					return 0
 				}

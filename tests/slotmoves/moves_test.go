@@ -49,9 +49,9 @@ func (w *world) rest(fromMS int64) {
 			p.ended = true
 		}
 	}
-	w.run(fromMS + settleMS + 3000)
+	w.run(fromMS + convergeMS + 3000)
 	w.still = true
-	w.run(fromMS + settleMS + 12000)
+	w.run(fromMS + convergeMS + 12000)
 	w.end()
 }
 
