@@ -108,7 +108,7 @@ func (m *member) contents() (map[string]string, error) {
 		return nil, err
 	}
 	all := map[string]string{}
-	st.DB(0).EachStored(func(key string, r store.Ref) bool {
+	st.DB(0).Keys().EachStored(func(key string, r store.Ref) bool {
 		all[key] = fmt.Sprintf("%x until %d", digest.Value(r), r.DeadlineMS())
 		return true
 	})
