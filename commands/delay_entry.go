@@ -115,14 +115,16 @@ func appendEntry(dst []byte, place int64, rule []byte, fields [][]byte) []byte {
 
 // StoresRule reports whether an effect on a database stores a delayed entry that recurs. An effect that gives
 // a stream all of its entries at once does not show them. StoresRule then calls recurs with the database and
-// the key of the entries (see RecursAt).
+// the key of the entries (see store.Ref.Recurs).
 func StoresRule(db int, args [][]byte, recurs func(db int, key []byte) bool) bool {
 	at, inDB := 1, 0 // the places of the key and of the database; 0: the database of the effect
 	switch string(args[0]) {
 	case "HSET":
-		for i := 3; i < len(args); i += 2 {
-			if isRule(args[i]) {
-				return holdsEntries(args[1])
+		if store.HoldsEntries(args[1]) {
+			for i := 3; i < len(args); i += 2 {
+				if store.IsRule(args[i]) {
+					return true
+				}
 			}
 		}
 		return false
@@ -136,7 +138,7 @@ func StoresRule(db int, args [][]byte, recurs func(db int, key []byte) bool) boo
 	default:
 		return false
 	}
-	if len(args) <= max(at, inDB) || !holdsEntries(args[at]) {
+	if len(args) <= max(at, inDB) || !store.HoldsEntries(args[at]) {
 		return false
 	}
 	if inDB > 0 {
@@ -146,37 +148,15 @@ func StoresRule(db int, args [][]byte, recurs func(db int, key []byte) bool) boo
 	return recurs(db, args[at])
 }
 
-// holdsEntries reports whether a key holds the delayed entries of a stream.
-func holdsEntries(key []byte) bool {
-	return bytes.HasSuffix(key, []byte(store.DelayedSuffix+store.EntriesSuffix))
-}
-
 // StoreRules reports whether one of some effects stores a delayed entry that recurs: see StoresRule.
 func StoreRules(effects []store.Effect, recurs func(db int, key []byte) bool) bool {
 	return slices.ContainsFunc(effects, func(e store.Effect) bool { return StoresRule(e.DB, e.Args, recurs) })
 }
 
-// RecursAt reports whether an entry of a hash recurs.
-func RecursAt(db *store.DB, key []byte) (recurs bool) {
-	if entries := db.Peek(key); entries.Is(store.Hash) {
-		entries.Hash().Each(func(_, value []byte) bool {
-			recurs = isRule(value)
-			return !recurs
-		})
-	}
-	return recurs
-}
-
-// isRule reports whether the value of an entry's field has a rule.
-func isRule(value []byte) bool {
-	at := bytes.IndexAny(value, ",*")
-	return at >= 0 && value[at] == '*'
-}
-
 // Recurs reports whether some delayed entry of a database recurs. It looks at each of them.
 func Recurs(db *store.DB) (recurs bool) {
 	db.Keys().EachAlarmSet(store.DelayAlarm, func(key string) {
-		recurs = recurs || RecursAt(db, []byte(key+store.EntriesSuffix))
+		recurs = recurs || db.Peek([]byte(key+store.EntriesSuffix)).Recurs()
 	})
 	return recurs
 }

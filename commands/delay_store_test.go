@@ -12,7 +12,7 @@ import (
 // whatever command it comes from.
 func TestEffectsThatStoreRules(t *testing.T) {
 	f := newDelays(t)
-	recurs := func(db int, key []byte) bool { return RecursAt(f.store.DB(db), key) }
+	recurs := func(db int, key []byte) bool { return f.store.DB(db).Peek(key).Recurs() }
 	stored := func(args ...string) bool {
 		e := store.Effect{}
 		for _, a := range args {

@@ -120,6 +120,9 @@ func (l *loader) aux() error {
 		h := &l.got.History
 		switch a.Name {
 		case rdb.AuxTokenLimit:
+			if a.Value == rdb.RulesMark {
+				continue
+			}
 			if err != nil || n < 0 {
 				return fmt.Errorf("%s is %.40q", a.Name, a.Value)
 			}

@@ -70,7 +70,7 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 		version = rdb.VersionFieldExpiry
 	}
 	out := begin(w, version, o)
-	lastBreath, saved := int64(0), 0
+	lastBreath, saved, recurs := int64(0), 0, false
 	var name []byte // shared by all keys: garbage from a save would start the garbage collector during the save
 	for db := range snap.DBs() {
 		keys, timed := snap.Len(db)
@@ -87,6 +87,7 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 			}
 			name = append(name[:0], key...)
 			saveKey(out, name, r)
+			recurs = recurs || store.HoldsEntries(name) && r.Recurs()
 			if o.EachKey != nil {
 				o.EachKey()
 			}
@@ -97,6 +98,9 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 			}
 			return out.Err() == nil
 		})
+	}
+	if recurs {
+		out.Aux(rdb.AuxTokenLimit, rdb.RulesMark)
 	}
 	err = out.Close()
 	return out.Written(), err

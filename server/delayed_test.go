@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/persistence/rdb"
 	"lockserver/server/shard"
 	"lockserver/server/transport"
 	"lockserver/tests/testkit"
@@ -110,6 +111,61 @@ func TestDelayedEntriesInTheLog(t *testing.T) {
 	c = client(t, srv)
 	require.Equal(t, "3", c.Do("XLEN", "s").String())
 	require.Contains(t, c.Do("INFO", "delays").Str, "delayed_fired:1\r\ndelayed_recurred:0\r\ndelayed_skipped:0\r\ndelayed_late_max_us:950000")
+}
+
+// TestRecurringEntriesAreMarked: files with entries that recur have a mark that versions without such entries do
+// not load: the limit of tokens is no number, or a line is longer than their 1024 bytes. Redis reads such a line
+// in pieces of 1023 bytes. Files without such entries have no mark.
+func TestRecurringEntriesAreMarked(t *testing.T) {
+	t.Parallel()
+	for _, preamble := range []bool{true, false} {
+		dir := t.TempDir()
+		conf := inDir(dir)
+		conf.AppendOnly, conf.AOFUseRDBPreamble = true, preamble
+		clock := NewManualClock(time.UnixMilli(saleStart))
+		srv := start(t, Options{Clock: clock, Directives: conf.Directives()})
+		c := client(t, srv)
+		marked := func(pattern string) (marks int) {
+			t.Helper()
+			files, err := filepath.Glob(filepath.Join(dir, pattern))
+			require.NoError(t, err)
+			require.Len(t, files, 1, pattern)
+			text, err := os.ReadFile(files[0])
+			require.NoError(t, err)
+			for line := range strings.Lines(string(text)) {
+				if strings.HasPrefix(line, "#") && len(line) > 1024 {
+					require.Equal(t, "#", line[1023:1024])
+					require.Less(t, len(line), 2*1023)
+					marks++
+				}
+			}
+			return marks + strings.Count(string(text), rdb.RulesMark)
+		}
+		rewrite := func() {
+			t.Helper()
+			require.Equal(t, "+Background append only file rewriting started", c.Do("BGREWRITEAOF").String())
+			eventually(t, func() bool { return infoField(t, c, "aof_rewrite_in_progress") == "0" }, "it is rewritten")
+			want(t, c, [2]string{"SAVE", "+OK"})
+		}
+		const base, incr, snapshot = "appendonlydir/*.base.*", "appendonlydir/*.incr.aof", "dump.rdb"
+		want(t, c, [2]string{"DELAY.ADD s PX 60000 ID once n 1", `"once"`}, [2]string{"SAVE", "+OK"})
+		require.Equal(t, [3]int{0, 0, 0}, [3]int{marked(base), marked(incr), marked(snapshot)})
+		want(t, c, [2]string{"DELAY.ADD s EVERY 1000 ID job n 1", `"job"`})
+		clock.Advance(5 * time.Second)
+		want(t, c, [2]string{"DELAY.ADD s EVERY 1000 ID another n 1", `"another"`}, [2]string{"SAVE", "+OK"})
+		require.Equal(t, [3]int{0, 1, 1}, [3]int{marked(base), marked(incr), marked(snapshot)})
+		rewrite()
+		require.Equal(t, [3]int{1, 0, 1}, [3]int{marked(base), marked(incr), marked(snapshot)})
+		want(t, c, [2]string{"DELAY.CANCEL s job", "1"}, [2]string{"DELAY.CANCEL s another", "1"})
+		rewrite()
+		require.Equal(t, [3]int{0, 0, 0}, [3]int{marked(base), marked(incr), marked(snapshot)})
+		want(t, c, [2]string{"DELAY.ADD s EVERY 1000 ID job n 1", `"job"`})
+		require.Equal(t, 1, marked(incr), "each file has one")
+		rewrite()
+		require.NoError(t, srv.Close())
+		again := client(t, start(t, Options{Clock: clock, Directives: conf.Directives()}))
+		want(t, again, [2]string{"DELAY.COUNT s", "2"})
+	}
 }
 
 // Rights: the stream and the two keys beside it are all needed.

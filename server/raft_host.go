@@ -143,7 +143,7 @@ func (h raftHost) LastToken() int64 { return h.Durable.LastToken() }
 func (h raftHost) SeeToken(token int64) { h.Durable.SeeToken(token) }
 
 // RecursAt implements raft.MemberServer.
-func (h raftHost) RecursAt(db int, key []byte) bool { return commands.RecursAt(h.Store.DB(db), key) }
+func (h raftHost) RecursAt(db int, key []byte) bool { return h.Store.DB(db).Peek(key).Recurs() }
 
 // HasLeases implements raft.MemberServer.
 func (h raftHost) HasLeases() bool {

@@ -74,6 +74,30 @@ func delayedSet(key []byte) []byte {
 	return name
 }
 
+// HoldsEntries reports whether a key holds the content of a stream's delayed entries.
+func HoldsEntries[K string | []byte](key K) bool {
+	const suffix = DelayedSuffix + EntriesSuffix
+	return len(key) > len(suffix) && string(key[len(key)-len(suffix):]) == suffix
+}
+
+// IsRule reports whether the content of a delayed entry has a rule: then a star comes before the first comma.
+// Package commands has the format.
+func IsRule(value []byte) bool {
+	at := bytes.IndexAny(value, ",*")
+	return at >= 0 && value[at] == '*'
+}
+
+// Recurs reports whether one of the delayed entries with their content in a value recurs. It looks at each.
+func (r Ref) Recurs() (recurs bool) {
+	if r.Is(Hash) {
+		r.Hash().Each(func(_, value []byte) bool {
+			recurs = IsRule(value)
+			return !recurs
+		})
+	}
+	return recurs
+}
+
 // ofDelays reports whether a key holds delayed entries of a stream.
 func ofDelays(key []byte) bool {
 	kind, ok := kindOfAlarm(delayedSet(key))

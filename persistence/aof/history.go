@@ -2,6 +2,7 @@ package aof
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 )
 
@@ -21,16 +22,16 @@ type HistoryPlace struct {
 func (l *Log) RecordHistory(at HistoryPlace) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.keep {
-		return
+	l.annotate(fmt.Appendf(nil, "#%s%s %d %d\r\n", historyAnnotation, at.ID, at.Offset, at.DB))
+}
+
+// annotate appends a line; under mu.
+func (l *Log) annotate(line []byte) {
+	if l.keep {
+		l.buf = append(l.buf, line...)
+		l.end += int64(len(line))
+		l.setDue()
 	}
-	before := len(l.buf)
-	b := append(append(append(l.buf, '#'), historyAnnotation...), at.ID...)
-	b = strconv.AppendInt(append(b, ' '), at.Offset, 10)
-	b = strconv.AppendInt(append(b, ' '), int64(at.DB), 10)
-	l.buf = append(b, "\r\n"...)
-	l.end += int64(len(l.buf) - before)
-	l.setDue()
 }
 
 // History parses the position in an annotation. ok is false for any other annotation.

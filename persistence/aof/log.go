@@ -54,6 +54,7 @@ type Log struct {
 	end    int64  // position behind buf
 	enc    Encoder
 	stamps bool
+	marked bool  // the current file has the line of MarkRules
 	active bool  // appended units count: the manifest and memory agree
 	keep   bool  // appended units have a file to go to
 	err    error // the first error, until a rewrite succeeds

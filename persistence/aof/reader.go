@@ -11,7 +11,7 @@ const (
 	// readBuffer is the size of a read from a file. The buffer grows for a longer command.
 	readBuffer = 256 << 10
 	// maxAnnotation limits the length of a line that begins with '#'.
-	maxAnnotation = 1024
+	maxAnnotation = 2048
 	// evidenceBytes limits the search for whole commands behind a command that is too long for the file.
 	evidenceBytes = 1 << 20
 	// maxDigits limits the digits of a length.

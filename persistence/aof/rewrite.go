@@ -40,7 +40,7 @@ func (l *Log) BeginRewrite(asRDB bool) (*Rewrite, error) {
 	// plant:rewrite-begins
 	l.keep = true
 	// plant:rewrite-database
-	l.enc.db = -1
+	l.enc.db, l.marked = -1, false
 	l.rewrite, l.order, l.orderAt, l.turning = rw, rw, len(l.buf), true
 	l.setDue()
 	l.rouse()

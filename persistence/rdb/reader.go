@@ -47,6 +47,11 @@ type Entry struct {
 // decimal. It is our own (format, do not change); Redis skips unknown fields.
 const AuxTokenLimit = "lockserver-token-limit"
 
+// RulesMark is the content of one more AuxTokenLimit, at the end of a file with delayed entries that recur. A
+// version that does not know such entries finds no number there, and does not load the file (format, do not
+// change).
+const RulesMark = "needs a version with entries that recur"
+
 // AuxUsers is the AUX field with the users of a raft group, in the text form of package raft. It is our own
 // (format, do not change).
 const AuxUsers = "lockserver-users"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"lockserver/commands"
 	"lockserver/persistence/aof"
 	"lockserver/server/gate"
 	"lockserver/store"
@@ -33,6 +34,9 @@ type Log struct {
 // Append implements Journal.
 func (l *Log) Append(unit []store.Effect) {
 	l.fresh, l.filled = true, true
+	if commands.StoreRules(unit, func(db int, key []byte) bool { return l.storage.store.DB(db).Peek(key).Recurs() }) {
+		l.log.MarkRules()
+	}
 	if position := l.log.Append(unit); position > 0 {
 		l.wait = max(l.wait, l.offset.Load()+position)
 	} else if l.broken == nil {

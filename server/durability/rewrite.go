@@ -197,6 +197,9 @@ func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions)
 					out = resp.AppendCommand(out, pexpireat, name, at)
 				}
 			} else {
+				if store.HoldsEntries(name) && r.Recurs() {
+					out = aof.AppendRulesMark(out)
+				}
 				payload = persistence.Dump(payload[:0], r, o.Compress)
 				out = resp.AppendCommand(out, restore, name, at, payload, absttl)
 			}

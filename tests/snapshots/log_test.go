@@ -69,6 +69,7 @@ func locksAndSales(t *testing.T, c *testkit.Client, round int) {
 		require.Equal(t, id, c.Do("DELAY.ADD", "later", "PX", strconv.Itoa(i%2*3_600_000), "ID", id, "n", id).Str)
 		require.Equal(t, int64(1), c.Do("LIMIT.TAKE", "limit", "1000000", "7", "3600000").Elems[0].Int)
 	}
+	c.Do("DELAY.ADD", "jobs", "EVERY", "3600000", "ID", fmt.Sprint(round), "n", "1")
 	c.Do("DELAY.MOVE", "later", fmt.Sprint(round, "-1"), "PX", "0")
 	c.Do("DELAY.CANCEL", "later", fmt.Sprint(round, "-3"))
 	c.Do("LOCK", "short", "owner", "PX", "1")

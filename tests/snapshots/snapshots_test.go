@@ -127,6 +127,8 @@ func locksAndSalesAreOrdinaryKeys(t *testing.T, p testkit.Program) {
 	for i := range 300 {
 		require.Equal(t, fmt.Sprint("id-", i), ours.Do("DELAY.ADD", "later", "PX", "3600000", "ID", fmt.Sprint("id-", i), "n", strconv.Itoa(i)).Str)
 	}
+	require.Equal(t, "nightly", ours.Do("DELAY.ADD", "jobs", "CRON", "0 3 * * *", "ID", "nightly", "n", "1").Str)
+	nightly := ours.Do("DELAY.GET", "jobs", "nightly")
 	later := ours.Do("DELAY.LIST", "later", "COUNT", "1000")
 	require.Len(t, later.Elems, 300)
 	require.Equal(t, "[1 5 4 0 3600000]", ours.Do("LIMIT.TAKE", "limit", "5", "1", "3600000").String())
@@ -152,6 +154,7 @@ func locksAndSalesAreOrdinaryKeys(t *testing.T, p testkit.Program) {
 	require.Equal(t, int64(1), back.Do("SECKILL", "10", "user-0", "order-0").Int)
 	require.Equal(t, sale, back.Do("SECKILL.INFO", "11"))
 	require.Equal(t, later, back.Do("DELAY.LIST", "later", "COUNT", "1000"))
+	require.Equal(t, nightly, back.Do("DELAY.GET", "jobs", "nightly"))
 	require.Equal(t, int64(1), back.Do("DELAY.MOVE", "later", "id-299", "PX", "0").Int)
 	require.Eventually(t, func() bool { return back.Do("XLEN", "later").Int == 1 }, time.Minute, time.Millisecond)
 	require.Equal(t, int64(3), back.Do("LIMIT.TAKE", "limit", "5", "1", "3600000").Elems[2].Int)
