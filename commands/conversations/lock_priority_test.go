@@ -104,6 +104,19 @@ var priorityScripts = []script{
 		C <- token
 		C MUNLOCK 2 a b x -> [1 1]
 		D <- tokens=a,b`},
+	{"to stand before a reader can close a cycle, too", `
+		A LOCK k a SHARED -> token
+		B LOCK l b -> token
+		C LOCK x c -> token
+		D MLOCK 2 x k d SHARED WAIT 0 -> waits
+		B LOCK k b SHARED WAIT 0 -> waits
+		A LOCK l a WAIT 0 -> waits
+		E LOCK k e WAIT 0 PRIORITY 1 -> -DEADLOCK e -> k -> a -> l -> b -> k -> e
+		C UNLOCK x c -> 1
+		D <- tokens=x,k
+		B <- token
+		B UNLOCK l b -> 1
+		A <- token`},
 	{"the holder waits for who has passed it", `
 		A LOCK k a -> token
 		B LOCK l b -> token

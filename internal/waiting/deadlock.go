@@ -100,6 +100,11 @@ func (qs *Queues) refuseOne(looked *int) bool {
 // find looks for a deadlock that includes the owner target, as run does. looked is the number of places it
 // looked at.
 func (qs *Queues) find(target *Owner, from *Waiter) (c Cycle, looked int) {
+	if w := target.first; w != nil && w.level > 0 && (w.First().extra == nil || w.First().extra.branch == nil) {
+		// The waiters behind it that could share the lock with its holders wait for them because of it.
+		w.addBranches()
+		defer w.First().removeBranch()
+	}
 	s := &qs.search // a new search would cost each wait an allocation
 	*s = search{qs: qs, target: target}
 	c, looked = s.run(from), s.looked
