@@ -38,16 +38,18 @@ func (r *modelRun) say(client int, words ...string) {
 	r.sessions[client].Feed(appendCommand(nil, words...), &r.scratch, nil)
 }
 
-// hear returns the reply of a client, and false if there is none.
+// hear returns the next reply of a client, and false if there is none.
 func (r *modelRun) hear(client int) (resp.Value, bool) {
 	r.sessions[client].Feed(nil, &r.scratch, nil)
 	out := &r.outputs[client].sent
 	if out.Len() == 0 {
 		return resp.Value{}, false
 	}
-	v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(out.Bytes())))
+	in := bytes.NewReader(out.Bytes())
+	buffered := bufio.NewReader(in)
+	v, err := resp.ReadValue(buffered)
 	require.NoError(r.t, err)
-	out.Reset()
+	out.Next(out.Len() - in.Len() - buffered.Buffered())
 	return v, true
 }
 

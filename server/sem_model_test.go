@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/resp"
 	"lockserver/server/transport"
 	"lockserver/tests/testkit"
 )
@@ -22,7 +23,14 @@ type permitShape struct {
 	locks, owners int
 	semaphores    map[string]int64 // the limit with which each is made
 	levels        bool             // calls have priorities
+	notify        bool             // some calls wait with NOTIFY
 }
+
+// The first sessions of a permitRun make calls that block. The others have one wait with NOTIFY at a time.
+const (
+	blockingSessions = 7
+	notifiedSessions = 3
+)
 
 // permitRun plays random commands on locks and semaphores to a server and to permitWorld.
 type permitRun struct {
@@ -50,11 +58,15 @@ func newPermitRun(t *testing.T, random *rand.Rand, shape permitShape, seen map[s
 	for key, limit := range shape.semaphores {
 		r.world.keys[key] = &permitKey{limit, map[string]*permitHold{}}
 	}
-	for range 7 {
+	for i := range blockingSessions + notifiedSessions {
 		out := &recorder{}
 		s, _ := srv.executor.open(out, transport.Peer{Local: &net.UnixAddr{Net: "unix"}, Remote: &net.UnixAddr{Net: "unix"}})
 		require.NotNil(t, s)
 		r.sessions, r.outputs = append(r.sessions, s), append(r.outputs, out)
+		if i >= blockingSessions {
+			r.say(i, "HELLO", "3")
+			_, _ = r.hear(i)
+		}
 	}
 	return r
 }
@@ -139,7 +151,37 @@ func (r *permitRun) acquire(client int) {
 		c.level = r.random.Int64N(10)
 		words = append(words, "PRIORITY", strconv.FormatInt(c.level, 10))
 	}
+	if r.notify && !r.mayNotify(c, &words) {
+		return
+	}
 	r.begin(c, words)
+}
+
+// mayNotify makes a call wait with NOTIFY, perhaps. The owner has no other waits then: asked again, a wait keeps
+// its place. It returns false if the owner has such a wait already.
+func (r *permitRun) mayNotify(c *permitCall, words *[]string) bool {
+	waits := r.world.waiters
+	if slices.ContainsFunc(waits, func(b *permitCall) bool { return b.owner == c.owner && b.client >= blockingSessions }) {
+		return false
+	}
+	for i := blockingSessions; i < len(r.sessions) && !r.world.waits(c.owner); i++ {
+		if !slices.ContainsFunc(waits, func(b *permitCall) bool { return b.client == i }) && r.random.IntN(2) == 0 {
+			c.client = i
+			*words = append(*words, "NOTIFY")
+			break
+		}
+	}
+	return true
+}
+
+// confirm confirms a grant after a wait with NOTIFY. The lease begins again in the moment in which it began.
+func (r *permitRun) confirm(c *permitCall) {
+	command, kind := "RENEW", fmt.Sprint(len(c.keys), " locks with NOTIFY")
+	if c.permits > 0 {
+		command, kind = "SEM.RENEW", "permits with NOTIFY"
+	}
+	r.seen[kind]++
+	r.do(c.client, 1, command, c.keys[0], c.owner, "PX", strconv.FormatInt(c.leaseMS, 10))
 }
 
 // begin sends a call and compares its reply.
@@ -149,6 +191,10 @@ func (r *permitRun) begin(c *permitCall, words []string) {
 	r.say(c.client, words...)
 	got, answered := r.hear(c.client)
 	r.log[len(r.log)-1] += fmt.Sprintf(" -> %v %v", answered, got)
+	queued := got.Str == "QUEUED"
+	if queued { // the outcome may follow at once, if the call stands before the others
+		got, answered = r.hear(c.client)
+	}
 	place := w.placeOf(c)
 	switch {
 	case w.fails(c):
@@ -159,6 +205,9 @@ func (r *permitRun) begin(c *permitCall, words []string) {
 		w.take(c)
 		if !answered || got.IsError() || got.IsNull() {
 			r.fail("%v should be granted", c)
+		}
+		if queued {
+			r.confirm(c)
 		}
 	case answered:
 		w.waiters = slices.Insert(w.waiters, place, c)
@@ -256,7 +305,8 @@ func (r *permitRun) cancel(client int) {
 	})
 	r.do(client, 1, "LOCK.CANCEL", key, c.owner)
 	for _, c := range ended {
-		if got, answered := r.hear(c.client); !answered || !got.IsNull() {
+		got, answered := r.hear(c.client)
+		if !answered || !got.IsNull() && (got.Kind != resp.Push || got.Elems[2].Str != "cancelled") {
 			r.fail("%v was cancelled: %v", c, got)
 		}
 	}
@@ -272,6 +322,9 @@ func (r *permitRun) rest(client int) {
 		if len(w.waiters) > 0 {
 			i := r.random.IntN(len(w.waiters))
 			c := w.waiters[i]
+			if c.client >= blockingSessions {
+				return
+			}
 			w.waiters = slices.Delete(w.waiters, i, i+1)
 			r.do(client, 1, "CLIENT", "UNBLOCK", fmt.Sprint(r.sessions[c.client].Number))
 			if got, _ := r.hear(c.client); !got.IsNull() {
@@ -328,6 +381,12 @@ func (r *permitRun) compare() {
 		reply, answered := r.hear(i)
 		switch {
 		case !answered:
+		case reply.Kind == resp.Push && reply.Elems[0].Str == "lock-refused":
+			if reply.Elems[2].Str == "deadlock" {
+				got.refused = append(got.refused, i)
+			} else {
+				got.failed = append(got.failed, i)
+			}
 		case strings.HasPrefix(reply.Str, "DEADLOCK "):
 			got.refused = append(got.refused, i)
 		case reply.IsError():
@@ -343,6 +402,9 @@ func (r *permitRun) compare() {
 	}
 	r.refused += len(got.refused)
 	w := r.world
+	granted := slices.DeleteFunc(slices.Clone(w.waiters), func(c *permitCall) bool {
+		return c.client < blockingSessions || !slices.Contains(got.granted, c.client)
+	})
 	*w = *after
 	for key, limit := range r.semaphores {
 		k := w.keys[key]
@@ -350,6 +412,9 @@ func (r *permitRun) compare() {
 			k.limit = limit // it is gone
 		}
 		r.compareInfo(key, k)
+	}
+	for _, c := range granted {
+		r.confirm(c)
 	}
 }
 
@@ -369,7 +434,7 @@ func (r *permitRun) compareInfo(key string, k *permitKey) {
 
 func (r *permitRun) step() {
 	idle := []int{}
-	for i, s := range r.sessions {
+	for i, s := range r.sessions[:blockingSessions] {
 		if s.Waiter == nil {
 			idle = append(idle, i)
 		}
@@ -411,9 +476,10 @@ func (r *permitRun) drain() {
 
 // runPermits plays a number of rounds of random commands. At the end of each round the server has forgotten
 // its clients.
-func runPermits(t *testing.T, rounds int, shape permitShape) {
+func runPermits(t *testing.T, rounds int, shape permitShape) (seen map[string]int) {
 	seed := testkit.Seed(t)
-	cycles, refused, seen := 0, 0, map[string]int{}
+	seen = map[string]int{}
+	cycles, refused := 0, 0
 	for round := range rounds {
 		r := newPermitRun(t, rand.New(rand.NewPCG(seed, uint64(round))), shape, seen)
 		if shape.levels && round%4 > 0 {
@@ -439,12 +505,22 @@ func runPermits(t *testing.T, rounds int, shape permitShape) {
 	for _, kind := range []string{"shared", "exclusive", "upgrade", "MLOCK shared", "MLOCK exclusive", "MLOCK upgrade", "upgrade before others"} {
 		require.Positive(t, seen[kind], kind)
 	}
+	return seen
 }
 
 // TestPrioritiesAgainstAModel: the calls of the two tests beside it with priorities, and waiters that age.
 func TestPrioritiesAgainstAModel(t *testing.T) {
 	t.Parallel()
 	runPermits(t, testkit.Steps(12, 400), permitShape{locks: 3, owners: 4, semaphores: map[string]int64{"s0": 3, "s1": 4}, levels: true})
+}
+
+// TestNotifiedPrioritiesAgainstAModel: the same, and some calls wait with NOTIFY.
+func TestNotifiedPrioritiesAgainstAModel(t *testing.T) {
+	t.Parallel()
+	seen := runPermits(t, testkit.Steps(12, 400), permitShape{locks: 3, owners: 6, semaphores: map[string]int64{"s0": 3, "s1": 4}, levels: true, notify: true})
+	for _, kind := range []string{"1 locks with NOTIFY", "2 locks with NOTIFY", "3 locks with NOTIFY", "permits with NOTIFY"} {
+		require.Positive(t, seen[kind], kind)
+	}
 }
 
 // TestSemaphoresAgainstAModel: of locks, shared locks and semaphores together, the clients that are granted,
