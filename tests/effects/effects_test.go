@@ -236,7 +236,8 @@ func TestReplayGivesTheSameData(t *testing.T) {
 	} {
 		require.Contains(t, kinds, name, "the workload never made this effect: %v", slices.Sorted(maps.Keys(kinds)))
 	}
-	for _, name := range []string{"LIMIT.MTAKE", "LIMIT.GIVE", "DELAY.ADD EVERY", "DELAY.ADD CRON", "LOCK PRIORITY", "MLOCK PRIORITY"} {
+	for _, name := range []string{"LIMIT.MTAKE", "LIMIT.GIVE", "DELAY.ADD EVERY", "DELAY.ADD CRON", "LOCK PRIORITY", "MLOCK PRIORITY",
+		"SEM.ACQUIRE PRIORITY", "SEM.RELEASE", "SEM.RENEW", "SEM.RESIZE"} {
 		require.Contains(t, accepted, name, "this command was never accepted: %v", slices.Sorted(maps.Keys(accepted)))
 	}
 	require.Positive(t, recurred, "no recurring entry was ever added to its stream")

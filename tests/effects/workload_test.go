@@ -334,6 +334,12 @@ func (w *worker) onLock() []string {
 		{"MUNLOCK", "2", key, w.key("l"), owner}, {"MUNLOCK", "2", key, w.key("l"), owner},
 		{"LOCK.FORCE", key}, {"GUARD", key, "1", "DEL", key}, {"LOCK.LIST", "COUNT", "3"}, {"LOCK.INFO", key},
 	}
+	permits := w.key("p")
+	options = append(options, [][]string{
+		{"SEM.ACQUIRE", permits, owner, "LIMIT", "3", "PX", w.ttl()}, {"SEM.ACQUIRE", permits, owner, "INITIAL", "2", "PERMITS", "2"},
+		{"SEM.ACQUIRE", permits, owner, "LIMIT", "3", "PX", w.ttl(), "WAIT", "20", "PRIORITY", w.n(10)},
+		{"SEM.RELEASE", permits, owner}, {"SEM.RENEW", permits, owner, "PX", w.ttl()}, {"SEM.RESIZE", permits, "2"},
+	}...)
 	return options[w.rand.IntN(len(options))]
 }
 
