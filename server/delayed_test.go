@@ -113,9 +113,9 @@ func TestDelayedEntriesInTheLog(t *testing.T) {
 	require.Contains(t, c.Do("INFO", "delays").Str, "delayed_fired:1\r\ndelayed_recurred:0\r\ndelayed_skipped:0\r\ndelayed_late_max_us:950000")
 }
 
-// TestRecurringEntriesAreMarked: files with entries that recur have a mark that versions without such entries do
-// not load: the limit of tokens is no number, or a line is longer than their 1024 bytes. Redis reads such a line
-// in pieces of 1023 bytes. Files without such entries have no mark.
+// TestRecurringEntriesAreMarked: only a file with entries that recur has a mark. Older versions do not load a
+// file with a mark. It is a limit of tokens that is no number, or a line of more than 1024 bytes. Redis reads
+// such a line in pieces of 1023 bytes.
 func TestRecurringEntriesAreMarked(t *testing.T) {
 	t.Parallel()
 	for _, preamble := range []bool{true, false} {

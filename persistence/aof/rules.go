@@ -2,9 +2,9 @@ package aof
 
 import "bytes"
 
-// rulesBytes is the length of the line before the first delayed entry that recurs in a file. It is longer than a
-// line may be for the versions that do not know such entries, so they do not load the file (format, do not
-// change). Redis reads a line in pieces of 1023 bytes, and skips those that begin with '#'.
+// rulesBytes is the length of the line before the first delayed entry that recurs in a file. Versions that do
+// not know such entries take no line of this length, so they do not load the file (format, do not change).
+// Redis reads a line in pieces of 1023 bytes, and skips the pieces that begin with '#'.
 const rulesBytes = 1100
 
 // AppendRulesMark appends that line.
