@@ -157,8 +157,8 @@ func (r *permitRun) acquire(client int) {
 	r.begin(c, words)
 }
 
-// mayNotify makes a call wait with NOTIFY, perhaps. The owner has no other waits then: asked again, a wait keeps
-// its place. It returns false if the owner has such a wait already.
+// mayNotify makes a call wait with NOTIFY, perhaps. The owner has no other waits then, because a wait that is
+// asked for again keeps its place. It returns false if the owner has such a wait already.
 func (r *permitRun) mayNotify(c *permitCall, words *[]string) bool {
 	waits := r.world.waiters
 	if slices.ContainsFunc(waits, func(b *permitCall) bool { return b.owner == c.owner && b.client >= blockingSessions }) {
