@@ -26,6 +26,7 @@ type keeper struct {
 	latches map[string]*latchWait // latches that are awaited, by key
 	holds   map[lockName]*hold
 	byKey   map[string]*hold    // the latest one of each key
+	taken   map[lockName]bool   // locks of calls that have not registered a hold
 	strays  map[lockName]string // losses of locks that no hold is registered for yet, by their reason
 	early   map[lockName]string // reasons of LOCK.ASK for locks that no hold is registered for yet
 	debts   int                 // unpaid and sent
@@ -52,7 +53,7 @@ const (
 
 func newKeeper(c *Client) (*keeper, error) {
 	k := &keeper{client: c, lease: defaultLease, foreign: make(chan struct{}), waits: make(map[place]*wait), latches: make(map[string]*latchWait),
-		holds: make(map[lockName]*hold), byKey: make(map[string]*hold), strays: make(map[lockName]string), early: make(map[lockName]string)}
+		holds: make(map[lockName]*hold), byKey: make(map[string]*hold), taken: make(map[lockName]bool), strays: make(map[lockName]string), early: make(map[lockName]string)}
 	k.closing, k.shut = context.WithCancel(context.Background())
 	k.leaving, k.leave = context.WithCancel(context.Background())
 	k.ended, k.end = context.WithCancel(context.Background())
@@ -125,6 +126,7 @@ func (k *keeper) newOwner() string {
 func (k *keeper) keep(h *hold) (reason string, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	delete(k.taken, h.name(0))
 	if k.closing.Err() != nil {
 		return closed, false
 	}

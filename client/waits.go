@@ -118,6 +118,9 @@ func (k *keeper) finish(wt *wait, o outcome) {
 		return
 	}
 	k.leaveQueue(wt)
+	if o.tokens != nil && wt.wish.rate == nil {
+		k.taken[lockName{wt.wish.keys[0], o.tokens[0]}] = true
+	}
 	o.shard = wt.shard
 	wt.result <- o
 	wt.answered()
@@ -228,7 +231,7 @@ func (s *shard) wasGranted(w *wire, keys []string, many bool, tokens []int64, ow
 	switch {
 	case s.wire != w: // the next connection asks again
 	case wt == nil:
-		if k.holds[lockName{keys[0], tokens[0]}] == nil { // a request that has arrived after its call has ended
+		if lock := (lockName{keys[0], tokens[0]}); k.holds[lock] == nil && !k.taken[lock] { // a request that has arrived after its call has ended
 			s.mustSendLocked(debt{key: keys[0], commands: backWords(keys, many, owner, tokens)})
 		}
 	case wt.by == w && wt.state == queued:
