@@ -43,7 +43,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-shards bench-memory bench-replication bench-raft outages hazelcast bench-permits bench-testing bench-lua oracle oracle-tls replication replication-versions upgrade damage simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish unauthenticated sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-shards bench-memory bench-replication bench-raft outages hazelcast bench-permits bench-testing bench-lua oracle oracle-tls replication replication-versions upgrade damage simulation slotmoves migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time test-clock race-all flaky bench-check profile lock-path rename rename-check workflows vulnerabilities ci ci-full
 
 ##@ Begin here
 help: ## list the targets
@@ -549,6 +549,10 @@ upgrade: ## a group of an older version (OLD=commit) is upgraded under load, one
 simulation: RUNS ?= 10000
 simulation: ## raft groups in virtual time; a seed owns their networks, disks and clocks (RUNS=n SEED=n)
 	$(GO) test -tags simulation -count=1 -timeout 0 -v $(GOTESTFLAGS) -run 'Simulation|Vote|Differences' ./tests/simulation -runs $(RUNS) $(if $(SEED),-seed $(SEED))
+
+slotmoves: RUNS ?= 5000
+slotmoves: ## moves of slots between groups, played with lost messages and leaders that end (RUNS=n SEED=n FOR=1h)
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) -run 'Moves|Driver' ./tests/slotmoves -runs $(RUNS) $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR))
 
 migration: build need-redis need-oracle need-java ## what docs/MIGRATION.md says, under load by Redisson and go-redis: from Redis to lockserver and back
 	cd tests/migration/redisson && mvn -B -ntp -q compile dependency:build-classpath

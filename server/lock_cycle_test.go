@@ -178,14 +178,14 @@ func (r *cycleRun) step() {
 	}
 	client, db := idle[r.random.IntN(len(idle))], r.random.IntN(cycleDatabases)
 	r.say(client, "SELECT", fmt.Sprint(db))
-	_, _ = r.hear(client)
+	r.hearAll(client)
 	switch n := r.random.IntN(20); {
 	case n < 9 && len(idle) > 1:
 		r.wait(client, db)
 	case n < 10 && len(r.waiting) > 0:
 		w := r.waiting[r.random.IntN(len(r.waiting))]
 		r.say(client, "CLIENT", "UNBLOCK", fmt.Sprint(r.sessions[w.client].Number))
-		_, _ = r.hear(client)
+		r.hearAll(client)
 		r.check("the end of " + fmt.Sprint(w))
 	default:
 		words := r.change(db)
@@ -203,7 +203,7 @@ func (r *cycleRun) step() {
 		if inMulti {
 			r.say(client, "EXEC")
 		}
-		_, _ = r.hear(client)
+		r.hearAll(client)
 		r.check(strings.Join(words, " "))
 	}
 }

@@ -53,6 +53,13 @@ func (r *modelRun) hear(client int) (resp.Value, bool) {
 	return v, true
 }
 
+// hearAll takes all replies of a client.
+func (r *modelRun) hearAll(client int) {
+	for ok := true; ok; {
+		_, ok = r.hear(client)
+	}
+}
+
 // TestLocksAgainstAModel: of shared and exclusive locks, with upgrades, downgrades and MLOCK, the clients
 // that are granted, that wait and that are refused are those of the model.
 func TestLocksAgainstAModel(t *testing.T) {

@@ -152,7 +152,7 @@ func TestDamageIsRefused(t *testing.T) {
 		"EXEC alone":           {inFile("EXEC"), 0, "EXEC"},
 		"MULTI twice":          {inFile("MULTI", "MULTI"), len(inFile("MULTI")), "MULTI"},
 		"EXEC with words":      {inFile("MULTI", "EXEC now"), len(inFile("MULTI")), "EXEC"},
-		"a long annotation":    {"#" + strings.Repeat("x", 2000) + "\r\n", maxAnnotation, "annotation"},
+		"a long annotation":    {"#" + strings.Repeat("x", 2*maxAnnotation) + "\r\n", maxAnnotation, "annotation"},
 		"a length far too big": {"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$9999999\r\nxyz\r\n", 0, "runs over others"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,6 +61,8 @@ func checks() []suite {
 		{name: "lock-path", fast: "make lock-path", alone: true, seconds: 60, paths: with("tests/lockpath/", "internal/waiting/", "internal/lockhistory/", "internal/lockclass/")},
 		{name: "simulation", fast: "make simulation RUNS=300 SEED=802000", full: "make simulation RUNS=4000", seconds: 200,
 			paths: []string{"server/raft/", "server/topology/", "server/shardmap/", "server/groups/", "tests/simulation/"}},
+		{name: "slotmoves", fast: "make slotmoves RUNS=1000 SEED=802000", full: "make slotmoves FOR=20m", seconds: 40,
+			paths: []string{"server/slotmove/", "tests/slotmoves/"}},
 	}
 }
 
