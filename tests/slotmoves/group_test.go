@@ -75,7 +75,6 @@ type leader struct {
 	sentMS, askedMS int64
 	givenMS         int64
 	stopIn          slotmove.ID
-	dropGiven       bool
 	frozenIn        bool // planted: a freeze that only this leader knows
 }
 
