@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import subprocess
 
 import pytest
@@ -128,7 +127,7 @@ class Following:
         return [self.process.stdout.readline().rstrip("\n") for _ in range(n)]
 
     def end(self):
-        self.process.send_signal(signal.SIGINT)
+        self.process.terminate()
         self.process.wait(PATIENCE)
         self.process.stdout.close()
 
