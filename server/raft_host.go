@@ -148,7 +148,7 @@ func (h raftHost) RecursAt(db int, key []byte) bool { return h.Store.DB(db).Peek
 // HasLeases implements raft.MemberServer.
 func (h raftHost) HasLeases() bool {
 	for db := range h.Store.Len() {
-		if h.Store.DB(db).Keys().Holders() > 0 || h.Store.DB(db).Keys().Timed()+h.Store.DB(db).Keys().TimedHashes() > 0 {
+		if keys := h.Store.DB(db).Keys(); keys.Holders() > 0 || keys.Timed()+keys.TimedHashes() > 0 {
 			return true
 		}
 	}
@@ -168,10 +168,10 @@ const movedPerUnit = 1000
 // Deadlines implements raft.MemberServer.
 func (h raftHost) Deadlines(all bool) (n int) {
 	for id := range h.Store.Len() {
-		if db := h.Store.DB(id); all {
-			n += db.Keys().Timed() + db.Keys().TimedHashes()
+		if keys := h.Store.DB(id).Keys(); all {
+			n += keys.Timed() + keys.TimedHashes()
 		} else {
-			n += db.Keys().Holders()
+			n += keys.Holders()
 		}
 	}
 	return n
@@ -279,10 +279,11 @@ func (h raftHost) eachMoved(from raft.Cursor, most int, all bool, visit func(db 
 		return raft.Cursor{DB: -1}
 	}
 	db := h.Store.DB(from.DB)
-	if db.Keys().Timed()+db.Keys().TimedHashes() == 0 {
+	keys := db.Keys()
+	if keys.Timed()+keys.TimedHashes() == 0 {
 		return raft.Cursor{DB: from.DB + 1}
 	}
-	from.Key = db.Keys().TimedFrom(from.Key, most, func(key string, r store.Ref) {
+	from.Key = keys.TimedFrom(from.Key, most, func(key string, r store.Ref) {
 		l := commands.StateOf(store.LiveRef{Ref: r}) // with overdue holders: their leases are moved on, too
 		isLock := l.Shares > 0 || l.Holds > 0 && l.Token > 0
 		if isLock && (l.Shares > 0 || l.Watched) || !isLock && !all {
