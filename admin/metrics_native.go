@@ -20,10 +20,10 @@ const mostSales = 2000
 // The metrics that only this server has. A database is a label, because databases share no names.
 var (
 	locksHeld   = gauge("lockserver_locks_held", "Locks that are held, as LOCK.LIST shows them.", "db")
-	lockWaiters = gauge("lockserver_lock_waiters", "Commands that wait for locks.", "db")
+	lockWaiters = gauge("lockserver_lock_waiters", "Commands that wait for locks, permits or limiters.", "db")
 	lockWaits   = metric{"lockserver_lock_wait_seconds", dto.MetricType_HISTOGRAM,
 		"How long commands waited for locks, however their waits ended.", []string{"db"}}
-	oldestWait    = gauge("lockserver_lock_oldest_wait_seconds", "For how long the oldest wait for a lock has been under way; 0: there is none.")
+	oldestWait    = gauge("lockserver_lock_oldest_wait_seconds", "For how long the oldest wait for a lock or a permit has been under way; 0: there is none. Limiters do not count.")
 	longestHold   = gauge("lockserver_lock_longest_hold_seconds", "For how long the lock has been held that has been held longest; 0: none is held.")
 	handoffs      = counter("lockserver_lock_handoffs_total", "Locks that were granted to who had waited for them.", "db")
 	leasesExpired = counter("lockserver_leases_expired_total", "Leases that ran out while their lock was held.", "db")

@@ -115,7 +115,7 @@ func TestEveryMetricIsDescribed(t *testing.T) {
 	}
 }
 
-// TestOldestWait: a wait that has not ended is seen, and grows.
+// TestOldestWait: a wait that has not ended is seen, and grows. A wait for a limiter does not count.
 func TestOldestWait(t *testing.T) {
 	clock := server.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	srv, err := server.New(server.Options{Clock: clock})
@@ -124,9 +124,13 @@ func TestOldestWait(t *testing.T) {
 	t.Cleanup(func() { _ = srv.Close() })
 	p, c, waits := open(t, srv), testkit.Dial(t, srv.Dial), testkit.Dial(t, srv.Dial)
 	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 0\n")
+	c.Do("LIMIT.TAKE", "calls", "1", "1", "3600000")
+	require.Equal(t, "+QUEUED", c.Do("LIMIT.TAKE", "calls", "1", "1", "3600000", "WAIT", "0", "NOTIFY", "c").String())
+	clock.Advance(time.Minute)
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 0\n")
 	c.Do("LOCK", "k", "a", "PX", "86400000")
 	waits.Send("LOCK", "k", "b", "WAIT", "0")
-	require.Eventually(t, func() bool { return len(c.Do("LOCK.WAITERS").Elems) > 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.Do("LOCK.WAITERS").Elems) > 1 }, time.Minute, time.Millisecond)
 	clock.Advance(10 * time.Minute)
 	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 600\n")
 	c.Do("UNLOCK", "k", "a")

@@ -144,7 +144,7 @@ func TestOverview(t *testing.T) {
 	w := newWorld(t)
 	require.Equal(t, "/overview", w.get("/").Header().Get("Location"))
 	require.Contains(t, w.get("/overview").Body.String(), "No owner has waited")
-	w.client.Do("CONFIG", "SET", "lock-class", "orders order:*")
+	w.client.Do("CONFIG", "SET", "lock-class", "orders order:* ; mail mail:*")
 	for _, key := range []string{"order:1", `order:<b>"`, "unseen"} {
 		w.client.Do("LOCK", key, "ann", "PX", "600000")
 		require.True(t, testkit.Dial(t, w.srv.Dial).Do("LOCK", key, "bob", "WAIT", "1").IsNull())
@@ -160,6 +160,7 @@ func TestOverview(t *testing.T) {
 		require.Contains(t, page, text)
 	}
 	require.NotContains(t, page, `<b>"`)
+	require.Regexp(t, `>mail</a>.*data-label="Wait p50" class="num"><span class="dim">–</span>`, page, "no wait has ended")
 	page = w.get("/overview?class=orders").Body.String()
 	require.Contains(t, page, `data-chart="class:orders" data-kind="waits"`)
 	require.NotContains(t, page, "987 ms", "no owner waits now")

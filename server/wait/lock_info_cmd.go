@@ -1,6 +1,7 @@
 package wait
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -594,17 +595,29 @@ func latchWaiters(c *commands.Ctx, most int) (found []*Parked) {
 	return found
 }
 
-// OldestWaitUS returns the age of the oldest wait for a lock, or 0 without a wait.
-func (ws *Waits) OldestWaitUS() int64 {
-	oldest := ws.Queues.Oldest()
-	if oldest == nil {
-		return 0
+// oldestWaitsSought limits the waiters that OldestWaitUS and ClassFigures look at.
+const oldestWaitsSought = 1000
+
+// oldestWaits returns the waits for locks among the oldest waiters, with their ages in microseconds. oldest
+// is the first in the list of all waiters.
+func oldestWaits(oldest *waiting.Waiter, nowUS int64) iter.Seq2[*waiting.Waiter, int64] {
+	return func(yield func(*waiting.Waiter, int64) bool) {
+		for w, looked := oldest, 0; w != nil && looked < oldestWaitsSought; w, looked = w.Later(), looked+1 {
+			if call := ParkedOf(w); !call.lock.Limiter() && !yield(w, max(0, nowUS-call.sinceUS)) {
+				return
+			}
+		}
 	}
-	return max(0, ws.Store.NowUS()-ParkedOf(oldest).sinceUS)
 }
 
-// classWaitsSought limits the waiters that ClassFigures looks at.
-const classWaitsSought = 1000
+// OldestWaitUS returns the age of the oldest wait for a lock, or 0 if all of the 1,000 oldest waits are for
+// limiters.
+func (ws *Waits) OldestWaitUS() int64 {
+	for _, age := range oldestWaits(ws.Queues.Oldest(), ws.Store.NowUS()) {
+		return age
+	}
+	return 0
+}
 
 // ClassFigures returns the figures of all classes of locks. oldest is the first in the list of all waiters. A
 // class has the age of the last waiter that was looked at if its own waiters are behind it, and so younger.
@@ -617,11 +630,11 @@ func (st *lockEvents) ClassFigures(oldest *waiting.Waiter, nowUS int64) []lockcl
 		}
 	}
 	age := int64(0)
-	for w, looked := oldest, 0; w != nil && sought > 0 && looked < classWaitsSought; w, looked = w.Later(), looked+1 {
-		if ParkedOf(w).lock.Limiter() {
-			continue
+	for w, since := range oldestWaits(oldest, nowUS) {
+		if sought == 0 {
+			break
 		}
-		age = max(0, nowUS-ParkedOf(w).sinceUS)
+		age = since
 		for pl := w.First(); pl != nil; pl = pl.Sibling() {
 			i := slices.Index(all, st.classOf(&keyOf{text: []byte(pl.Key())}))
 			if i >= 0 && list[i].OldestUS == 0 {

@@ -98,14 +98,14 @@ func page(d Data) string {
 	if d.Quick {
 		b.WriteString(quickRemark + "\n\n")
 	}
-	fmt.Fprintf(&b, "- Machine: %s; load average %s at the start\n- Redis: %s\n- lockserver: %s\n- Begun %s, took %d minutes\n\n",
-		d.Machine, d.Load, d.Redis, d.Lockserver, d.Made, (d.Seconds+30)/60)
+	fmt.Fprintf(&b, "- Machine: %s; load average %s at the start\n- Redis: %s\n- lockserver: %s\n- Begun %s, took %s\n\n",
+		d.Machine, d.Load, d.Redis, d.Lockserver, d.Made, minutes(d.Seconds))
 	b.WriteString("![processor time a request](benchmarks.svg)\n\n")
 	var checks []benchkit.Check
 	for _, r := range d.Runs {
 		if a := r.Apart; a != nil {
-			fmt.Fprintf(&b, "---\n\nMeasured apart, %s, in %d minutes: %s, load average %s at the start; %s.\n\n",
-				a.Made, (a.Seconds+30)/60, a.Machine, a.Load, a.Lockserver)
+			fmt.Fprintf(&b, "---\n\nMeasured apart, %s, in %s: %s, load average %s at the start; %s.\n\n",
+				a.Made, minutes(a.Seconds), a.Machine, a.Load, a.Lockserver)
 			if a.Quick {
 				b.WriteString(quickRemark + "\n\n")
 			}
@@ -115,4 +115,13 @@ func page(d Data) string {
 	}
 	b.WriteString(benchkit.Targets(checks) + "\n")
 	return b.String()
+}
+
+// minutes writes a duration in seconds as whole minutes.
+func minutes(seconds int) string {
+	n := (seconds + 30) / 60
+	if n == 1 {
+		return "1 minute"
+	}
+	return fmt.Sprintf("%d minutes", n)
 }
