@@ -41,3 +41,23 @@ func (s *Store) Adopt(a *Store) (gone int) {
 	}
 	return gone
 }
+
+// Absorb moves up to most keys of a store that Aside has made to this store, and returns the number of keys
+// that are left there. A key keeps its value and its deadline, which may have passed, and replaces the
+// key of that name here. It is a change of the key without an effect, so a journal must begin anew.
+func (s *Store) Absorb(a *Store, most int) (left int) {
+	s.cannotUndo()
+	for id, from := range a.dbs {
+		for ; most > 0 && from.space.keys.Len() > 0; most-- {
+			name, _ := from.space.keys.At(from.space.keys.Len() - 1) // to take the last key moves no other key
+			key, to := []byte(name), s.dbs[id]
+			v, atMS := from.space.take(key)
+			to.space.displace(key)
+			to.space.place(key, v, atMS)
+			to.changed(key)
+		}
+		left += from.space.keys.Len()
+	}
+	s.highestToken = max(s.highestToken, a.highestToken)
+	return left
+}

@@ -99,3 +99,86 @@ func TestAdopt(t *testing.T) {
 	s.FlushAll()
 	require.Zero(t, s.Used())
 }
+
+// TestAbsorb: the keys of a store that was loaded aside come to a store with other keys, in steps. A key that
+// is there already is replaced, and its deadline with it.
+func TestAbsorb(t *testing.T) {
+	s, same := New(2, Limits{}), New(2, Limits{})
+	for _, st := range []*Store{s, same} {
+		st.SetNow(1_000_000)
+		st.DB(0).EditString([]byte("stays")).Set([]byte("old"), NoTTL)
+		st.DB(0).Expire([]byte("stays"), 1500)
+	}
+	s.DB(0).EditString([]byte("plain")).Set([]byte("old"), NoTTL)
+	s.DB(0).Expire([]byte("plain"), 1500)
+	fillForAside(same)
+	before := s.Cut()
+	s.Record(true)
+	a := s.Aside()
+	fillForAside(a)
+	unmoved := a.Cut()
+	dirty, lefts := s.Dirty(), []int{}
+	for left := 1; left > 0; {
+		left = s.Absorb(a, 2)
+		lefts = append(lefts, left)
+	}
+	require.Equal(t, []int{4, 2, 0}, lefts)
+	require.Equal(t, dirty+6, s.Dirty())
+	require.Nil(t, s.TakeEffects())
+	require.Zero(t, a.Used())
+	require.Len(t, keysOf(unmoved, 0), 3)
+	unmoved.Release()
+
+	require.Equal(t, same.Used(), s.Used())
+	require.Equal(t, same.HighestToken(), s.HighestToken())
+	require.Equal(t, int64(7), s.HighestToken())
+	require.Equal(t, []int{4, 3}, []int{s.DB(0).Len(), s.DB(1).Len()})
+	require.Equal(t, []int{3, 1, 1}, []int{s.DB(0).Keys().Timed(), s.DB(0).Keys().TimedHashes(), s.DB(0).Keys().Holders()})
+	require.True(t, s.DB(1).Keys().HasCompanions())
+	at, ok := s.NextAlarmMS(HoldAlarm)
+	require.Equal(t, []any{int64(3000), true}, []any{at, ok})
+	require.Equal(t, "new", string(s.DB(0).Peek([]byte("plain")).Bytes()))
+	require.Zero(t, s.DB(0).Peek([]byte("plain")).DeadlineMS())
+	locks := 0
+	s.DB(0).Keys().EachToken(func(key string, _ LiveRef) bool {
+		require.Equal(t, "lock", key)
+		locks++
+		return true
+	})
+	require.Equal(t, 1, locks)
+
+	require.ElementsMatch(t, []string{"stays", "plain"}, keysOf(before, 0))
+	before.Release()
+	for s.SetNow(2_500_000); s.ExpireDue(10); {
+	}
+	require.Equal(t, 2, s.DB(0).Len(), "plain and lock")
+	for s.SetNow(9_500_000); s.ExpireDue(10); {
+	}
+	require.Equal(t, 1, s.DB(0).Len())
+	s.FlushAll()
+	require.Zero(t, s.Used())
+}
+
+// TestAbsorbIsNotUndone: an observer hears of the keys, and the changes since then cannot be undone.
+func TestAbsorbIsNotUndone(t *testing.T) {
+	s := New(1, Limits{})
+	heard := &changedKeys{}
+	s.SetObserver(heard)
+	s.Undo().Begin()
+	a := s.Aside()
+	a.DB(0).Loading().String([]byte("k"), []byte("v"), 0)
+	require.Empty(t, heard.keys)
+	require.Zero(t, s.Absorb(a, 1))
+	require.Equal(t, []string{"k"}, heard.keys)
+	require.False(t, s.Undo().Back(true))
+	require.Equal(t, 1, s.DB(0).Len())
+}
+
+// changedKeys records the keys reported as changed.
+type changedKeys struct{ keys []string }
+
+func (t *changedKeys) KeyChanged(_ int, key []byte) { t.keys = append(t.keys, string(key)) }
+func (t *changedKeys) KeyReady(int, []byte)         {}
+
+func (t *changedKeys) HolderChanged(int, []byte, []byte) {}
+func (t *changedKeys) DatabaseChanged(int)               {}
