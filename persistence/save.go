@@ -70,24 +70,19 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 		version = rdb.VersionFieldExpiry
 	}
 	out := begin(w, version, o)
-	lastBreath, saved, recurs := int64(0), 0, false
+	keys := keyWriter{out: out, snap: snap}
+	lastBreath, saved := int64(0), 0
 	var name []byte // shared by all keys: garbage from a save would start the garbage collector during the save
 	for db := range snap.DBs() {
-		keys, timed := snap.Len(db)
-		if keys == 0 {
+		n, timed := snap.Len(db)
+		if n == 0 {
 			continue
 		}
 		out.SelectDB(db)
-		out.ResizeDB(keys, timed)
+		out.ResizeDB(n, timed)
 		snap.Drain(db, func(key string, r store.Ref) bool {
-			if idleS, freq := snap.Use(r); idleS >= 0 {
-				out.Idle(uint64(idleS))
-			} else if freq >= 0 {
-				out.Freq(uint8(freq))
-			}
 			name = append(name[:0], key...)
-			saveKey(out, name, r)
-			recurs = recurs || store.HoldsEntries(name) && r.Recurs()
+			keys.write(name, r)
 			if o.EachKey != nil {
 				o.EachKey()
 			}
@@ -99,11 +94,34 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 			return out.Err() == nil
 		})
 	}
-	if recurs {
-		out.Aux(rdb.AuxTokenLimit, rdb.RulesMark)
-	}
-	err = out.Close()
+	err = keys.close()
 	return out.Written(), err
+}
+
+// keyWriter writes the keys of a snapshot to a file.
+type keyWriter struct {
+	out    *rdb.Writer
+	snap   *store.Snapshot
+	recurs bool // a key has delayed entries that recur
+}
+
+// write writes a key with its use and its value.
+func (k *keyWriter) write(name []byte, r store.Ref) {
+	if idleS, freq := k.snap.Use(r); idleS >= 0 {
+		k.out.Idle(uint64(idleS))
+	} else if freq >= 0 {
+		k.out.Freq(uint8(freq))
+	}
+	saveKey(k.out, name, r)
+	k.recurs = k.recurs || store.HoldsEntries(name) && r.Recurs()
+}
+
+// close ends the file. A file with entries that recur has a mark, which older versions refuse.
+func (k *keyWriter) close() error {
+	if k.recurs {
+		k.out.Aux(rdb.AuxTokenLimit, rdb.RulesMark)
+	}
+	return k.out.Close()
 }
 
 // SaveFunctions writes a snapshot with the function libraries and without keys.
