@@ -39,6 +39,7 @@ type collector struct {
 	mu      sync.Mutex
 	effects []store.Effect
 	units   int
+	ends    []int // of each unit in effects
 	// loses, if set, says which effects are lost: a planted fault.
 	loses func(e store.Effect) bool
 }
@@ -53,6 +54,7 @@ func (j *collector) Append(unit []store.Effect) {
 		}
 	}
 	j.units++
+	j.ends = append(j.ends, len(j.effects))
 }
 
 // seedOf prints the seed, with which the test can be repeated as far as goroutines allow.
@@ -76,6 +78,7 @@ func startServer(t *testing.T, o server.Options) *server.Server {
 type recording struct {
 	data    testkit.Dataset // the data of the server at the end
 	effects []store.Effect  // the effects that produced it
+	ends    []int           // where each unit ends in effects
 	steps   []step          // the steps of the clients, in an approximate order, because they ran at the same time
 	// accepted counts the accepted commands by name, and by the options in countedWords.
 	accepted map[string]int
@@ -133,7 +136,7 @@ func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bo
 	r.data = testkit.ReadDataset(testkit.Dial(t, srv.Dial))
 	journal.mu.Lock()
 	defer journal.mu.Unlock()
-	r.effects = slices.Clone(journal.effects)
+	r.effects, r.ends = slices.Clone(journal.effects), slices.Clone(journal.ends)
 	t.Logf("%d commands, %d units, %d effects, %d keys left, %v passed", workers*eachClient, journal.units,
 		len(journal.effects), len(r.data), time.UnixMicro(clock.NowUS()).Sub(start()))
 	return r
