@@ -13,8 +13,8 @@ import (
 	"lockserver/admin"
 )
 
-// TestMemberSeenFromOutside: a member's port of HTTP tells how its group is, in every figure that is
-// described, and that it is not ready without a leader.
+// TestMemberSeenFromOutside: the admin port of a member shows the state of its group in each figure that is
+// described. Without a leader it says that the member is not ready.
 func TestMemberSeenFromOutside(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

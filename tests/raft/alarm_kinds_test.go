@@ -77,7 +77,8 @@ func TestAlarmOfAServerThatWaits(t *testing.T) {
 	g.same()
 }
 
-// TestAlarmOfAMemberThatHasStopped: the member says why, and the others say which one it is.
+// TestAlarmOfAMemberThatHasStopped: a member that has stopped says why, and the other members say which
+// member it is.
 func TestAlarmOfAMemberThatHasStopped(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, nil)

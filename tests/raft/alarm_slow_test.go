@@ -14,7 +14,8 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// TestAlarmsOfMembersThatAreAway: those that are left say who does not answer, and that no member leads.
+// TestAlarmsOfMembersThatAreAway: the members that are left say which members do not answer, and that no
+// member leads.
 func TestAlarmsOfMembersThatAreAway(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, readsWithin(time.Second))
@@ -35,7 +36,7 @@ func TestAlarmsOfMembersThatAreAway(t *testing.T) {
 	}
 }
 
-// TestAlarmOfAMemberThatIsBehind: it answers the others and hears the leader, and applies nothing.
+// TestAlarmOfAMemberThatIsBehind: the member answers the others and hears the leader, but applies no entry.
 func TestAlarmOfAMemberThatIsBehind(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})

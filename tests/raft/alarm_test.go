@@ -43,7 +43,7 @@ func (m *member) alarmed(k raft.Kind, text string) {
 	})
 }
 
-// TestNoAlarms: where all is well there is none, and each kind is counted.
+// TestNoAlarms: a healthy group has no alarm, and each kind of alarm is counted.
 func TestNoAlarms(t *testing.T) {
 	t.Parallel()
 	g := newSteady(t, 3, nil)

@@ -17,9 +17,9 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// appends are clients that append to lists, each in a transaction that reads the list before and behind it.
-// That is what Jepsen did: what a list has in the end tells the order of all that was done, and so of every
-// read what it must have seen.
+// appends are clients that append to lists, each in a transaction that reads the list before and after the
+// append. Jepsen works in this way: the final content of a list tells the order of all transactions, and so
+// what each read must have returned.
 type appends struct {
 	*group
 	moving  sync.RWMutex // held by who starts and ends members
@@ -32,7 +32,7 @@ type appends struct {
 	said []*appended
 }
 
-// outcome is what became of a transaction.
+// outcome is the result of a transaction.
 type outcome string
 
 const (
@@ -51,7 +51,7 @@ type appended struct {
 
 const lists = 3
 
-// load begins with so many clients.
+// load starts the given number of clients.
 func (g *group) load(clients int) *appends {
 	l := &appends{group: g, stopped: make(chan struct{})}
 	for id := range clients {
@@ -111,8 +111,8 @@ func (l *appends) join() *member {
 	return m
 }
 
-// change changes the members, under any leader, until that is done. An answer may be lost, so the member may
-// be removed already.
+// change changes the members through the leader, and repeats this until it succeeds. An answer may be lost,
+// so the member may be removed already.
 func (l *appends) change(words ...string) {
 	l.t.Helper()
 	eventually(l.t, fmt.Sprint("RAFT ", words), func() bool {
@@ -125,14 +125,14 @@ func (l *appends) change(words ...string) {
 	})
 }
 
-// progress waits until something is done that was not begun before.
+// progress waits until a transaction has ended that began after the call.
 func (l *appends) progress() {
 	l.t.Helper()
 	before := l.done.Load()
 	eventually(l.t, "clients get on", func() bool { return l.done.Load() > before+20 })
 }
 
-// dial connects to a member; nil: it does not run.
+// dial connects to a member. It returns nil if the member does not run.
 func (l *appends) dial(at int) *testkit.Client {
 	l.moving.RLock()
 	defer l.moving.RUnlock()
@@ -147,7 +147,7 @@ func (l *appends) dial(at int) *testkit.Client {
 	return testkit.NewClient(l.t, conn)
 }
 
-// client does transactions until it is stopped.
+// client runs transactions until it is stopped.
 func (l *appends) client(id int) {
 	var c *testkit.Client
 	for n, at := 0, id; !l.over(); n++ {
@@ -177,7 +177,7 @@ func (l *appends) client(id int) {
 	}
 }
 
-// do does one. The error says that its parts do not fit each other.
+// do runs one transaction. The error says that its replies contradict each other.
 func (l *appends) do(c *testkit.Client, x *appended) error {
 	read := []string{"LRANGE", x.list, "0", "-1"}
 	x.call = l.moments.Add(1)
@@ -231,7 +231,7 @@ func (l *appends) check() {
 	}
 }
 
-// judge says what is wrong with the transactions on one list.
+// judge returns what is wrong with the transactions on one list.
 func judge(all []*appended, final []string, times map[string]int) error {
 	slices.SortFunc(all, func(a, b *appended) int { return int(a.call - b.call) })
 	byEnd := slices.Clone(all)
@@ -261,7 +261,7 @@ func judge(all []*appended, final []string, times map[string]int) error {
 	return nil
 }
 
-// TestAppendsAreJudged: what is wrong is found.
+// TestAppendsAreJudged: judge finds each kind of wrong history.
 func TestAppendsAreJudged(t *testing.T) {
 	t.Parallel()
 	for says, all := range map[string][]*appended{

@@ -12,14 +12,14 @@ import (
 	"lockserver/tests/membership"
 )
 
-// attacked is a group for the attack of package membership. The number of a server is its place in of; one
-// that was forgotten is nil.
+// attacked is a group under the attack of package membership. The number of a server is its index in of. A
+// forgotten server is nil.
 type attacked struct {
 	*group
 	of []*member
 }
 
-// All implements membership.Servers, as all that follow do.
+// All implements membership.Servers, as do the methods below.
 func (a *attacked) All() (all []int) {
 	for s, m := range a.of {
 		if m != nil {
@@ -63,7 +63,7 @@ func (a *attacked) Ask(s int, limit time.Duration, words ...string) resp.Value {
 	return a.of[s].askWithin(limit, words...)
 }
 
-// TestAttackOnMembership: a group is asked for changes while its members die and are cut off.
+// TestAttackOnMembership: members are added to a group and removed while other members die and are cut off.
 func TestAttackOnMembership(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -18,14 +18,14 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// tool runs the program with a command that ends by itself.
+// tool runs the program with a command that ends on its own.
 func tool(t *testing.T, words ...string) (out string, err error) {
 	t.Helper()
 	text, err := exec.Command(testkit.Lockserver(t), words...).CombinedOutput()
 	return string(text), err
 }
 
-// mustTool is tool for a command that has to succeed.
+// mustTool is tool for a command that must succeed.
 func mustTool(t *testing.T, words ...string) string {
 	t.Helper()
 	out, err := tool(t, words...)
@@ -33,7 +33,7 @@ func mustTool(t *testing.T, words ...string) string {
 	return out
 }
 
-// printed is the value of a line that a tool has printed.
+// printed returns the value of a line that a tool has printed.
 func printed(out, name string) string {
 	for line := range strings.Lines(out) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
@@ -57,7 +57,7 @@ func row(p *fleet.Process, id string) map[string]resp.Value {
 	return nil
 }
 
-// membersOf is the directive raft-members for some processes of a group.
+// membersOf returns the directive raft-members for some processes of a group.
 func membersOf(g *fleet.Group, of ...*fleet.Process) string {
 	var all []string
 	for _, p := range of {
@@ -184,9 +184,9 @@ func TestSecondRestore(t *testing.T) {
 	eventually(t, "the data is there", func() bool { return g.Leader().Try("GET", "key99").String() == `"1"` })
 }
 
-// TestTwoOfThreeAreDead: with a majority gone for good the member that is left is made a group of one, with
-// all that was acknowledged and with tokens that rise. Members with new disks are added to it; one with its
-// old disk is refused.
+// TestTwoOfThreeAreDead: two of three members are gone for good. The third member becomes a group of one,
+// with all acknowledged data and with tokens that rise. Members with new disks are added to it. A member with
+// its old disk is refused.
 func TestTwoOfThreeAreDead(t *testing.T) {
 	g, program := formed(t)
 	leader := g.AwaitLeader()
@@ -232,8 +232,8 @@ func TestTwoOfThreeAreDead(t *testing.T) {
 	require.Equal(t, "follower", row(c, "d")["role"].Str)
 }
 
-// TestDeadMemberIsSeen: RAFT MEMBERS tells of a member that is dead or that stands still, at the leader and
-// at a follower, and how far behind it is. A server is added meanwhile, and becomes a voter.
+// TestDeadMemberIsSeen: RAFT MEMBERS at the leader and at a follower shows a member that is dead or stands
+// still, and how far behind it is. A server that is added meanwhile becomes a voter.
 func TestDeadMemberIsSeen(t *testing.T) {
 	g, program := formed(t)
 	leader := g.AwaitLeader()

@@ -23,8 +23,8 @@ func (r refusing) Barrier() error {
 	return r.Engine.Barrier()
 }
 
-// TestLeaderIsRefusedABarrier: who was elected, and was to hand the lead on before it served, serves when
-// that has come to nothing. Otherwise it would lead and serve no client until it dies.
+// TestLeaderIsRefusedABarrier: an elected member is asked to hand the lead on before it serves, and the hand-
+// over fails. Then the member serves. Otherwise it would lead and serve no client until it dies.
 func TestLeaderIsRefusedABarrier(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, nil)

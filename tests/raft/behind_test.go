@@ -15,13 +15,13 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// logs keeps what each member says.
+// logs keeps the log lines of each member.
 type logs struct {
 	mu sync.Mutex
 	of map[string]*bytes.Buffer
 }
 
-// capture makes a member's server write its log here.
+// capture makes the server of a member write its log here.
 func (l *logs) capture(eo *engine.Options, so *server.Options) {
 	so.Log = slog.New(slog.NewTextHandler(writerFor{l, eo.ID}, nil))
 }
@@ -40,7 +40,7 @@ func (w writerFor) Write(b []byte) (int, error) {
 	return w.l.of[w.id].Write(b)
 }
 
-// count returns how often a member has said something.
+// count returns how often a member has logged a line.
 func (l *logs) count(m *member, what string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,8 +50,8 @@ func (l *logs) count(m *member, what string) int {
 	return 0
 }
 
-// TestAClockThatIsWrong: a member with a clock that is behind says so. If the leader's clock is ahead, the
-// others do. It is said once a minute, and never where clocks are right.
+// TestAClockThatIsWrong: a member with a clock that is behind logs that. If the leader's clock is ahead, the
+// other members log it. A member logs it once a minute, and never while all clocks are right.
 func TestAClockThatIsWrong(t *testing.T) {
 	t.Parallel()
 	const line = "this machine's clock is behind that of the member that leads"

@@ -17,7 +17,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// said is what a member answers to a caller with a certificate; the first line is the caller's.
+// said returns the answer of a member to a caller with a certificate. The caller sends the first line.
 func said(t *testing.T, at string, by testkit.Issued, first string) string {
 	t.Helper()
 	conn, err := tls.Dial("tcp", at, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{by.Certificate}})
@@ -35,7 +35,7 @@ func said(t *testing.T, at string, by testkit.Issued, first string) string {
 	return string(answer[:n])
 }
 
-// greetingOf is the first line of a member.
+// greetingOf returns the first line that a member sends.
 func greetingOf(g *fleet.Group, from, to *fleet.Process) string {
 	return fmt.Sprintf("lockserver-raft 2 lockserver %s %s - %s z %s", g.ID(from), g.RaftAt(to), to.Field("raft_group_id"), to.Field("raft_incarnation"))
 }
@@ -111,8 +111,8 @@ func launchFails(t *testing.T, p *fleet.Process) (code int, log string) {
 	return code, again.Log() + p.Log()
 }
 
-// TestMembersHaveAnAuthorityOfTheirOwn: with raft-tls-ca-cert-file the certificates of clients are no
-// members', whatever address they are for. raft-tls-names has names that members' certificates may have.
+// TestMembersHaveAnAuthorityOfTheirOwn: with raft-tls-ca-cert-file no certificate of a client is one of a
+// member, whatever address it is for. raft-tls-names lists names that members' certificates may have.
 func TestMembersHaveAnAuthorityOfTheirOwn(t *testing.T) {
 	program := testkit.Lockserver(t)
 	members, clients, end := testkit.NewAuthority(t), testkit.NewAuthority(t), time.Now().Add(time.Hour)

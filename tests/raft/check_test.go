@@ -19,7 +19,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// forge changes what a member that has ended has in its log, so that it has other data from then on.
+// forge changes the log of a member that has ended, so that the member has other data from then on.
 func (m *member) forge(from, to string) {
 	require.Nil(m.group.t, m.srv)
 	last, err := m.logs.LastIndex()
@@ -33,13 +33,14 @@ func (m *member) forge(from, to string) {
 	}
 }
 
-// checked is what RAFT CHECK tells: the index, and of each member by its id what was found, and its sum.
+// checked is the reply of RAFT CHECK: the index, and for each member, by its id, the finding and the
+// checksum.
 type checked struct {
 	index     int64
 	data, sum map[string]string
 }
 
-// check has the leader compare the members' data.
+// check makes the leader compare the members' data.
 func (g *group) check() (c checked) {
 	g.t.Helper()
 	c.data, c.sum = map[string]string{}, map[string]string{}
@@ -50,8 +51,8 @@ func (g *group) check() (c checked) {
 	return c
 }
 
-// allSame has the members' data compared until all were, and found to be the same. One that digests its data
-// for another check is left out.
+// allSame repeats RAFT CHECK until it has compared all members, and requires equal data. RAFT CHECK leaves
+// out a member that still digests its data for an earlier check.
 func (g *group) allSame() (c checked) {
 	g.t.Helper()
 	eventually(g.t, "all were compared", func() bool {
@@ -68,7 +69,7 @@ func (g *group) allSame() (c checked) {
 	return c
 }
 
-// found is what a member knows of another's data.
+// found returns what a member knows about another member's data.
 func (m *member) found(id string) string {
 	for _, e := range m.ask("RAFT", "MEMBERS").Elems {
 		if e.Elems[1].Str == id {
@@ -78,7 +79,7 @@ func (m *member) found(id string) string {
 	return ""
 }
 
-// busy has clients write everything that there is until the test ends them, or fails.
+// busy makes clients write values of all types until the test stops them, or a client fails.
 func (g *group) busy(r *rand.Rand) (end func()) {
 	stop := make(chan struct{})
 	var servers []*server.Server
@@ -122,7 +123,7 @@ func (g *group) busy(r *rand.Rand) (end func()) {
 	return end
 }
 
-// anything is a command that writes.
+// anything returns a random command that writes.
 func anything(r *rand.Rand, owner string) []string {
 	n := fmt.Sprint(r.IntN(20))
 	soon := fmt.Sprint(1 + r.IntN(50))
@@ -142,8 +143,8 @@ func anything(r *rand.Rand, owner string) []string {
 	return strings.Fields(all[r.IntN(len(all))])
 }
 
-// TestCheck: members that have the same data learn so, while clients write, wait for locks, and let things
-// expire, and another leads each time.
+// TestCheck: RAFT CHECK says that members have the same data while clients write, wait for locks and let keys
+// expire. Another member leads each time.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 1))
@@ -174,8 +175,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestOneMemberDiffers: a member that has other data than the others is found, says so, and stops, also over
-// a start; the others go on. With an empty disk it is taken in again.
+// TestOneMemberDiffers: RAFT CHECK finds a member with other data than the rest. That member says so and
+// stops, also after a restart. The other members go on. With an empty disk the member is taken in again.
 func TestOneMemberDiffers(t *testing.T) {
 	t.Parallel()
 	for _, leads := range []bool{true, false}[:wholeOr(2, 1)] {
@@ -247,9 +248,9 @@ func (e *withoutSums) Checked(is raft.Checksum) {
 	}
 }
 
-// TestNoMajorityIsRight: if no data is that of a majority no member serves, also after a start, until
-// an operator has decided. The one that leads then gives its data to those that come with empty disks. A
-// member that is too busy when the others agree learns later that its data is not theirs.
+// TestNoMajorityIsRight: if no majority has the same data, no member serves, also after a restart, until an
+// operator has decided. Then the leader gives its data to members with empty disks. A member that is too busy
+// for the check learns later that its data is not that of the group.
 func TestNoMajorityIsRight(t *testing.T) {
 	t.Parallel()
 	for _, members := range []int{2, 3}[:wholeOr(2, 1)] {

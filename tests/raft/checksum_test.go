@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sumOf is the checksum of what commands leave behind, which stand in lines.
+// sumOf returns the checksum of the data after commands, one a line.
 func (g *group) sumOf(lines string) string {
 	g.t.Helper()
 	m := g.leader()
@@ -21,8 +21,8 @@ func (g *group) sumOf(lines string) string {
 	return g.check().sum["a"]
 }
 
-// TestChecksumsOfOneData: a checksum does not depend on the order in which the data came, on how it is held,
-// or on what does not belong to it.
+// TestChecksumsOfOneData: a checksum depends neither on the order of the writes, nor on the form in memory,
+// nor on data that members need not have in common.
 func TestChecksumsOfOneData(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)
@@ -51,7 +51,7 @@ func TestChecksumsOfOneData(t *testing.T) {
 	require.Equal(t, "hashtable", g.all[0].ask("OBJECT", "ENCODING", "h").Str)
 }
 
-// TestChecksumsOfOtherData: whatever members must have in common makes another checksum if it is another.
+// TestChecksumsOfOtherData: a change of anything that members must have in common changes the checksum.
 func TestChecksumsOfOtherData(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 1, nil)

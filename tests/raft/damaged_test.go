@@ -42,7 +42,7 @@ func newOnDisks(t *testing.T, change ...func(*engine.Options)) *onDisks {
 	return d
 }
 
-// end ends a member, which lets go of its directory.
+// end ends a member, which releases its directory.
 func (d *onDisks) end(m *member) {
 	m.stop()
 	if release := d.release[m.peer.ID]; release != nil {
@@ -51,7 +51,7 @@ func (d *onDisks) end(m *member) {
 	}
 }
 
-// write has so many writes acknowledged.
+// write returns after the given number of acknowledged writes.
 func (d *onDisks) write(n int) {
 	d.t.Helper()
 	for range n {
@@ -60,7 +60,7 @@ func (d *onDisks) write(n int) {
 	}
 }
 
-// has looks for all that was acknowledged.
+// has requires that a member has all acknowledged writes.
 func (d *onDisks) has() {
 	d.t.Helper()
 	for i := range d.acked {
@@ -68,7 +68,7 @@ func (d *onDisks) has() {
 	}
 }
 
-// logs are the files of a member's log.
+// logs returns the files of a member's log.
 func (d *onDisks) logs(m *member) []string {
 	all, err := filepath.Glob(filepath.Join(d.dirs[m.peer.ID], "disk", "log", "*.log"))
 	require.NoError(d.t, err)
@@ -76,8 +76,8 @@ func (d *onDisks) logs(m *member) []string {
 	return all
 }
 
-// TestFlippedEntry: a bit of a value is another in one member's log. The member does not answer with it, and
-// has no vote until it has everything from the leader; all members say what was found.
+// TestFlippedEntry: one bit of a value is flipped in the log of one member. The member does not serve the
+// wrong value, and has no vote until it has received all data from the leader. All members report the damage.
 func TestFlippedEntry(t *testing.T) {
 	t.Parallel()
 	d := newOnDisks(t)
@@ -117,8 +117,9 @@ func TestFlippedEntry(t *testing.T) {
 	eventually(t, "the alarm ends when the files are removed", func() bool { return !strings.Contains(c.field("raft_alarm"), "damaged") })
 }
 
-// TestLostLogBesideASnapshot: two members acknowledge writes while the third is away, and one of the two
-// loses its log, but not its snapshot. It does not elect the third one, which has never heard of the writes.
+// TestLostLogBesideASnapshot: two members acknowledge writes while the third member is away. One of the two
+// loses its log, but not its snapshot. It does not vote for the third member, which does not have these
+// writes.
 func TestLostLogBesideASnapshot(t *testing.T) {
 	t.Parallel()
 	d := newOnDisks(t)
@@ -150,9 +151,9 @@ func TestLostLogBesideASnapshot(t *testing.T) {
 	d.same()
 }
 
-// TestDamagedWhileRunning: an entry is damaged after the start of the member that leads, and another one
-// needs it. It is not sent. The member stops and says why, and the others go on. Its next start moves the
-// files away, and it is a voter again.
+// TestDamagedWhileRunning: an entry of the leader's log is damaged while the leader runs, and another member
+// needs this entry. The leader does not send it: it stops and says why, and the others go on. At its next
+// start it moves the damaged files away, and becomes a voter again.
 func TestDamagedWhileRunning(t *testing.T) {
 	t.Parallel()
 	d, a, c, path := newDamagedWhileRunning(t)
@@ -183,7 +184,7 @@ func TestDamagedWhileRunning(t *testing.T) {
 }
 
 // TestSnapshotDamagedWhileRunning: the snapshot of the leader is damaged, and a member that was away needs
-// it. The leader stops and says which file it is, and the others go on, with the third one.
+// it. The leader stops and names the file. The others go on, together with the member that was away.
 func TestSnapshotDamagedWhileRunning(t *testing.T) {
 	t.Parallel()
 	d := newOnDisks(t, func(eo *engine.Options) { eo.Trailing = 1 })

@@ -28,10 +28,10 @@ const (
 	leastLeftMS = longLifeMS - farAheadMS // a key that was not moved has less
 )
 
-// calm makes a group that elects no leader only because the machine is busy.
+// calm makes a group that elects no new leader merely because the machine is busy.
 func calm(eo *engine.Options, _ *server.Options) { eo.ElectionMS = 3000 }
 
-// fillTimed writes so many keys with a deadline, some in one script.
+// fillTimed writes the given number of keys with a deadline, some of them in one script.
 func (g *group) fillTimed(keys int) {
 	g.t.Helper()
 	const script = `for i = ARGV[1], ARGV[2] - 1 do redis.call('SET', 'timed' .. i, i, 'PX', ARGV[3]) end return 1`
@@ -40,7 +40,7 @@ func (g *group) fillTimed(keys int) {
 	}
 }
 
-// leastLeft is the shortest life of the keys of fillTimed. A key that is gone has none.
+// leastLeft returns the shortest remaining life of the keys of fillTimed, which is negative if a key is gone.
 func (g *group) leastLeft(keys int) int64 {
 	g.t.Helper()
 	const script = `local least = redis.call('PTTL', 'timed0') for i = 1, ARGV[1] - 1 do least = math.min(least, redis.call('PTTL', 'timed' .. i)) end return least`
@@ -61,8 +61,8 @@ func (o unsaid) Status() raft.Status {
 	return s
 }
 
-// TestDeadlinesAreMovedByOneEntry: if all members can apply it, one entry moves all deadlines, of keys and of
-// fields. Every member moves the same: also one that was away, and one that begins anew.
+// TestDeadlinesAreMovedByOneEntry: if all members can apply it, one entry moves all deadlines of keys and of
+// fields. Every member moves them by the same time, also a member that was away and a member with a new disk.
 func TestDeadlinesAreMovedByOneEntry(t *testing.T) {
 	t.Parallel()
 	const keys, fields = 30_000, 200 // more than are moved at once
@@ -180,7 +180,7 @@ func (s *spy) forget() {
 	s.entries, s.most = nil, 0
 }
 
-// mostUnderWay is how many entries were under way at once, at most.
+// mostUnderWay returns the largest number of entries that were under way at the same time.
 func (s *spy) mostUnderWay() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

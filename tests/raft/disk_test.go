@@ -18,10 +18,10 @@ import (
 	"lockserver/tests/lossy"
 )
 
-// TestAMemberWithAFailingDisk: the disk of a member returns EIO for a while, of one that follows and of the
-// one that leads. What was acknowledged survives, the group goes on, and the member neither leads nor
-// acknowledges anything. It says what to do, and is back when the disk works, without a start. So it is with
-// a disk that fails now and then, which may lead. (tests/vanish has disks that are full.)
+// TestAMemberWithAFailingDisk: the disk of a follower, or of the leader, returns EIO for a while.
+// Acknowledged writes survive, and the group goes on. The member neither leads nor acknowledges anything, and
+// says what to do. When the disk works again, the member is back without a restart. A member with a disk that
+// fails now and then may lead. (tests/vanish has full disks.)
 func TestAMemberWithAFailingDisk(t *testing.T) {
 	t.Parallel()
 	always := func(which ...lossy.Kind) func(lossy.Kind) bool {
@@ -53,7 +53,7 @@ func TestAMemberWithAFailingDisk(t *testing.T) {
 	}
 }
 
-// sick is a group with one member's log on a disk that fails.
+// sick is a group. The log of one of its members is on a disk that fails.
 type sick struct {
 	*group
 	member  *member // owner of the disk
@@ -63,7 +63,8 @@ type sick struct {
 	acked   int // writes, each to a key of its own
 }
 
-// newSick makes such a group with disks that all work. The member leads or follows.
+// newSick makes such a group. All disks work at first. The argument says whether the member with the disk
+// that fails leads.
 func newSick(t *testing.T, leads bool) *sick {
 	d := &sick{disk: lossy.New(), said: &logs{of: map[string]*bytes.Buffer{}}}
 	dir := t.TempDir()
@@ -93,7 +94,7 @@ func newSick(t *testing.T, leads bool) *sick {
 	return d
 }
 
-// write has so many writes acknowledged.
+// write returns after the given number of acknowledged writes.
 func (d *sick) write(n int) {
 	d.t.Helper()
 	for range n {
@@ -102,7 +103,7 @@ func (d *sick) write(n int) {
 	}
 }
 
-// has looks for all that was acknowledged, where it is served.
+// has requires all acknowledged writes at the members that serve.
 func (d *sick) has() {
 	d.t.Helper()
 	for i := range d.acked {
@@ -166,7 +167,7 @@ func (d *sick) set(fails func(lossy.Kind) bool) {
 	})
 }
 
-// failures is how much has failed.
+// failures returns how many operations have failed.
 func (d *sick) failures() int { return d.disk.Failed() }
 
 // cutPower cuts the power of the member. What the group has is there when it is back, where it is needed for
@@ -184,7 +185,7 @@ func (d *sick) cutPower() {
 	d.same()
 }
 
-// nowAndThen has anything fail at random, for moments.
+// nowAndThen makes random operations fail, for moments.
 func (d *sick) nowAndThen() {
 	seed := rand.Uint64()
 	d.t.Logf("seed %d", seed)

@@ -23,8 +23,8 @@ func (h heldUntilClosed) Close() error {
 	return h.Engine.Close()
 }
 
-// TestEntriesWhileTheServerEnds: a member that ends does not apply what comes at that moment. That is no
-// fault: nothing tells an operator to throw its data away.
+// TestEntriesWhileTheServerEnds: a member that ends does not apply entries that arrive at that moment. This
+// is no fault: no message tells an operator to delete the member's data.
 func TestEntriesWhileTheServerEnds(t *testing.T) {
 	t.Parallel()
 	l := &logs{of: map[string]*bytes.Buffer{}}

@@ -36,8 +36,8 @@ func pinned(lag time.Duration) func(*engine.Options, *server.Options) {
 	}
 }
 
-// undisturbed runs f until the leader was the same all the time. f returns what is wrong; empty: nothing. A
-// leader on a busy machine may lose its lead for a moment.
+// undisturbed repeats f until the leader did not change during f. f returns an error text, or "". A leader on
+// a busy machine may lose its lead for a moment.
 func (g *group) undisturbed(f func(leader *member) (wrong string)) {
 	g.t.Helper()
 	wrong := ""
@@ -54,7 +54,7 @@ func (g *group) undisturbed(f func(leader *member) (wrong string)) {
 	require.FailNow(g.t, wrong)
 }
 
-// answer is what a client is answered, or the error of its connection.
+// answer is a reply to a client, or the error of its connection.
 func answer(c *testkit.Client, words string) string {
 	v, err := c.Call(strings.Fields(words)...)
 	if err != nil {
@@ -63,20 +63,20 @@ func answer(c *testkit.Client, words string) string {
 	return v.String()
 }
 
-// reader connects a client to a member that wants to read there.
+// reader connects a client that reads from the given member.
 func (m *member) reader() *testkit.Client {
 	c := m.dial()
 	require.Equal(m.group.t, "OK", c.Do("READONLY").Str)
 	return c
 }
 
-// fresh waits until a member's data is known to be new.
+// fresh waits until a member knows that its data is new enough.
 func (m *member) fresh() {
 	m.group.t.Helper()
 	eventually(m.group.t, "the age of its data is known", func() bool { return m.field("raft_lag_entries") == "0" && m.number("raft_lag_ms") < 10_000 })
 }
 
-// TestReadsFromFollowers: after READONLY a member that follows answers what only reads, from its own data.
+// TestReadsFromFollowers: after READONLY a follower answers commands that only read, from its own data.
 func TestReadsFromFollowers(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, pinned(time.Minute))
@@ -92,7 +92,7 @@ func TestReadsFromFollowers(t *testing.T) {
 	require.Equal(t, "1", g.do("GET", "x").Str)
 }
 
-// answersReads says what is wrong with the answers of a member that follows.
+// answersReads returns an error text if a follower answers wrongly.
 func (m *member) answersReads(leader *member, token int64) string {
 	eventually(m.group.t, "it has heard of the leader's term", func() bool { return m.field("raft_leader_id") == leader.peer.ID })
 	c, plain := m.reader(), m.dial()
@@ -118,8 +118,8 @@ func (m *member) answersReads(leader *member, token int64) string {
 	return ""
 }
 
-// TestReadsFromFollowersAreNotTooOld: a member that is cut off answers from data that may be old, within the
-// bound, and then no more. Meanwhile the others write.
+// TestReadsFromFollowersAreNotTooOld: a follower that is cut off answers from its data until the bound on its
+// age is passed, and then refuses reads. Meanwhile the other members write.
 func TestReadsFromFollowersAreNotTooOld(t *testing.T) {
 	t.Parallel()
 	const bound = 300 * time.Millisecond
@@ -158,7 +158,7 @@ func TestReadsFromFollowersAreNotTooOld(t *testing.T) {
 	require.True(t, silent > 0 || answered == 0, "it is cut off")
 }
 
-// count sets n to 1, 2, 3 and so on at the one of some members that leads, until stop is closed.
+// count sets n to 1, 2, 3 and so on, at the leader among some members, until stop is closed.
 func (g *group) count(at []*member, written *atomic.Int64, stop <-chan struct{}) {
 	for i := 0; ; i++ {
 		c := at[i%len(at)].dial()
@@ -197,7 +197,7 @@ func (u unproved) Prove() func() error {
 	return u.Engine.Prove()
 }
 
-// TestPositionNeedsProof: a leader that the others do not confirm does not say how far the history goes.
+// TestPositionNeedsProof: a leader that the others do not confirm does not tell the position of the history.
 func TestPositionNeedsProof(t *testing.T) {
 	t.Parallel()
 	var on atomic.Bool
@@ -230,8 +230,8 @@ func TestPositionNeedsProof(t *testing.T) {
 	})
 }
 
-// TestLagOfFollowers: a member that is cut off says for how long it lacks what is committed, and there is an
-// alarm.
+// TestLagOfFollowers: a follower that is cut off shows for how long it has lacked committed entries, and an
+// alarm says so.
 func TestLagOfFollowers(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, readsWithin(time.Second))

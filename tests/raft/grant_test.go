@@ -29,10 +29,9 @@ func (u unheard) Propose(entry []byte) (wait func() error) {
 	}
 }
 
-// TestGrantOfADeposedLeader: a leader that is one no more takes back no lock that it has granted, even if
-// the client cannot have read of it. The grant is committed, and to take it back would be another leader's to
-// do.
-// It did so once without a message, and its data differed from the group's from then on.
+// TestGrantOfADeposedLeader: a leader grants a lock and loses its lead. It does not take the grant back, even
+// if the client cannot have read of it: the grant is committed, and only the new leader may end it. A former
+// version took it back without a message, and its data differed from the group's from then on.
 func TestGrantOfADeposedLeader(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -43,9 +42,9 @@ func TestGrantOfADeposedLeader(t *testing.T) {
 	t.Fatal("the client was answered in each try")
 }
 
-// deposedWithAGrant deposes a leader that has granted a lock and not heard that this is committed. It reports
-// whether the client was answered all the same: the leader may hear late of an earlier entry, and then looks
-// at how far its machine is.
+// deposedWithAGrant deposes a leader that has granted a lock and does not know that the grant is committed.
+// It reports whether the client got a reply all the same. This happens if the leader hears late of an earlier
+// entry, and then looks at how far its machine has applied the log.
 func deposedWithAGrant(t *testing.T) (answered bool) {
 	g := prepare(t, 3, steadily(nil))
 	var until atomic.Pointer[chan struct{}]
@@ -76,7 +75,7 @@ func deposedWithAGrant(t *testing.T) (answered bool) {
 	alice.Send("UNLOCK", "door", "alice")
 	next := g.others(leader)[0]
 	eventually(t, "bob has it, as all others know", func() bool {
-		// In this order: what is not done yet is not missing anywhere.
+		// In this order: a write that is not applied yet is missing at no member.
 		return strings.Contains(leader.ask("INFO", "clients").Str, "blocked_clients:0") && leader.field("raft_uncommitted_bytes") == "0" &&
 			next.field("raft_history_offset") == leader.field("raft_history_offset")
 	})

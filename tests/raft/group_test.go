@@ -24,10 +24,10 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// patience is how long something may take that happens by itself, on a busy machine.
+// patience is the longest time for what happens without help of the test, on a busy machine.
 const patience = 2 * time.Minute
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for begun := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -37,15 +37,15 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// network carries what members send each other, or does not.
+// network carries messages between members, or drops them.
 type network struct {
 	mu   sync.Mutex
 	at   map[hraft.ServerAddress]*hraft.InmemTransport
 	cuts map[[2]hraft.ServerAddress]bool // from, to
 	ids  map[hraft.ServerAddress]*engine.Identity
-	// leads are the engines, which say how far the history goes.
+	// leads holds the engines, which know the position of the history.
 	leads map[hraft.ServerAddress]*engine.Engine
-	// handed is how often a member was asked to lead at once.
+	// handed counts the requests to a member to lead at once.
 	handed int
 }
 
@@ -58,7 +58,7 @@ type wire struct {
 
 var errCut = errors.New("the network is cut")
 
-// join makes a member's end, and connects it to all others.
+// join makes the end of a member, and connects it to all others.
 func (n *network) join(at hraft.ServerAddress, id *engine.Identity) (hraft.Transport, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -102,14 +102,14 @@ func (n *network) position(from hraft.ServerAddress, address string) (p raft.Pos
 	return asked.Position()
 }
 
-// leave ends a member's part: no process listens there.
+// leave removes the end of a member, as if no process listened there.
 func (n *network) leave(at hraft.ServerAddress) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.ids, at)
 }
 
-// cut lets nothing through from one member to another, or everything.
+// cut drops all messages from one member to another, or drops none.
 func (n *network) cut(from, to hraft.ServerAddress, on bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *wire) through(to hraft.ServerAddress, send func(to hraft.ServerAddress)
 	return err
 }
 
-// AppendEntriesPipeline is not there: what is cut would go on through it.
+// AppendEntriesPipeline is not supported, because a pipeline would go on through a cut.
 func (w *wire) AppendEntriesPipeline(hraft.ServerID, hraft.ServerAddress) (hraft.AppendPipeline, error) {
 	return nil, hraft.ErrPipelineReplicationNotSupported
 }
@@ -170,7 +170,7 @@ func (w *wire) TimeoutNow(id hraft.ServerID, to hraft.ServerAddress, q *hraft.Ti
 	})
 }
 
-// member is a server of the group, which may be ended and started again.
+// member is a server of the group, which can be ended and started again.
 type member struct {
 	group *group
 	peer  raft.Peer
@@ -182,7 +182,7 @@ type member struct {
 	client *testkit.Client // for questions; nil: none is open
 }
 
-// skewed is a machine's clock that is wrong.
+// skewed is the clock of a machine that shows a wrong time.
 type skewed struct{ byUS atomic.Int64 }
 
 var started = time.Now()
@@ -190,7 +190,7 @@ var started = time.Now()
 func (c *skewed) NowUS() int64 { return time.Now().UnixMicro() + c.byUS.Load() }
 func (*skewed) SinceUS() int64 { return time.Since(started).Microseconds() }
 
-// group is three servers, or more, and what is between them.
+// group holds three or more servers, and the network between them.
 type group struct {
 	t       testing.TB
 	network *network
@@ -198,7 +198,7 @@ type group struct {
 	peers   []raft.Peer
 	change  func(*engine.Options, *server.Options)
 	wrap    func(id string, e raft.Engine) raft.Engine
-	// electionMS is of all members, unless change says something else.
+	// electionMS is the election timeout of all members, unless change sets another.
 	electionMS int64
 }
 
@@ -226,7 +226,7 @@ func newSteady(t testing.TB, members int, change func(*engine.Options, *server.O
 	return newGroup(t, members, steadily(change))
 }
 
-// steadily is the change of options for a steady group, after another one.
+// steadily changes the options for a steady group. It runs after another change.
 func steadily(change func(*engine.Options, *server.Options)) func(*engine.Options, *server.Options) {
 	return func(eo *engine.Options, so *server.Options) {
 		if change != nil {
@@ -236,8 +236,8 @@ func steadily(change func(*engine.Options, *server.Options)) func(*engine.Option
 	}
 }
 
-// elect asks the first one of these, or of all, to stand for election, as a leader does that hands the lead
-// on, as soon as it knows the group. It waits until one of them leads.
+// elect asks the first of the given members, or of all members, to stand for election, as a leader does that
+// hands the lead on. It asks as soon as the member knows the group, and waits until one of the members leads.
 func (g *group) elect(of ...*member) {
 	g.t.Helper()
 	if len(of) == 0 {
@@ -291,7 +291,7 @@ func (g *group) add(i int) *member {
 
 func (m *member) at() hraft.ServerAddress { return engine.Address(m.peer) }
 
-// start starts the server, on what it has kept.
+// start starts the server with the data that it has kept.
 func (m *member) start() {
 	t := m.group.t
 	log := slog.New(slog.DiscardHandler)
@@ -354,7 +354,7 @@ func (m *member) dial() *testkit.Client {
 	return c
 }
 
-// ask sends a command on a connection that is made anew if it was closed; without an answer the reply is an
+// ask sends a command, and connects anew if the connection was closed. Without an answer the reply is an
 // error.
 func (m *member) ask(words ...string) resp.Value {
 	if m.srv == nil {
@@ -383,10 +383,10 @@ func (m *member) askWithin(limit time.Duration, words ...string) resp.Value {
 	return m.ask(words...)
 }
 
-// field is one of INFO raft.
+// field returns a field of INFO raft.
 func (m *member) field(name string) string { return m.info("raft", name) }
 
-// info is a field of a section of INFO.
+// info returns a field of a section of INFO.
 func (m *member) info(section, name string) string {
 	for line := range strings.Lines(m.ask("INFO", section).Str) {
 		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && k == name {
@@ -401,7 +401,7 @@ func (m *member) number(name string) int {
 	return n
 }
 
-// isolate cuts a member off from all others, or no longer.
+// isolate cuts a member off from all others, or connects it again.
 func (g *group) isolate(m *member, on bool) {
 	for _, other := range g.all {
 		if other != m {
@@ -411,7 +411,7 @@ func (g *group) isolate(m *member, on bool) {
 	}
 }
 
-// leader waits until one of these serves, or of all.
+// leader waits until one of the given members, or of all, leads and serves.
 func (g *group) leader(of ...*member) *member {
 	g.t.Helper()
 	if len(of) == 0 {
@@ -430,7 +430,7 @@ func (g *group) leader(of ...*member) *member {
 	return found
 }
 
-// do has the leader run a command that may run twice, also if the leader changes meanwhile.
+// do makes the leader run a command that may run twice, also if the leader changes meanwhile.
 func (g *group) do(words ...string) (v resp.Value) {
 	g.t.Helper()
 	eventually(g.t, strings.Join(words[:1], " ")+" is answered", func() bool {
@@ -440,7 +440,7 @@ func (g *group) do(words ...string) (v resp.Value) {
 	return v
 }
 
-// doneBy has the leader run a command that may run twice, and returns the member that has acknowledged it.
+// doneBy makes the leader run a command that may run twice, and returns the member that has acknowledged it.
 func (g *group) doneBy(words ...string) (leader *member) {
 	g.t.Helper()
 	eventually(g.t, strings.Join(words[:1], " ")+" is acknowledged", func() bool {
@@ -450,9 +450,9 @@ func (g *group) doneBy(words ...string) (leader *member) {
 	return leader
 }
 
-// operate has the leader run RAFT ADD, REMOVE or TRANSFER until one succeeds. A request without a reply may
-// have been carried out: then a removal of what is no member is a success, too. All other errors are returned
-// at once, unless there is another leader.
+// operate makes the leader run RAFT ADD, REMOVE or TRANSFER until one succeeds. A request without a reply may
+// have been carried out. So the removal of a server that is no member counts as a success. Other errors are
+// returned at once, unless the leader changes.
 func (g *group) operate(words ...string) (v resp.Value) {
 	g.t.Helper()
 	unknown := false
@@ -471,7 +471,7 @@ func (g *group) operate(words ...string) (v resp.Value) {
 	return v
 }
 
-// others are the members that are not this one.
+// others returns all members but one.
 func (g *group) others(than *member) (all []*member) {
 	for _, m := range g.all {
 		if m != than {
@@ -481,7 +481,7 @@ func (g *group) others(than *member) (all []*member) {
 	return all
 }
 
-// identities are the rows of RAFT MEMBERS up to the incarnation: what does not change by itself.
+// identities returns the rows of RAFT MEMBERS up to the incarnation: the part that does not change by itself.
 func identities(v resp.Value) (all []string) {
 	for _, row := range v.Elems {
 		all = append(all, row.String()[:strings.Index(row.String(), "refused")])
@@ -489,7 +489,7 @@ func identities(v resp.Value) (all []string) {
 	return all
 }
 
-// same waits until all are at one place of the history, where all have the same data.
+// same waits until all members are at one position of the history, with the same data.
 func (g *group) same() {
 	g.t.Helper()
 	eventually(g.t, "all are at one place", func() bool {
@@ -512,7 +512,7 @@ func (g *group) same() {
 	})
 }
 
-// place is where all are; false: they are not at one.
+// place returns the position of all members, and false if they are not at the same.
 func (g *group) place() (at string, ok bool) {
 	for _, m := range g.all {
 		if m.srv == nil {

@@ -15,7 +15,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// seenAs makes clients see a group in a form.
+// seenAs sets the form in which clients see the group.
 func seenAs(form topology.Form) func(*engine.Options, *server.Options) {
 	return func(eo *engine.Options, so *server.Options) {
 		id := topology.NodeID(eo.ID)
@@ -23,9 +23,10 @@ func seenAs(form topology.Form) func(*engine.Options, *server.Options) {
 	}
 }
 
-// TestLeaderSendsOn: who waits at a member for what only the leader does loses the connection when another
-// leads: those with attached owners, and subscribers. Others of a cluster's clients keep theirs. Of clients
-// that ask Sentinels all lose it, as there, but for those that ask where the master is.
+// TestLeaderSendsOn: when another member leads, the former leader closes the connections of clients that wait
+// for something that only the leader does: clients with attached owners, and subscribers. Other clients of a
+// cluster keep their connections. Clients that ask Sentinels lose all of them, as with Redis, except those
+// that ask a Sentinel for the master.
 func TestLeaderSendsOn(t *testing.T) {
 	for name, form := range map[string]topology.Form{"cluster": topology.Cluster, "sentinel": topology.Sentinel} {
 		t.Run(name, func(t *testing.T) {
@@ -79,8 +80,8 @@ func TestLeaderSendsOn(t *testing.T) {
 	}
 }
 
-// TestNoLeader: one who is left alone says so at once, in the words of a cluster or of a replica, and
-// lives.
+// TestNoLeader: a member that is left alone refuses commands at once, in the words of a cluster or of a
+// replica, and goes on running.
 func TestNoLeader(t *testing.T) {
 	for word, form := range map[string]topology.Form{"CLUSTERDOWN": topology.Cluster, "MASTERDOWN": topology.Sentinel} {
 		t.Run(word, func(t *testing.T) {
@@ -99,8 +100,8 @@ func TestNoLeader(t *testing.T) {
 	}
 }
 
-// TestWait: WAIT counts the others of the majority that has on disk what was written before, and its answer
-// leaves no sooner than that is so (D161).
+// TestWait: WAIT counts the other members that have the earlier writes on disk. Its reply is sent no sooner
+// than that is so (D161).
 func TestWait(t *testing.T) {
 	t.Parallel()
 	g := newSteady(t, 3, nil)

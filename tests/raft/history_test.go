@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHistoryOfANewLeader: the history of locks is in one member's memory. The next leader says from when on
-// it knows what happened, and why not from before.
+// TestHistoryOfANewLeader: the history of locks is in the memory of one member. The next leader says since
+// when it has known what happened, and why it knows nothing from before.
 func TestHistoryOfANewLeader(t *testing.T) {
 	t.Parallel()
 	g := newSteady(t, 3, nil)

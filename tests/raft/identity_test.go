@@ -43,7 +43,7 @@ func giveDisk(t *testing.T, p *fleet.Process) {
 	require.NoError(t, os.Rename(filepath.Join(p.Dir(), "raft.lost"), filepath.Join(p.Dir(), "raft")))
 }
 
-// never fails if something is so within a time in which it would be if it could.
+// never fails if a condition becomes true within a time in which it would become true if it could.
 func never(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < 4*time.Second; time.Sleep(50 * time.Millisecond) {
@@ -60,8 +60,8 @@ func roles(p *fleet.Process) map[string]int {
 	return n
 }
 
-// TestFormingWaitsForAll: two of three listed members form no group. They say for what they wait, to
-// operators and to probes, and form it when the third is there.
+// TestFormingWaitsForAll: two of three listed members do not form a group. They tell operators and probes
+// which member they wait for. They form the group when the third member is there.
 func TestFormingWaitsForAll(t *testing.T) {
 	program := testkit.Lockserver(t)
 	g := fleet.Prepare(t, "", program, program, program)
@@ -100,7 +100,7 @@ func withAdminPort(t *testing.T, p *fleet.Process) (port string) {
 	return port
 }
 
-// readyz is what a probe hears.
+// readyz returns the answer to a probe.
 func readyz(t *testing.T, port string) (status int, text string) {
 	answer, err := http.Get("http://127.0.0.1:" + port + "/readyz")
 	require.NoError(t, err)
@@ -110,9 +110,9 @@ func readyz(t *testing.T, port string) (status int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-// TestTwoDisksAreLost: two of three members with new disks form no group beside the third, which has the
-// data. All say what is wrong. With one of the disks back the group goes on, and the third member is
-// taken in.
+// TestTwoDisksAreLost: two of three members with new disks do not form a group beside the third member, which
+// has the data. All three say what is wrong. With one of the disks back the group goes on, and the member
+// with a new disk is taken in.
 func TestTwoDisksAreLost(t *testing.T) {
 	g, _ := formed(t)
 	a, b, c := g.Members[0], g.Members[1], g.Members[2]
@@ -156,8 +156,9 @@ func TestTwoDisksAreLost(t *testing.T) {
 	require.Equal(t, group, b.Field("raft_group_id"))
 }
 
-// TestOneDiskIsLost: a member that has acknowledged a lockand has a new disk does not help another to lead
-// that does not know the lock. When the third is there the leader makes it a learner and then a voter.
+// TestOneDiskIsLost: a member has acknowledged a lock, and comes back with a new disk. It does not vote for a
+// member that does not know the lock. When the third member is there, the leader makes the member with the
+// new disk a learner, and then a voter.
 func TestOneDiskIsLost(t *testing.T) {
 	g, _ := formed(t)
 	a, b, c := g.Members[0], g.Members[1], g.Members[2]
@@ -193,8 +194,8 @@ func TestOneDiskIsLost(t *testing.T) {
 	eventually(t, "two of them serve, of which one has the new disk", func() bool { return strings.Contains(left.Try("LOCK.INFO", "door").String(), "alice") })
 }
 
-// TestAnotherGroupsDisk: a member that starts with the disk of another group is refused, in both directions,
-// and both groups say so where an operator looks.
+// TestAnotherGroupsDisk: a member that starts with the disk of another group is refused by both groups. Both
+// say so where an operator looks.
 func TestAnotherGroupsDisk(t *testing.T) {
 	g, _ := formed(t)
 	h, _ := formed(t)
@@ -231,8 +232,9 @@ func TestAnotherGroupsDisk(t *testing.T) {
 	g.Same(g.AwaitLeader())
 }
 
-// TestAddOfNothing: what would have no reachable majority, or lead clients to nothing, is refused with the
-// reason, and the group goes on. A server that is added is a learner, and then a voter.
+// TestAddOfNothing: RAFT ADD is refused with the reason if the group would have no reachable majority, or if
+// the address serves no clients. The group goes on. A server that is added becomes a learner, and then a
+// voter.
 func TestAddOfNothing(t *testing.T) {
 	g, program := formed(t)
 	leader := g.AwaitLeader()

@@ -12,8 +12,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// TestJepsen19 is the finding that reads were old in normal operation: a process that stood still for a while
-// answered with what it had, though another led by then. See TestJepsen.
+// TestJepsen19 is the finding that reads returned old data in normal operation: a process that had stood
+// still for a while answered with the data that it had, though another member led by then. See TestJepsen.
 func TestJepsen19(t *testing.T) {
 	program := testkit.Lockserver(t)
 	g := fleet.Form(t, "", program, program, program)

@@ -16,9 +16,9 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// finding is something that Jepsen found in RedisRaft (https://jepsen.io/analyses/redis-raft-1b3fbf6, 2020),
-// by the number of its issue there, and what is asked here. Theirs was a module that repeated commands on
-// every member; ours has another build, so a finding is asked as what a client or an operator would see.
+// finding is a fault that Jepsen found in RedisRaft (https://jepsen.io/analyses/redis-raft-1b3fbf6, 2020), by
+// the number of its issue there, and the test for it here. RedisRaft was a module that repeated commands on
+// every member. Our group works differently, so a test asks for what a client or an operator would have seen.
 type finding struct {
 	issue   int
 	name    string
@@ -27,9 +27,9 @@ type finding struct {
 	ask     func(t *testing.T, g *group)
 }
 
-// TestJepsen asks for each. The threads of eighteen were to be found; 25 and 52 are mentioned in those of
-// others. The twenty-first that stands here is what their change 34 mended: quorums that were lost, and slow
-// answers, without a fault.
+// TestJepsen tests for each finding. The issues of eighteen findings could be read. Findings 25 and 52 are
+// mentioned in other issues. The twenty-first is what change 34 of RedisRaft mended: lost quorums and slow
+// answers without a fault.
 func TestJepsen(t *testing.T) {
 	t.Parallel()
 	for _, f := range []finding{
@@ -61,18 +61,18 @@ func TestJepsen(t *testing.T) {
 	}
 }
 
-// clustered is unhurried, for clients of a cluster.
+// clustered is unhurried, for clients that see a cluster.
 func clustered(eo *engine.Options, so *server.Options) {
 	unhurried(eo, so)
 	seenAs(topology.Cluster)(eo, so)
 }
 
-// trailing are members that keep so many entries behind a snapshot.
+// trailing makes members keep the given number of entries behind a snapshot.
 func trailing(n uint64) func(*engine.Options, *server.Options) {
 	return func(eo *engine.Options, _ *server.Options) { eo.Trailing = n }
 }
 
-// commandOnce: there one RPUSH was executed again and again, and the log grew.
+// commandOnce: in RedisRaft one RPUSH was executed again and again, and the log grew.
 func commandOnce(t *testing.T, g *group) {
 	leader := g.leader()
 	g.same()
@@ -88,7 +88,7 @@ func commandOnce(t *testing.T, g *group) {
 	require.Equal(t, before, leader.number("raft_last_index"))
 }
 
-// dataStays: there each election began with no data.
+// dataStays: in RedisRaft a new leader began without data.
 func dataStays(t *testing.T, g *group) {
 	for round := range 4 {
 		leader := g.leader()
@@ -104,8 +104,8 @@ func dataStays(t *testing.T, g *group) {
 	g.same()
 }
 
-// membersWhileCut: there a leader that was cut off took out a member by itself, and what the others did
-// meanwhile was lost.
+// membersWhileCut: in RedisRaft a leader that was cut off removed a member on its own, and the writes of the
+// other members meanwhile were lost.
 func membersWhileCut(t *testing.T, g *group) {
 	l := g.load(5)
 	old := g.leader()
@@ -123,7 +123,7 @@ func membersWhileCut(t *testing.T, g *group) {
 	l.check()
 }
 
-// readsAfterStart: there a member that had just started answered before it had its data.
+// readsAfterStart: in RedisRaft a member that had just started answered before it had its data.
 func readsAfterStart(t *testing.T, g *group) {
 	l := g.load(4)
 	for range 3 {
@@ -140,7 +140,8 @@ func readsAfterStart(t *testing.T, g *group) {
 	l.check()
 }
 
-// healthyGroupAnswers: there the leader began to say so, and went on for as long as it was watched.
+// healthyGroupAnswers: in RedisRaft the leader of a healthy group began to answer NOLEADER, and never
+// stopped.
 func healthyGroupAnswers(t *testing.T, g *group) {
 	leader := g.leader()
 	g.same()
@@ -170,7 +171,7 @@ func healthyGroupAnswers(t *testing.T, g *group) {
 	require.Equal(t, 1, leader.number("raft_elections_won"))
 }
 
-// refusedIsNotDone: there NOLEADER was answered for what was then read.
+// refusedIsNotDone: in RedisRaft a write was answered with NOLEADER, and later reads returned it.
 func refusedIsNotDone(_ *testing.T, g *group) {
 	l := g.load(6)
 	for range 4 {
@@ -184,7 +185,8 @@ func refusedIsNotDone(_ *testing.T, g *group) {
 	l.check()
 }
 
-// transactionsEnd: there what was wrong within MULTI left a client in it, or did a part.
+// transactionsEnd: in RedisRaft an error within MULTI left the client in the transaction, or ran a part of
+// it.
 func transactionsEnd(t *testing.T, g *group) {
 	leader := g.leader()
 	c := leader.dial()
@@ -217,7 +219,7 @@ func transactionsEnd(t *testing.T, g *group) {
 	g.same()
 }
 
-// answersAreOnesOwn: there a member gave one client what another had asked for.
+// answersAreOnesOwn: in RedisRaft a client got the answer to the request of another client.
 func answersAreOnesOwn(t *testing.T, g *group) {
 	stopped := make(chan struct{})
 	var clients sync.WaitGroup
@@ -270,7 +272,7 @@ func ownAnswers(c *testkit.Client, id, n int) error {
 	return nil
 }
 
-// split cuts the network between these and all others, or no longer.
+// split cuts the network between the given members and all others, or mends it.
 func (g *group) split(some []*member, on bool) {
 	here := map[*member]bool{}
 	for _, m := range some {
@@ -285,7 +287,7 @@ func (g *group) split(some []*member, on bool) {
 	}
 }
 
-// halves: there five members that were cut in two, and all killed and started, had two histories.
+// halves: in RedisRaft five members that were cut in two, killed and started again had two histories.
 func halves(_ *testing.T, g *group) {
 	l := g.load(5)
 	for round := range 3 {
@@ -301,7 +303,7 @@ func halves(_ *testing.T, g *group) {
 	l.check()
 }
 
-// readsAfterMembers: there a group that had changed and started again answered with empty lists.
+// readsAfterMembers: in RedisRaft a group answered with empty lists after a change of members and a restart.
 func readsAfterMembers(_ *testing.T, g *group) {
 	l := g.load(4)
 	d := l.join()
@@ -317,7 +319,7 @@ func readsAfterMembers(_ *testing.T, g *group) {
 	l.check()
 }
 
-// oneMemberLess: two of three answer as three do.
+// oneMemberLess: two members of three answer as three do.
 func oneMemberLess(t *testing.T, g *group) {
 	leader := g.leader()
 	g.others(leader)[0].stop()
@@ -328,7 +330,7 @@ func oneMemberLess(t *testing.T, g *group) {
 	require.Equal(t, 1, leader.number("raft_elections_won"))
 }
 
-// snapshots has each member make one, and waits until they are made.
+// snapshots makes each member write a snapshot, and waits for it.
 func (g *group) snapshots() {
 	g.t.Helper()
 	for _, m := range g.all {
@@ -339,7 +341,8 @@ func (g *group) snapshots() {
 	}
 }
 
-// snapshotsOverAndOver: there the process ended when a snapshot and the log's next entries met.
+// snapshotsOverAndOver: in RedisRaft the process ended when a snapshot and new entries of the log came
+// together.
 func snapshotsOverAndOver(t *testing.T, g *group) {
 	l := g.load(4)
 	for range 8 {
@@ -353,7 +356,8 @@ func snapshotsOverAndOver(t *testing.T, g *group) {
 	l.check()
 }
 
-// logMeetsSnapshot: there members could not start again, since entries were missing between the two.
+// logMeetsSnapshot: in RedisRaft members could not start again, because entries were missing between snapshot
+// and log.
 func logMeetsSnapshot(t *testing.T, g *group) {
 	l := g.load(4)
 	for round := range 3 {
@@ -380,7 +384,7 @@ func logMeetsSnapshot(t *testing.T, g *group) {
 	l.check()
 }
 
-// halvesAndMembers: the same as of halves, and members came and went meanwhile.
+// halvesAndMembers is halves, and members come and go meanwhile.
 func halvesAndMembers(_ *testing.T, g *group) {
 	l := g.load(5)
 	few := g.all[:2]
@@ -403,7 +407,7 @@ func halvesAndMembers(_ *testing.T, g *group) {
 	l.check()
 }
 
-// memberAgain: there a member that was made one againended, if an older entry said so already.
+// memberAgain: in RedisRaft a server that was added again ended, if an older entry had added it already.
 func memberAgain(t *testing.T, g *group) {
 	l := g.load(4)
 	for range 3 {
@@ -422,7 +426,7 @@ func memberAgain(t *testing.T, g *group) {
 	l.check()
 }
 
-// connectionsComeAndGo: there the process ended at once when another member was connected.
+// connectionsComeAndGo: in RedisRaft the process ended when another member was connected.
 func connectionsComeAndGo(t *testing.T, g *group) {
 	l := g.load(4)
 	for i := range 60 {
@@ -441,7 +445,7 @@ func connectionsComeAndGo(t *testing.T, g *group) {
 	l.check()
 }
 
-// entriesAreReplaced: there a member with entries that another leader replaced ended.
+// entriesAreReplaced: in RedisRaft a member ended when another leader replaced its entries.
 func entriesAreReplaced(t *testing.T, g *group) {
 	l := g.load(4)
 	old := g.leader()
@@ -462,7 +466,7 @@ func entriesAreReplaced(t *testing.T, g *group) {
 	l.check()
 }
 
-// nothingTwice: there values were twice in a list after crashes, with snapshots between.
+// nothingTwice: in RedisRaft values were in a list twice after crashes with snapshots between them.
 func nothingTwice(_ *testing.T, g *group) {
 	l := g.load(4)
 	for range 4 {
@@ -475,7 +479,8 @@ func nothingTwice(_ *testing.T, g *group) {
 	l.check()
 }
 
-// entriesBehindSnapshot: there a member that started was sent an entry that its snapshot has, and ended.
+// entriesBehindSnapshot: in RedisRaft a member that started was sent an entry that its snapshot has, and
+// ended.
 func entriesBehindSnapshot(_ *testing.T, g *group) {
 	l := g.load(4)
 	for range 3 {
@@ -493,7 +498,7 @@ func entriesBehindSnapshot(_ *testing.T, g *group) {
 	l.check()
 }
 
-// snapshotUnderWrites: there the process that wrote the snapshot ended, as the log went on.
+// snapshotUnderWrites: in RedisRaft the process that wrote the snapshot ended when the log went on.
 func snapshotUnderWrites(t *testing.T, g *group) {
 	value := strings.Repeat("x", 10_000)
 	for i := range 300 {

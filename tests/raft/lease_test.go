@@ -9,9 +9,9 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// TestReadsByLease: with raft-reads lease a read asks no other member, and sees all that was acknowledged.
-// What is under way it waits for, and a leader that others have not answered for as long as its lease answers
-// no client. By default each read is proved.
+// TestReadsByLease: with raft-reads lease a read asks no other member, and returns all acknowledged writes.
+// It waits for writes that are under way. A leader answers no client if the others have not answered it for
+// as long as its lease. By default the others prove each read.
 func TestReadsByLease(t *testing.T) {
 	t.Parallel()
 	for name, lease := range map[string]bool{"lease": true, "proved": false} {

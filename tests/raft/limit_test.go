@@ -9,7 +9,7 @@ import (
 )
 
 // TestLimitersOverLeaders: a client takes from a limiter as fast as it can while one leader after the other
-// is cut off. What was allowed in all is no more than the rate is worth, and an idle limiter leaves no key.
+// is cut off. It gets no more units in all than the rate allows, and an idle limiter leaves no key.
 func TestLimitersOverLeaders(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLockIsKnownToAMajority: what the leader acknowledges the others have, and alone it acknowledges
-// nothing.
+// TestLockIsKnownToAMajority: the other members have all that the leader acknowledges. A leader alone
+// acknowledges nothing.
 func TestLockIsKnownToAMajority(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -42,7 +42,7 @@ func TestLockIsKnownToAMajority(t *testing.T) {
 	g.same()
 }
 
-// TestDeposedLeaderBeginsAnew: what it has done alone is nowhere when it is back.
+// TestDeposedLeaderBeginsAnew: what a leader did alone is gone when it is back.
 func TestDeposedLeaderBeginsAnew(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -66,7 +66,7 @@ func TestDeposedLeaderBeginsAnew(t *testing.T) {
 	require.Zero(t, old.number("raft_rebuilds"))
 }
 
-// TestReadsAreProved: a leader without followers answers no read with what is old.
+// TestReadsAreProved: a leader without followers answers no read with old data.
 func TestReadsAreProved(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -83,8 +83,8 @@ func TestReadsAreProved(t *testing.T) {
 	g.same()
 }
 
-// TestTimeAndTokens: with a wrong clock on any member a lease does not end early, tokens rise, and a lock's
-// end is moved on by the time that there was no leader.
+// TestTimeAndTokens: with a wrong clock on any member, no lease ends early, and tokens rise. The end of a
+// lock is moved on by the time without a leader.
 func TestTimeAndTokens(t *testing.T) {
 	t.Parallel()
 	for _, skewUS := range []int64{0, 3_600_000_000, -3_600_000_000} {
@@ -123,8 +123,8 @@ func TestTimeAndTokens(t *testing.T) {
 	}
 }
 
-// TestHoldsAreMovedOn: who has bought has as much time to pay as if there had always been a leader. All
-// members are away for an hour, and the hold is of a minute.
+// TestHoldsAreMovedOn: a buyer has as much time to pay as if there had always been a leader. All members are
+// away for an hour, and the hold lasts a minute.
 func TestHoldsAreMovedOn(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -148,7 +148,7 @@ func TestHoldsAreMovedOn(t *testing.T) {
 	g.same()
 }
 
-// TestMembers: one is added and one removed while clients write, and the lead is handed on.
+// TestMembers: a member is added, another is removed and the lead is handed on while clients write.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	g := newSteady(t, 3, nil)

@@ -14,7 +14,7 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// TestRestart: all end at once, and have all when they are back.
+// TestRestart: all members end at once, and have all data when they are back.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

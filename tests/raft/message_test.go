@@ -38,8 +38,8 @@ func hears(t *testing.T, c *testkit.Client) string {
 	return v.Elems[2].Str
 }
 
-// TestMessages: who listens at any member hears what is published at the leader, in the order of what was
-// written, and once. A member that is given its log again, as after a start, sends no message again.
+// TestMessages: a subscriber at any member gets each message that is published at the leader once, in order
+// with the writes. A member that reads its log again, as after a start, sends no message again.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, steadily(nil))

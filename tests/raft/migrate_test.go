@@ -25,8 +25,8 @@ func portOf(t *testing.T) (port string, c *testkit.Client) {
 	return port, testkit.Dial(t, srv.Dial)
 }
 
-// TestMigrate: keys and locks move out of a group and into it. No member keeps what has moved, and no token
-// falls.
+// TestMigrate: keys and locks move out of a group and into it. No member keeps a key that has moved, and no
+// token falls.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(_ *engine.Options, o *server.Options) { o.Addr = "127.0.0.1:0" })
@@ -62,7 +62,7 @@ func TestMigrate(t *testing.T) {
 	require.Greater(t, g.do("LOCK", "door", "carol", "PX", "1000000").Int, token)
 }
 
-// TestMigrateOfADeposedLeader: a leader that is cut off sends nothing: what it has may be old.
+// TestMigrateOfADeposedLeader: a leader that is cut off sends nothing, because its data may be old.
 func TestMigrateOfADeposedLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

@@ -14,8 +14,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// TestGroupsAreMixedUp: a server that is a member of another group of the same name, and is made one of this
-// group by mistake, is refused, with the reason. Both groups keep what they have.
+// TestGroupsAreMixedUp: a member of one group is added by mistake to another group of the same name. It is
+// refused with the reason. Both groups keep their data.
 func TestGroupsAreMixedUp(t *testing.T) {
 	all := processes(t, 3)
 	for _, p := range all {

@@ -53,7 +53,7 @@ func probe(t *testing.T, dir string) *machineProbe {
 	return p
 }
 
-// steps are the lines of the members' logs about transfers, in their order.
+// steps returns the lines about transfers of the members' logs, in order.
 func steps(g *fleet.Group) (all []string) {
 	for _, p := range g.Members {
 		for line := range strings.Lines(p.Log()) {

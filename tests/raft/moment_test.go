@@ -22,7 +22,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// cluster is a client of a group that goes where it is sent.
+// cluster is a client of a group that follows redirections.
 type cluster struct {
 	dial  func(address string) (*testkit.Client, error)
 	open  map[string]*testkit.Client // by the address of the member
@@ -30,7 +30,7 @@ type cluster struct {
 	moved int64 // how often it was sent on
 }
 
-// do runs a command, and returns its reply, or that the connection broke.
+// do runs a command, and returns its reply, or the error of the connection.
 func (c *cluster) do(words ...string) (kind byte, text string, number int64) {
 	var way []string
 	for range 10 {
@@ -63,8 +63,8 @@ func (c *cluster) close() {
 	clear(c.open)
 }
 
-// load is clients of a cluster. Each counts a key of its own up, and reads it. A request that is lost, or
-// that is done twice, is a number that does not follow.
+// load holds clients of a cluster. Each counts a key of its own up, and reads it. A request that is lost, or
+// done twice, shows as a number that does not follow.
 type load struct {
 	t               *testing.T
 	stop            atomic.Bool
@@ -80,7 +80,7 @@ type load struct {
 // are the times that the machine has taken meanwhile for a sleep and for a sync.
 type transferCost struct{ waitUS, moved, wakeUS, syncUS int64 }
 
-// mostMoved is above how often a request is sent on.
+// mostMoved is one more than how often a request may be redirected.
 const mostMoved = 100
 
 // taken is the time of a request, and how often it was sent on, as one number. The longest time is the
@@ -106,7 +106,7 @@ func (l *load) begin(count int, at string, dial func(address string) (*testkit.C
 	}
 }
 
-// count makes a key n, and looks whether it is. It returns false after an answer that is wrong.
+// count sets a key to n, and checks the value. It returns false after a wrong answer.
 func (l *load) count(c *cluster, key string, n int64) bool {
 	for _, words := range [][]string{{"INCR", key}, {"GET", key}} {
 		begun, moved := time.Now(), c.moved
@@ -141,7 +141,7 @@ func atLeast(v *atomic.Int64, other int64) {
 	}
 }
 
-// transfers hands the lead on again and again while there is load, and says what that has cost.
+// transfers hands the lead on again and again under load, and returns the cost.
 func (l *load) transfers(clients, times int, transfer func()) {
 	for range times {
 		before := l.requests.Load()
@@ -212,14 +212,14 @@ type laggard struct {
 	rng *rand.Rand
 }
 
-// intN is a random number below n.
+// intN returns a random number below n.
 func (l *laggard) intN(n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rng.IntN(n)
 }
 
-// lag waits for up to so long, one time in so many.
+// lag waits for a random time up to most, in one of oneIn calls.
 func (l *laggard) lag(oneIn int, most time.Duration) {
 	if l.intN(oneIn) == 0 {
 		<-time.After(time.Duration(l.intN(int(most))))

@@ -44,8 +44,8 @@ func (g *group) named(all ...*member) {
 	})
 }
 
-// TestGroupOfAnOlderVersion: members that have the log of a version without identities go on with it. The
-// leader gives the group an id when a majority is there; a member that was away then is named when it is
+// TestGroupOfAnOlderVersion: members with the log of a version without identities go on with it. The leader
+// gives the group an id when a majority is there. A member that is away then gets its identity when it is
 // back. A member that lost its disk is taken in anew.
 func TestGroupOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestGroupOfAnOlderVersion(t *testing.T) {
 }
 
 // TestLostDiskBeforeTheGroupHasAnID: a member of a group without an id comes with an empty disk. It forms no
-// group, and waits. The leader gives the group its id, and takes the member in as one with a new disk.
+// group, and waits. The leader gives the group its id, and takes the member in with its new disk.
 func TestLostDiskBeforeTheGroupHasAnID(t *testing.T) {
 	t.Parallel()
 	for _, members := range []int{3, 5} {
@@ -112,8 +112,8 @@ func TestLostDiskBeforeTheGroupHasAnID(t *testing.T) {
 	}
 }
 
-// TestNoIDWithoutAMajority: where most of the members have lost their disks the others lead nothing, and
-// give no id.
+// TestNoIDWithoutAMajority: if most members have lost their disks, no other member leads or gives the group
+// an id.
 func TestNoIDWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	g := olderGroup(t, 3)

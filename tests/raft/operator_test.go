@@ -13,8 +13,8 @@ import (
 	"lockserver/server/topology"
 )
 
-// TestWhatHasNoSay: what a single server keeps its data by is refused in a group, with the reason, at the
-// leader and at those that follow, and changes nothing.
+// TestWhatHasNoSay: commands with which a single server manages its files are refused in a group, with the
+// reason, by the leader and by followers. They change nothing.
 func TestWhatHasNoSay(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(_ *engine.Options, so *server.Options) { so.Directives["enable-protected-configs"] = "yes" })
@@ -42,8 +42,8 @@ func TestWhatHasNoSay(t *testing.T) {
 	g.same()
 }
 
-// TestScriptsWithoutKeys: a script that names no keys may touch any, so that only the leader runs it. The
-// others send those on who ask, in the words of a cluster or of a replica.
+// TestScriptsWithoutKeys: a script that names no keys may touch any key, so only the leader runs it.
+// Followers redirect it, in the words of a cluster or of a replica.
 func TestScriptsWithoutKeys(t *testing.T) {
 	t.Parallel()
 	for name, form := range map[string]topology.Form{"cluster": topology.Cluster, "sentinel": topology.Sentinel} {
@@ -81,7 +81,7 @@ func TestScriptsWithoutKeys(t *testing.T) {
 	}
 }
 
-// TestWrongWordsOfOperators: RAFT takes what it says, and a call that is wrong changes nothing.
+// TestWrongWordsOfOperators: a wrong call of RAFT is refused with a reason, and changes nothing.
 func TestWrongWordsOfOperators(t *testing.T) {
 	t.Parallel()
 	g := newSteady(t, 3, nil)
@@ -119,7 +119,8 @@ func TestWrongWordsOfOperators(t *testing.T) {
 	require.Equal(t, 1, leader.number("raft_elections_won"))
 }
 
-// TestMemberRemovedWhileAway: it never got the entry that says so, and hears of it when it is back.
+// TestMemberRemovedWhileAway: the member never received the entry that removes it. The others tell it when it
+// is back.
 func TestMemberRemovedWhileAway(t *testing.T) {
 	t.Parallel()
 	const line = "no member of its group any more"
@@ -134,8 +135,8 @@ func TestMemberRemovedWhileAway(t *testing.T) {
 	eventually(t, "it says so", func() bool { return l.count(out, line) == 1 })
 }
 
-// TestRemovedMember: a removed member says so, once, and serves no client; a new one that finds its way into
-// the group says no such thing.
+// TestRemovedMember: a removed member logs its removal once, and serves no client. A new member that joins
+// the group logs no such line.
 func TestRemovedMember(t *testing.T) {
 	t.Parallel()
 	const line = "no member of its group any more"
