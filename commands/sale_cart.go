@@ -40,6 +40,7 @@ func seckillCart(c *Ctx) error {
 		if place, answer, err = k.decide(c); err != nil {
 			return err
 		}
+		// plant:cart-all
 		if answer == saleSold {
 			if err := k.prepare(c); err != nil {
 				return err
@@ -102,7 +103,7 @@ func (k *cart) recall(c *Ctx) (known bool, place int, answer int64, err error) {
 		}
 	}
 	switch {
-	case place > 0:
+	case place > 0: // plant:cart-gone
 		return true, place, saleTakenBack, nil
 	case stands > 0 && stands < len(k.parts):
 		return false, 0, 0, ErrSaleCart(k.order)
@@ -139,7 +140,7 @@ func (k *cart) prepare(c *Ctx) error {
 		if p.sale.holdMaxMS > 0 && p.sale.holdMS != holdMS {
 			p.heldMS = c.CeilNowMS()
 		}
-		p.sale.holdMS = holdMS
+		p.sale.holdMS = holdMS // plant:cart-hold
 		if err := p.mayWrite(c); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 // books holds all keys of a sale, read while no client is active.
 type books struct {
+	voucher                             string
 	stock, total, sold, held, confirmed int
 	returned                            int
 	orders                              map[string]order
@@ -39,8 +40,9 @@ func text(v resp.Value) string {
 	return v.Str
 }
 
-// readBooks reads the keys.
-func readBooks(do func(args ...string) (resp.Value, error)) (b books, err error) {
+// readBooks reads the keys of a sale.
+func readBooks(voucher, stream string, do func(args ...string) (resp.Value, error)) (b books, err error) {
+	b.voucher = voucher
 	ask := func(args ...string) (v resp.Value) {
 		if err == nil {
 			v, err = do(args...)
@@ -155,7 +157,7 @@ func (b *books) agree(entries []map[string]string, parts map[string]int, belongs
 			return fmt.Errorf("%v is not the entry of an order: %v", e, o)
 		case seen[o.id]:
 			return fmt.Errorf("%v stands there twice", e)
-		case e["userId"] != o.user || e["voucherId"] != voucher || e["qty"] != strconv.Itoa(o.qty+parts[o.id]):
+		case e["userId"] != o.user || e["voucherId"] != b.voucher || e["qty"] != strconv.Itoa(o.qty+parts[o.id]):
 			return fmt.Errorf("%v is not the entry of %v", e, o)
 		}
 		seen[o.id] = true
@@ -168,11 +170,17 @@ func (b *books) agree(entries []map[string]string, parts map[string]int, belongs
 	return nil
 }
 
-// state returns the state with which the model continues.
-func (b *books) state(nowMS int64) state {
+// state returns the state with which the model continues. more has the orders of carts in the other sale.
+func (b *books) state(nowMS int64, more *books) (state, error) {
 	s := state{nowMS: nowMS, stock: b.stock, total: b.total}
 	for _, o := range b.orders {
+		o.other, o.otherEndMS = more.orders[o.id].state, more.orders[o.id].endMS
 		s = s.with(o)
 	}
-	return s.done()
+	for id, o := range more.orders {
+		if b.orders[id].user != o.user {
+			return s, fmt.Errorf("the cart %v has no part in the other sale", o)
+		}
+	}
+	return s.done(), nil
 }

@@ -129,6 +129,7 @@ func (c *client) next() *operation {
 	}
 	switch {
 	case what < 12:
+		op.cart = place(max(0, r.IntN(6)-3))
 	case what < 14:
 		op.kind = confirm
 	case what < 15:

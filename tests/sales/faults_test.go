@@ -30,5 +30,8 @@ var faults = []plant.Fault{
 		sums.SetInt(heldField, t.sale.held-gone)
 	}`)),
 	plant.New("a hold is extended beyond its longest time", plant.And("hold-max", "false")),
+	plant.New("a refused cart is sold", plant.Or("cart-all", "place == 2 && k.parts[1].stock > 0")),
+	plant.New("a part of a cart has a hold of its own", plant.Omit("cart-hold")),
+	plant.New("a cart that was taken back in part is said to be sold", plant.And("cart-gone", "stands > 0 && false")),
 	plant.New("a restart forgets the holds", plant.Omit("load-holds")),
 }

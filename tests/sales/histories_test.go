@@ -25,7 +25,7 @@ var (
 const atLeast = 20
 
 // needed lists outcomes that must occur in a run. Without them it would prove little.
-var needed = []string{"SECKILL 0", "SECKILL.CANCEL 1", "SECKILL.CONFIRM 1", "SECKILL.EXTEND 1"}
+var needed = []string{"SECKILL 0", "SECKILL.CANCEL 1", "SECKILL.CONFIRM 1", "SECKILL.EXTEND 1", "SECKILL.CART 0"}
 
 // enough reports whether a world was decided and all of needed have occurred.
 func (s *search) enough() bool {

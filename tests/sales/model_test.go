@@ -16,7 +16,10 @@ type order struct {
 	state    string // the words of the order's record
 	endMS    int64  // the end of its hold
 	beganMS  int64  // of a hold that was extended, in a sale with HOLDMAX
-	text     string // all fields as text
+	// other is the state of the part of a cart in the other sale, and otherEndMS the end of that part's hold.
+	other      string
+	otherEndMS int64
+	text       string // all fields as text
 }
 
 // terms holds the settings of a sale.
@@ -58,7 +61,7 @@ func (s state) find(id string) (int, bool) {
 // with returns the state with a new order, or with a new state of an order.
 func (s state) with(o order) state {
 	i, known := s.find(o.id)
-	o.text = fmt.Sprintf(" %s %s %s %d %d %d", o.id, o.user, o.state, o.qty, o.endMS, o.beganMS)
+	o.text = fmt.Sprintf(" %s %s %s %d %d %d %q %d", o.id, o.user, o.state, o.qty, o.endMS, o.beganMS, o.other, o.otherEndMS)
 	s.orders = slices.Clone(s.orders)
 	if known {
 		s.orders[i] = o
@@ -75,6 +78,10 @@ func (s state) at(nowMS int64) state {
 		if o.state == "held" && o.endMS <= nowMS {
 			s.stock += o.qty
 			o.state, o.endMS, o.beganMS = "gone", 0, 0
+			s = s.with(o)
+		}
+		if o.other == "held" && o.otherEndMS <= nowMS {
+			o.other, o.otherEndMS = "gone", 0
 			s = s.with(o)
 		}
 	}
@@ -128,34 +135,44 @@ func (t *terms) apply(s state, op *operation) (state, string) {
 
 func (t *terms) sell(s state, op *operation) (state, string) {
 	if i, known := s.find(op.order); known {
-		if s.orders[i].user != op.user {
-			return s, belongsTo(op.order)
-		}
-		if s.orders[i].state == "gone" {
-			return s, "5"
-		}
-		return s, "0"
+		return s, s.orders[i].again(op)
 	}
 	switch {
 	case s.stock == 0:
-		return s, "1"
+		return s, op.cart.refused("1")
 	case op.qty > t.limit:
 		return s, fmt.Sprintf("-ERR seckill QTY is above the limit of %d per user", t.limit)
 	case s.nowMS < t.startMS:
-		return s, "3"
+		return s, op.cart.refused("3")
 	case t.endMS != 0 && s.nowMS >= t.endMS:
-		return s, "4"
+		return s, op.cart.refused("4")
 	case s.stock < op.qty:
-		return s, "1"
+		return s, op.cart.refused("1")
 	case s.pieces(op.user)+op.qty > t.limit:
-		return s, "2"
+		return s, op.cart.refused("2")
 	}
 	o := order{id: op.order, user: op.user, qty: op.qty, state: "sold"}
 	if t.holdMS > 0 {
 		o.state, o.endMS = "held", s.nowMS+t.holdMS
 	}
+	if op.cart != noCart {
+		o.other, o.otherEndMS = o.state, o.endMS
+	}
 	s.stock -= op.qty
 	return s.with(o).done(), "0"
+}
+
+// again returns the reply to a call that names the order anew.
+func (o *order) again(op *operation) string {
+	switch {
+	case o.user != op.user:
+		return belongsTo(o.id)
+	case o.state == "gone", op.cart != noCart && o.other == "gone":
+		return op.cart.gone(o.state == "gone", o.other == "gone")
+	case op.cart != noCart && o.other == "":
+		return notACart(o.id)
+	}
+	return "0"
 }
 
 func (s state) finish(op *operation) (state, string) {
@@ -215,6 +232,10 @@ func (t *terms) extend(s state, op *operation) (state, string) {
 
 func belongsTo(order string) string {
 	return "-ERR seckill order '" + order + "' belongs to another user"
+}
+
+func notACart(order string) string {
+	return "-ERR seckill order '" + order + "' is that of another cart"
 }
 
 // info returns the reply of SECKILL.INFO.

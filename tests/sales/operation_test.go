@@ -2,7 +2,9 @@ package sales
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"lockserver/tests/testkit"
 )
@@ -26,6 +28,7 @@ type operation struct {
 	kind        kind
 	user, order string
 	qty         int
+	cart        place // of a sell: the order is a cart of this sale and the other one
 	part        int   // of a cancel: the pieces that come back; 0: all
 	ms          int64 // of an extension
 	client      int
@@ -41,13 +44,53 @@ type operation struct {
 	call, ret int64
 }
 
-// voucher is the name of the sale.
-const voucher = "v"
+// place is the place of the sale in a cart.
+type place int
+
+const (
+	noCart place = iota
+	first        // the other sale is the second part
+	second       // the other sale is the first part
+)
+
+// gone returns the reply to a repeated call if parts were taken back: that of the sale, of the other sale, or
+// both.
+func (p place) gone(sale, other bool) string {
+	switch {
+	case p == noCart:
+		return "5"
+	case sale && (p == first || !other):
+		return p.refused("5")
+	}
+	return (first + second - p).refused("5")
+}
+
+// refused returns the reply of a call that the sale refuses.
+func (p place) refused(answer string) string {
+	if p == noCart {
+		return answer
+	}
+	return fmt.Sprintf("[%d %s]", p, answer)
+}
+
+// voucher is the name of the sale. other is the name of a sale that never refuses: it has the other part of
+// each cart, always of one piece.
+const (
+	voucher = "v"
+	other   = "w"
+)
 
 // args returns the operation as a command.
 func (op *operation) args() []string {
 	switch op.kind {
 	case sell:
+		sale, more := []string{voucher, strconv.Itoa(op.qty)}, []string{other, "1"}
+		switch op.cart {
+		case first:
+			return slices.Concat([]string{"SECKILL.CART", op.user, op.order, "2"}, sale, more)
+		case second:
+			return slices.Concat([]string{"SECKILL.CART", op.user, op.order, "2"}, more, sale)
+		}
 		args := []string{"SECKILL", voucher, op.user, op.order}
 		if op.qty != 1 {
 			args = append(args, "QTY", strconv.Itoa(op.qty))
@@ -69,6 +112,14 @@ func (op *operation) args() []string {
 		return []string{"SECKILL.INFO", voucher}
 	}
 	return nil
+}
+
+// answer returns the reply without the place that a cart's has.
+func (op *operation) answer() string {
+	if inner, ok := strings.CutPrefix(op.reply, fmt.Sprintf("[%d ", op.cart)); ok && op.cart != noCart {
+		return strings.TrimSuffix(inner, "]")
+	}
+	return op.reply
 }
 
 func (op *operation) String() string {

@@ -222,12 +222,11 @@ func (tr *trial) assemble(part []unit) *trial {
 		case !answers[op] || op.decides():
 		case op.kind == audit && !stocked:
 			left.ops = append(left.ops, op.about(kept, tr.end))
-		case op.kind == look, op.kind == sell && op.reply == "1":
+		case op.kind == look, op.kind == sell && op.answer() == "1":
 			if stocked {
 				left.ops = append(left.ops, op)
 			}
-		case op.kind == sell && op.reply == "2" && missing[op.user],
-			(op.reply == "5" || op.reply == belongsTo(op.order) || op.isAboutItsOrder()) && !kept[op.order]:
+		case op.kind == sell && op.answer() == "2" && missing[op.user], op.isAboutItsOrder() && !kept[op.order]:
 		default:
 			left.ops = append(left.ops, op)
 		}
@@ -236,9 +235,12 @@ func (tr *trial) assemble(part []unit) *trial {
 	return left
 }
 
-// isAboutItsOrder reports whether an error says something of the order that the call names.
+// isAboutItsOrder reports whether a refusal says something of the order that the call names.
 func (op *operation) isAboutItsOrder() bool {
-	return op.kind != sell && strings.HasPrefix(op.reply, "-")
+	if op.kind != sell {
+		return strings.HasPrefix(op.reply, "-")
+	}
+	return op.reply == belongsTo(op.order) || op.reply == notACart(op.order) || op.answer() == "5" || strings.HasSuffix(op.reply, " 5]")
 }
 
 // unless returns the operation with any reply, unless the reply is known.

@@ -93,8 +93,10 @@ func newWorld(seed uint64) (*world, error) {
 	if err := w.start(); err != nil {
 		return nil, err
 	}
-	if _, err := w.admin.call(args...); err != nil {
-		return nil, err
+	for _, command := range [][]string{args, {"SECKILL.CREATE", other, "STOCK", "1000000", "LIMIT", "1000000", "STREAM", stream + ":" + other}} {
+		if v, err := w.admin.call(command...); err != nil || v.IsError() {
+			return nil, fmt.Errorf("%q: %s, %w", command, v, err)
+		}
 	}
 	w.quiet = state{nowMS: baseMS, stock: stock, total: stock}.done()
 	return w, w.save("SAVE") // the first start needs a snapshot
@@ -205,14 +207,23 @@ func (w *world) phase(half bool) error {
 
 // look reads the keys while no client is active. The model continues from them.
 func (w *world) look() error {
-	b, err := readBooks(w.admin.call)
+	b, err := readBooks(voucher, stream, w.admin.call)
 	if err == nil {
 		err = b.check()
+	}
+	more := books{}
+	if err == nil {
+		more, err = readBooks(other, stream+":"+other, w.admin.call)
+	}
+	if err == nil {
+		err = more.check()
+	}
+	if err == nil {
+		w.quiet, err = b.state(w.clock.NowUS()/1000, &more)
 	}
 	if err != nil {
 		return &violation{fmt.Sprintf("%s: %v", w, err)}
 	}
-	w.quiet = b.state(w.clock.NowUS() / 1000)
 	return nil
 }
 
