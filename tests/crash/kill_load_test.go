@@ -41,9 +41,14 @@ type worker struct {
 	next  *worker
 	// recurred is the highest number of recurring entries that it has seen in their stream.
 	recurred int64
-	lock     lockState // LOCK own:NAME, used by this client alone
-	shared   lockState // LOCK shared, used by all clients
-	permit   lockState // SEM.ACQUIRE permits, used by all clients; its limit is permitsOfAll
+	carts    []cartState // SECKILL.CART NAME NAME-cart-n, n is the place in the list
+	units    int         // LIMIT.TAKE and LIMIT.GIVE units:NAME: the units that are taken
+	// unitsUnsure is the change of units by a call that was not answered.
+	unitsUnsure int
+	wrong       []string  // unexpected replies
+	lock        lockState // LOCK own:NAME, used by this client alone
+	shared      lockState // LOCK shared, used by all clients
+	permit      lockState // SEM.ACQUIRE permits, used by all clients; its limit is permitsOfAll
 }
 
 // permitsOfAll is the number of clients that may have a permit at the same time.
@@ -60,7 +65,7 @@ type lockState struct {
 func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 	for {
 		var err error
-		switch chance.IntN(14) {
+		switch chance.IntN(18) {
 		case 0, 1, 2:
 			err = w.count(c)
 		case 3, 4:
@@ -83,6 +88,12 @@ func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
 			err = w.cancel(c, chance)
 		case 13:
 			err = w.lookAtRecurring(c)
+		case 14, 15:
+			err = w.fill(c, chance)
+		case 16:
+			err = w.takeOrGive(c, chance)
+		case 17:
+			err = w.ask(c)
 		}
 		if err != nil {
 			return
@@ -231,7 +242,7 @@ func (w *worker) look(c *testkit.Client) error {
 const leaseMS = 3_600_000
 
 // toggle acquires a lock, with a wait, or releases it. The server may refuse the wait as a deadlock, because
-// a worker also has a permit or another lock.
+// a worker also has a permit or another lock. The priority of a worker is its number.
 func (l *lockState) toggle(c *testkit.Client, key, owner string) error {
 	l.certain = false
 	if l.held {
@@ -241,7 +252,7 @@ func (l *lockState) toggle(c *testkit.Client, key, owner string) error {
 		*l = lockState{certain: true}
 		return nil
 	}
-	v, err := c.Call("LOCK", key, owner, "PX", strconv.Itoa(leaseMS), "WAIT", "50")
+	v, err := c.Call("LOCK", key, owner, "PX", strconv.Itoa(leaseMS), "WAIT", "50", "PRIORITY", owner[1:])
 	if err != nil {
 		return err
 	}
@@ -259,7 +270,7 @@ func (l *lockState) togglePermit(c *testkit.Client, owner string) error {
 		*l = lockState{certain: true}
 		return nil
 	}
-	v, err := c.Call("SEM.ACQUIRE", "permits", owner, "LIMIT", strconv.Itoa(permitsOfAll), "PX", strconv.Itoa(leaseMS), "WAIT", "50")
+	v, err := c.Call("SEM.ACQUIRE", "permits", owner, "LIMIT", strconv.Itoa(permitsOfAll), "PX", strconv.Itoa(leaseMS), "WAIT", "50", "PRIORITY", owner[1:])
 	if err != nil {
 		return err
 	}
@@ -332,6 +343,7 @@ func (w *worker) check(t *testing.T, c *testkit.Client) {
 	}
 	w.sold.acked = 0 // each sale is checked once, because the next user has a new number
 	w.checkDelayed(t, c)
+	w.checkUnits(t, c)
 	w.lock.check(t, c, "own:"+w.name, w.name)
 	w.shared.check(t, c, "shared", w.name)
 	w.permit.checkPermit(t, c, w.name)

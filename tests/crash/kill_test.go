@@ -57,6 +57,7 @@ func killAgain(t *testing.T, fsync string, times int, chance *rand.Rand) {
 		require.NoError(t, s.Start())
 		if life == 0 {
 			beginRecurring(t, s.Client(t))
+			beginCarts(t, s.Client(t))
 		}
 		duration := longestLife/8 + time.Duration(chance.Int64N(int64(longestLife)))
 		s.Client(t).Do("SET", "seckill:stock:sale", strconv.Itoa(stockOfTheSale), "NX")
@@ -65,6 +66,7 @@ func killAgain(t *testing.T, fsync string, times int, chance *rand.Rand) {
 		require.NoError(t, s.Start())
 		c := s.Client(t)
 		checkSale(t, c)
+		checkCarts(t, c, workers)
 		checkRecurring(t, c, slices.MaxFunc(workers, func(a, b *worker) int { return cmp.Compare(a.recurred, b.recurred) }).recurred)
 		for _, w := range workers {
 			w.check(t, c)
