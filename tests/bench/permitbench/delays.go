@@ -97,8 +97,8 @@ func fresh() func() int {
 // new ids, and the same times.
 func (b *bench) addCosts(ctx context.Context) error {
 	b.Report.Text("## DELAY.ADD")
-	const ours, today = "DELAY.ADD", "XADD + ZADD"
-	added, timed := fresh(), fresh()
+	const ours, today, rule = "DELAY.ADD", "XADD + ZADD", "DELAY.ADD with EVERY"
+	added, timed, ruled := fresh(), fresh(), fresh()
 	dueMS := func(n int) int64 { return time.Now().UnixMilli() + 3_600_000 + int64(n%1000) }
 	ways := []*way{
 		{name: ours, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("$"), Append: func(b []byte, n int) []byte {
@@ -112,13 +112,18 @@ func (b *bench) addCosts(ctx context.Context) error {
 			}
 			return benchkit.Command(b, 4).Arg("ZADD").Arg("times").Int(dueMS(n/2)).Numbered("id", timed(), "")
 		}}},
+		{name: rule, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("$"), Append: func(b []byte, n int) []byte {
+			id := ruled()
+			return benchkit.Command(b, 10).Arg("DELAY.ADD").Arg("recurring").Arg("AT").Int(dueMS(n)).Arg("EVERY").Arg("3600000").Arg("ID").Numbered("id", id, "").
+				Arg("body").Numbered(body, id, "")
+		}}},
 	}
 	end, err := b.startAll(ctx, ways)
 	defer end()
 	if err != nil {
 		return err
 	}
-	_, err = b.compare(ctx, ways, []target{{1, ours, today, whole, 1.5}, {16, ours, today, whole, 1.5}}, beneath{})
+	_, err = b.compare(ctx, ways, []target{{1, ours, today, whole, 1.5}, {16, ours, today, whole, 1.5}, {16, rule, ours, whole, 0}}, beneath{})
 	return err
 }
 

@@ -220,7 +220,7 @@ func (b *bench) holders(ctx context.Context) error {
 // ones are full again after a millisecond, so each take creates a key, which the server removes. The floor is
 // a command with the same number of words that finds no key and replies nil.
 func (b *bench) limits(ctx context.Context) error {
-	const ours, two, idle, incr, theirs, floor = "LIMIT.TAKE", "LIMIT.MTAKE of two", "LIMIT.TAKE, idle", "INCR", "INCR, Redis", "LPOS without a key"
+	const ours, two, back, idle, incr, theirs, floor = "LIMIT.TAKE", "LIMIT.MTAKE of two", "LIMIT.TAKE and LIMIT.GIVE", "LIMIT.TAKE, idle", "INCR", "INCR, Redis", "LPOS without a key"
 	words := func(name string, words ...string) func(b []byte, n int) []byte {
 		return func(b []byte, n int) []byte {
 			r := benchkit.Command(b, 2+len(words)).Arg(name).Numbered("limit:", n%100_000, "")
@@ -239,6 +239,9 @@ func (b *bench) limits(ctx context.Context) error {
 		{name: incr, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always(":"), Append: words("INCR")}},
 		{name: ours, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: words("LIMIT.TAKE", "1000", "1000", hour)}},
 		{name: two, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: ofTwo}},
+		{name: back, product: b.lockserver, per: 2, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: func(b []byte, n int) []byte {
+			return words([...]string{"LIMIT.TAKE", "LIMIT.GIVE"}[n%2], "1000", "1000", hour)(b, n/2)
+		}}},
 		{name: idle, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*5"), Append: words("LIMIT.TAKE", "1000", "1000", "1000")}},
 		{name: floor, product: b.lockserver, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("$-1"), Append: words("LPOS", "1000", "RANK", "1000")}},
 		{name: theirs, product: b.redis, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always(":"), Append: words("INCR")}},
@@ -248,8 +251,8 @@ func (b *bench) limits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.Report.Text("## Limits\n\nProcessor time of a unit of one of 100,000 limiters, and of two at once, beside that of a counter, and of a command with as many words " +
+	b.Report.Text("## Limits\n\nProcessor time of a unit of one of 100,000 limiters, of two at once, and of one that is given back, beside that of a counter, and of a command with as many words " +
 		"that finds nothing. A limiter in use keeps its key. An idle one is full again before the next unit, so each unit makes a key that expires.")
-	_, err = b.compare(ctx, ways, []target{{1, ours, incr, whole, 1.2}, {16, ours, incr, whole, 1.2}, {1, two, ours, whole, 1.4}, {16, two, ours, whole, 1.4}}, beneath{pings: map[string]string{ours: floor}})
+	_, err = b.compare(ctx, ways, []target{{1, ours, incr, whole, 1.2}, {16, ours, incr, whole, 1.2}, {1, two, ours, whole, 1.4}, {16, two, ours, whole, 1.4}, {16, back, ours, whole, 2.2}}, beneath{pings: map[string]string{ours: floor}})
 	return err
 }

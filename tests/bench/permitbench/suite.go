@@ -1,8 +1,9 @@
 // Package permitbench measures semaphores, limiters and delayed entries, each beside the commands that it
 // replaces. Semaphores: SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, and beside what Redisson's
 // semaphores run on Redis. One semaphore has a hundred thousand holders. Sixteen clients hand permits on. A
-// holder's memory is beside that of a shared lock. Limits: LIMIT.TAKE beside INCR. Delays: the bytes of a
-// pending entry, and DELAY.ADD beside XADD and ZADD. Then how late entries are under load, and how long
+// holder's memory is beside that of a shared lock. Limits: LIMIT.TAKE beside INCR, and LIMIT.MTAKE
+// and LIMIT.GIVE beside it. Carts beside single orders, LOCK.ASK, and waits with a priority beside those
+// without. Delays: the bytes of a pending entry, and DELAY.ADD beside XADD and ZADD, and with a rule. Then how late entries are under load, and how long
 // others wait while a hundred thousand are due in one millisecond.
 //
 // It owns the requests and the targets. It must not know how a server works inside: it starts programs and
@@ -63,8 +64,9 @@ func (b *bench) sections() []benchkit.Section {
 		{Name: "holders", Measures: "one semaphore with a hundred thousand holders", Run: b.holders},
 		{Name: "handoffs", Measures: "permits that sixteen clients hand on to each other", Run: b.handoffs},
 		{Name: "memory", Measures: "bytes of a semaphore's holder, beside those of a shared lock", Run: b.memory},
-		{Name: "limits", Measures: "LIMIT.TAKE beside INCR", Run: b.limits},
-		{Name: "delay-add", Measures: "DELAY.ADD beside XADD and ZADD", Run: b.addCosts},
+		{Name: "limits", Measures: "LIMIT.TAKE beside INCR, LIMIT.MTAKE and LIMIT.GIVE beside LIMIT.TAKE", Run: b.limits},
+		{Name: "others", Measures: "carts, longer holds, LOCK.ASK and priorities", Run: b.others},
+		{Name: "delay-add", Measures: "DELAY.ADD beside XADD and ZADD, and with a rule", Run: b.addCosts},
 		{Name: "delays", Measures: "a million delayed entries: memory, lateness, and 100,000 that are due at once", Run: b.delays},
 	}
 }
