@@ -89,7 +89,7 @@ rename: ## rename the module everywhere (MODULE=github.com/you/lockserver)
 	bash .ci/rename $(if $(MODULE),$(MODULE),$(error MODULE is the new path of the module))
 
 # WRITE=-write writes the list of files anew.
-lock-path: ## the files that LOCK, UNLOCK, SET, GET and XADD pass and their calls of the server, against tests/lockpath/passed.txt, the statements that a shard adds, and those of each page of the console
+lock-path: ## the files that LOCK, UNLOCK, SET, GET and XADD pass and their calls of the server, against tests/lockpath/passed.txt, the statements that a shard adds, those of waits without priorities, and of each page of the console
 	$(GO) build -cover -covermode=atomic -coverpkg=./... -o bin/lockpath ./tests/lockpath
 	rm -rf bin/lockpath.cover && mkdir -p bin/lockpath.cover
 	GOCOVERDIR=bin/lockpath.cover bin/lockpath $(WRITE)

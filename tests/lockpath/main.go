@@ -111,7 +111,11 @@ func run(list string, write bool) error {
 	if err != nil {
 		return err
 	}
-	failed = slices.Concat(failed, dearer, pages, limits)
+	waits, err := compareWaits(s.module)
+	if err != nil {
+		return err
+	}
+	failed = slices.Concat(failed, dearer, pages, limits, waits)
 	if failed != nil {
 		return fmt.Errorf("%s\nmake lock-path WRITE=-write writes the list anew", strings.Join(failed, "\n"))
 	}
