@@ -15,8 +15,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// cartSales are the two sales of each cart. A cart has cartQty pieces of each. Their holds are longer than the
-// tests take.
+// cartSales are the two sales of each cart. A cart has cartQty pieces of each. Their holds are longer than
+// the tests take.
 var cartSales = []string{"cart-a", "cart-b"}
 
 const cartQty = 2
@@ -47,8 +47,8 @@ func (w *worker) buyCart(order string) []string {
 	return args
 }
 
-// fill buys a cart, or changes one of the latest ones: its first part is held longer, or a piece of its second
-// part comes back.
+// fill buys a cart, or changes one of the latest ones: its first part is held longer, or a piece of its
+// second part comes back.
 func (w *worker) fill(c *testkit.Client, chance *rand.Rand) error {
 	what, n := chance.IntN(4), len(w.carts)-1-chance.IntN(3)
 	if n < 0 || what < 2 {
@@ -93,8 +93,8 @@ func (w *worker) expect(v resp.Value, n int64) bool {
 	return false
 }
 
-// checkCarts fails unless each acknowledged cart is sold in both sales, with what was acknowledged later, and
-// each other cart in both or in none. The same call again then has one answer and sells once.
+// checkCarts fails unless each acknowledged cart is sold in both sales, with what was acknowledged later,
+// and each other cart in both or in none. The same call again then has one answer and sells once.
 func checkCarts(t *testing.T, c *testkit.Client, workers []*worker) {
 	t.Helper()
 	first, second := readCarts(t, c)

@@ -13,9 +13,9 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// TestPrioritiesWhenTheLeaderChanges: a leader that leads no more ends its waits. The owners ask the new leader
-// again, in any order, and are granted by their priorities. Calls that wait for a lock, for several locks and
-// for a permit do so.
+// TestPrioritiesWhenTheLeaderChanges: a leader that leads no more ends its waits. The owners ask the new
+// leader again, in any order, and are granted by their priorities. Calls that wait for a lock, for several
+// locks and for a permit do so.
 func TestPrioritiesWhenTheLeaderChanges(t *testing.T) {
 	t.Parallel()
 	g := newSteady(t, 3, seenAs(topology.Cluster))

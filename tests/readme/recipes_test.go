@@ -14,8 +14,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// recipe runs the commands of docs/RECIPES.md on a server whose clock only the test moves. So what a recipe
-// says about later happens.
+// recipe runs the commands of docs/RECIPES.md on a server with a clock that only the test moves. So the
+// later steps of a recipe happen, too.
 type recipe struct {
 	*testing.T
 	srv   *server.Server
@@ -108,8 +108,8 @@ func TestDebounceFires(t *testing.T) {
 	require.EqualValues(t, 2, c.Do("XLEN", "saves").Int)
 }
 
-// TestBreakerProbes: failures far apart do not open the breaker. While it is open one program in thirty seconds
-// may try, and a call that succeeds closes it.
+// TestBreakerProbes: failures far apart do not open the breaker. While it is open one program in thirty
+// seconds may try, and a call that succeeds closes it.
 func TestBreakerProbes(t *testing.T) {
 	r := newRecipe(t)
 	c, other := r.program(), r.program()
@@ -135,8 +135,8 @@ func TestBreakerProbes(t *testing.T) {
 	require.EqualValues(t, 1, c.Do(mayCall...).Int)
 }
 
-// TestStandbyTakesOver: a leader whose program dies is followed when its lease ends, and its late write is
-// refused.
+// TestStandbyTakesOver: after the death of a leader the standby leads when the lease ends. A late write of
+// the dead leader is refused.
 func TestStandbyTakesOver(t *testing.T) {
 	r := newRecipe(t)
 	leader, standby, watcher := r.program(), r.program(), r.program()
@@ -166,8 +166,8 @@ func TestStandbyTakesOver(t *testing.T) {
 	require.Equal(t, "OK", standby.Do("GUARD", "leader", strconv.FormatInt(next, 10), "SET", "state", "new").Str)
 }
 
-// TestOutboxAfterADeath: a program that dies leaves the look at its order, and one that ends leaves none. The
-// message of a slow program comes twice.
+// TestOutboxAfterADeath: a program that dies leaves the look at its order. A program that ends leaves no
+// look. The message of a slow program comes twice.
 func TestOutboxAfterADeath(t *testing.T) {
 	r := newRecipe(t)
 	add, send := r.command("DELAY.ADD checks", ""), r.command("EVAL", "orders checks")
@@ -203,8 +203,9 @@ func TestOutboxAfterADeath(t *testing.T) {
 	require.EqualValues(t, 2, worker.Do("XLEN", "orders").Int)
 }
 
-// TestCronOverMachines: of two machines that add the job, and read its stream, one runs it each night at three
-// in Berlin, on the day on which the clocks change, too. A job whose machine dies goes to the other one.
+// TestCronOverMachines: of two machines that add the job, and read its stream, one runs it each night at
+// three in Berlin, on the day on which the clocks change, too. The other machine runs the job of a machine
+// that dies.
 func TestCronOverMachines(t *testing.T) {
 	r := newRecipe(t)
 	first, second := r.program(), r.program()

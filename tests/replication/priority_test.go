@@ -9,8 +9,8 @@ import (
 	"lockserver/server"
 )
 
-// TestPrioritiesOverPromotion: a queue is not part of the data. Owners that ask again after a promotion, in any
-// order, are granted by their priorities, as they would have been before.
+// TestPrioritiesOverPromotion: a queue is not part of the data. Owners that ask again after a promotion, in
+// any order, are granted by their priorities, as they would have been before.
 func TestPrioritiesOverPromotion(t *testing.T) {
 	kinds := []struct{ ask, release string }{ // %s is the owner
 		{"LOCK door %s PX 600000", "UNLOCK door %s"},

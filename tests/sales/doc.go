@@ -1,8 +1,8 @@
-// Package sales checks that a sale sells each piece once. Random clients use one sale of one server over real
-// connections, all at the same time. They buy, alone and as a part of a cart with another sale, and ask again
-// with the same order. They use an order of another user, confirm, extend, cancel, restock and read, alone and
-// inside MULTI. Meanwhile holds end, connections are cut and killed, and the server is restarted from a
-// snapshot or its log.
+// Package sales checks that a sale sells each piece once. Random clients use one sale of one server over
+// real connections, all at the same time. They buy, alone and as a part of a cart with another sale, and
+// ask again with the same order. They use an order of another user, confirm, extend, cancel, restock and
+// read, alone and inside MULTI. Meanwhile holds end, connections are cut and killed, and the server is
+// restarted from a snapshot or its log.
 //
 // All commands and replies with their times form a history. porcupine then searches for one order of all
 // operations that the sequential sale in model_test.go allows. The server runs on a server.ManualClock that

@@ -7,7 +7,7 @@ import (
 	"lockserver/tests/bench/benchkit"
 )
 
-// orders is the number of held orders whose holds are extended.
+// orders is the number of orders that have a hold to extend.
 const orders = 10_000
 
 // openSales opens two sales that do not sell out. The orders of the first one are held.

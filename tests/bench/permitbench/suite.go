@@ -1,10 +1,10 @@
 // Package permitbench measures semaphores, limiters and delayed entries, each beside the commands that it
 // replaces. Semaphores: SEM.ACQUIRE and SEM.RELEASE beside LOCK and UNLOCK, and beside what Redisson's
 // semaphores run on Redis. One semaphore has a hundred thousand holders. Sixteen clients hand permits on. A
-// holder's memory is beside that of a shared lock. Limits: LIMIT.TAKE beside INCR, and LIMIT.MTAKE
-// and LIMIT.GIVE beside it. Carts beside single orders, LOCK.ASK, and waits with a priority beside those
-// without. Delays: the bytes of a pending entry, and DELAY.ADD beside XADD and ZADD, and with a rule. Then how late entries are under load, and how long
-// others wait while a hundred thousand are due in one millisecond.
+// holder's memory is beside that of a shared lock. Limits: LIMIT.TAKE beside INCR, and LIMIT.MTAKE and
+// LIMIT.GIVE beside it. Carts are beside single orders, and waits with a priority beside those without.
+// Delays: the bytes of a pending entry, and DELAY.ADD beside XADD and ZADD, and with a rule. Then how late
+// entries are under load, and how long others wait while a hundred thousand are due in one millisecond.
 //
 // It owns the requests and the targets. It must not know how a server works inside: it starts programs and
 // uses the Redis protocol. To add a comparison, add a way to its section.
