@@ -260,7 +260,10 @@ final class Shard {
         return Math.max(1, Math.min(LONGEST_PAUSE_MS, lease.toMillis() / 10));
     }
 
-    /** Asks the server for a sign of life now and then, until the connection breaks. */
+    /**
+     * Asks the server for a sign of life now and then, until the connection breaks. A server that is silent does not answer on the other
+     * connections either, as a leader that is cut off: what waits there would wait until its time is over.
+     */
     private void watch(Wire now) throws InterruptedException {
         Duration tick = lease.dividedBy(6);
         while (!now.broke.await(tick.toNanos(), TimeUnit.NANOSECONDS)) {
@@ -270,6 +273,9 @@ final class Shard {
                 hear(asked);
             } catch (ServerException | BrokenException e) {
                 now.close(e);
+                if (e.getCause() instanceof TimeoutException) {
+                    channel.drop(e);
+                }
             }
         }
     }
