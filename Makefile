@@ -580,6 +580,13 @@ unauthenticated: ## thousands of connections that do not log in, read nothing, o
 vanish: need-netns ## hosts vanish without a word: what becomes of their locks, in network namespaces, as root
 	$(GO) test -tags netns -count=1 -v -parallel 16 $(GOTESTFLAGS) ./tests/vanish
 
+.PHONY: vanish-clients
+# The programs run on hosts of their own, with what is built here.
+vanish-clients: build need-netns need-java clients-node-build $(PACKAGE_VENV)/ready ## the leader of one of three groups is cut off from programs with the packages for Python, Node and Java, in network namespaces, as root
+	cd clients/java && mvn -B -ntp -q -pl lockserver-client compile org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath \
+		-Dmdep.outputFile=$(CURDIR)/bin/java-client.classpath -Dmdep.includeScope=runtime
+	$(GO) test -tags netns -count=1 -v -run '^TestProgramsOfACutShard$$' $(GOTESTFLAGS) ./tests/vanish -programs
+
 .PHONY: machines machines-planted
 machines: need-netns ## three raft groups on three machines, which are killed, paused and cut off under load, in network namespaces, as root (MINUTES=n SEED=n)
 	MINUTES=$(MINUTES) SEED=$(SEED) $(GO) test -tags netns -count=1 -v -timeout 0 -run '^TestMachines$$' $(GOTESTFLAGS) ./tests/vanish

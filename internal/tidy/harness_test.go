@@ -38,6 +38,7 @@ var starters = map[string]string{
 	"tests/comparison/program_test.go":      "programs with a library each, whose lines are read with their times",
 	"tests/console/world_test.go":           "a server in a module that does not import the root",
 	"tests/readme/redis_cli_oracle_test.go": "redis-cli as a terminal",
+	"tests/vanish/programs_test.go":         "clients in other languages, which answer line by line",
 }
 
 // TestServersAreStartedByTestkit: testkit.Process is the only way in which tests start a server and wait

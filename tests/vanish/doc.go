@@ -5,5 +5,7 @@
 // A raft group has a host for each member, and a switch instead of the link. A cluster of raft groups has
 // three machines, which are hosts with a member of each group.
 //
+// Programs in visitors use the packages for other languages, each on its own host: `make vanish-clients`.
+//
 // The tests have the build tag netns and need root and the program ip: `make vanish`.
 package vanish

@@ -44,10 +44,10 @@ type member struct {
 func portOf(shard int) string { return fmt.Sprint(6381 + shard) }
 func raftOf(shard int) string { return fmt.Sprint(7001 + shard) }
 
-// newMachines starts the cluster.
-func newMachines(t *testing.T) *machines {
+// newMachines starts the cluster. There is a host for clients, and more if asked.
+func newMachines(t *testing.T, more int) *machines {
 	t.Helper()
-	m := &machines{lan: newLAN(t, members+1), t: t}
+	m := &machines{lan: newLAN(t, members+1+more), t: t}
 	for machine := range m.members {
 		for shard := range m.members[machine] {
 			m.members[machine][shard] = m.prepare(machine, shard)
@@ -158,7 +158,7 @@ func (m *machines) together(machine int, do func(p *member)) {
 // isolate cuts a machine off from the other machines, and from clients as well if asked.
 func (m *machines) isolate(machine int, clients bool) {
 	for other := range m.hosts {
-		if other != outside || clients {
+		if other < outside || clients {
 			m.cut(machine, other, true)
 			m.cut(other, machine, true)
 		}
@@ -383,7 +383,7 @@ func TestMachines(t *testing.T) {
 	minutes, err := strconv.ParseFloat("0"+os.Getenv("MINUTES"), 64)
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(seed, 60))
-	m := newMachines(t)
+	m := newMachines(t, 0)
 	m.spread()
 	c := newCrowd(m)
 	end := sync.OnceFunc(func() { close(c.stop); c.all.Wait() })

@@ -21,7 +21,7 @@ import (
 // time. It keeps the locks of the other shards.
 func TestClientOfACutShard(t *testing.T) {
 	t.Parallel()
-	m := newMachines(t)
+	m := newMachines(t, 0)
 	m.spread()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: []string{m.members[0][0].client, m.members[1][1].client, m.members[2][2].client}, ClusterStateReloadInterval: time.Second,
