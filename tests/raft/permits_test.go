@@ -19,9 +19,9 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// TestPermitsOverLeaders: clients acquire and release permits and a lock while one leader after the other
-// is cut off. They wait with NOTIFY in half of their calls, ask again where they got no answer, and
-// confirm. Never are more permits in use than there are, and in the end none is left.
+// TestPermitsOverLeaders: clients acquire and release permits and a lock while one leader after the other is
+// cut off. In half of their calls they wait with NOTIFY. A client without an answer asks again, and confirms
+// its grants. There are never more permits in use than the semaphore has, and none is left at the end.
 func TestPermitsOverLeaders(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, unhurried)
@@ -82,7 +82,7 @@ func (u *turn) release(owner string) []string {
 	return []string{"SEM.RELEASE", u.key, owner}
 }
 
-// take acquires, and releases. Without an answer both are repeated, by whatever member leads.
+// take acquires and releases. Without an answer it repeats both, at whatever member leads.
 func (u *turn) take(c *asker, owner string, random *rand.Rand, stop *atomic.Bool) {
 	words := u.acquire(owner)
 	if random.IntN(2) == 0 {
@@ -113,7 +113,7 @@ type asker struct {
 	conns map[*member]*testkit.Client
 }
 
-// do asks one member after the other until one has done the command.
+// do asks one member after the other until one has run the command.
 func (a *asker) do(words ...string) (v resp.Value) {
 	for end := time.Now().Add(2 * patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		for _, m := range a.group.all {
@@ -125,7 +125,7 @@ func (a *asker) do(words ...string) (v resp.Value) {
 	return v
 }
 
-// ask asks a member; false: it has not done the command, or not answered.
+// ask asks a member. It returns false if the member has not run the command, or has not answered.
 func (a *asker) ask(m *member, words []string) (v resp.Value, ok bool) {
 	c := a.conns[m]
 	if c == nil {
@@ -151,5 +151,5 @@ func (a *asker) close() {
 	}
 }
 
-// unhurried are members that are not considered dead because the machine is busy.
+// unhurried makes members wait so long for the leader that a busy machine causes no election.
 func unhurried(eo *engine.Options, _ *server.Options) { eo.ElectionMS = 4000 }

@@ -28,8 +28,8 @@ func fields(v resp.Value) map[string]resp.Value {
 	return all
 }
 
-// TestBackupInPieces: RAFT READ returns a backup piece by piece, in order and once, as an RDB file with the
-// data that the member had. It goes on while later snapshots take the place of that one.
+// TestBackupInPieces: RAFT READ returns a backup piece by piece, in order and once. The backup is an RDB file
+// with the data of the member at the start. It goes on when later snapshots replace the one that it reads.
 func TestBackupInPieces(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -73,7 +73,8 @@ func TestBackupInPieces(t *testing.T) {
 	require.Contains(t, m.ask("RAFT", "BACKUP").Str, "too many backups")
 }
 
-// loadsAs has a single server load a backup, which has the noise and the lock, and no later key.
+// loadsAs starts a single server with a backup. The server must have the first keys and the lock, and no
+// later key.
 func loadsAs(t *testing.T, backup, noise []byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -91,8 +92,8 @@ func loadsAs(t *testing.T, backup, noise []byte) {
 	require.True(t, c.Do("GET", "later").IsNull())
 }
 
-// TestMembersTell: each member tells how all of them are. One that is gone is unreachable, with what it said
-// last, and lags behind what is written meanwhile. When it is back it has all of that.
+// TestMembersTell: each member shows the state of all members. A member that is gone is unreachable, with its
+// last state, and lags behind the writes. When it is back it has all of them.
 func TestMembersTell(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -158,8 +159,8 @@ func (f *fullDisk) Create(v hraft.SnapshotVersion, index, term uint64, c hraft.C
 	return f.SnapshotStore.Create(v, index, term, c, at, over)
 }
 
-// TestFailedSnapshot: a snapshot that could not be made is counted apart, and its error is shown until one is
-// made. A backup is refused with it, also when an older snapshot is there.
+// TestFailedSnapshot: a failed snapshot is counted apart, and its error is shown until a snapshot succeeds.
+// Until then a backup is refused with this error, also if there is an older snapshot.
 func TestFailedSnapshot(t *testing.T) {
 	t.Parallel()
 	full := make(map[string]*fullDisk)

@@ -11,8 +11,8 @@ import (
 	"lockserver/tests/plant"
 )
 
-// faults are mistakes in a member of a group: each gives a client a wrong answer, or has other data than the
-// group.
+// faults are mistakes in a member of a group. Each gives a client a wrong answer, or a member other data than
+// the group.
 var faults = []plant.Fault{
 	plant.New("a reply before the commit", plant.Or("raft-due", "true")),
 	plant.New("a read without proof", plant.And("raft-proof", "false")),
@@ -43,12 +43,12 @@ var faults = []plant.Fault{
 	return`)),
 }
 
-// finders are the tests that notice them.
+// finders are the tests that find them.
 var finders = []string{"DeposedLeaderBeginsAnew", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WithAFailingDisk", "TokensOfLocks", "OneMemberDiffers", "MigrateOfADeposed", "OneMemberDiffers",
 	"NotTooOld", "PositionNeedsProof", "DeadlinesOfKeys", "DeadlinesOfKeys", "FailedSnapshot",
 	"LeaderDiesWhile", "AttackOnMembership", "AttackOnMembership", "TransferWhileMembersLag", "QueuedWaitsEnd", "QueuedWaitsEnd"}
 
-// TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
+// TestPlantedFaults: the tests of this package find each planted fault, and pass without one.
 func TestPlantedFaults(t *testing.T) {
 	if !plant.Wanted(t, filepath.Join("..", ".."), faults) {
 		return

@@ -21,7 +21,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// processes prepares some, which form a group.
+// processes prepares the processes of a group.
 func processes(t *testing.T, count int) (all []*fleet.Process) {
 	program := testkit.Lockserver(t)
 	var raftAt []string
@@ -40,7 +40,7 @@ func processes(t *testing.T, count int) (all []*fleet.Process) {
 	return all
 }
 
-// leaderOf waits until one of these leads.
+// leaderOf waits until one of the given processes leads.
 func leaderOf(t *testing.T, of []*fleet.Process) (found *fleet.Process) {
 	eventually(t, "a process leads", func() bool {
 		for _, p := range of {
@@ -54,9 +54,9 @@ func leaderOf(t *testing.T, of []*fleet.Process) (found *fleet.Process) {
 	return found
 }
 
-// TestKilledLeader: kill -9 and kill -STOP of the leader under load, again and again; of five, another is
-// killed with it. Nothing that was acknowledged is lost, and of the owners of a lock the tokens say who is
-// the newest.
+// TestKilledLeader: the leader under load is killed (kill -9) or paused (kill -STOP), again and again. In a
+// group of five, another member is killed with it. No acknowledged write is lost, and the tokens tell which
+// owner of a lock is the newest.
 func TestKilledLeader(t *testing.T) {
 	for _, members := range []int{3, 5} {
 		t.Run(fmt.Sprint(members), func(t *testing.T) { killLeaders(t, processes(t, members)) })
@@ -176,10 +176,10 @@ func killLeaders(t *testing.T, all []*fleet.Process) {
 	})
 }
 
-// logLine is what the log of a member has in each line.
+// logLine matches a line of a member's log.
 type logLine struct{ Member, Role, Message string }
 
-// logOf returns the lines that a member has written in all its lives. A kill may have cut some.
+// logOf returns the lines of a member's log from all its runs. A kill may have cut a line off.
 func logOf(t *testing.T, p *fleet.Process) (lines []logLine) {
 	for text := range strings.Lines(p.Log()) {
 		var line logLine
@@ -210,7 +210,7 @@ func without(all []*fleet.Process, one *fleet.Process) (rest []*fleet.Process) {
 	return rest
 }
 
-// TestStarts: what cannot be is refused at the start, with the reason.
+// TestStarts: a start with an impossible configuration is refused with the reason.
 func TestStarts(t *testing.T) {
 	program := testkit.Lockserver(t)
 	member, old := t.TempDir(), t.TempDir()

@@ -15,13 +15,14 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// endingWaits is how many waits of a connection end. It is more than one slice ends.
+// endingWaits is the number of waits of a connection that end. One slice of work ends fewer.
 const endingWaits = 600
 
-// TestQueuedWaitsEndWithTheLead: a leader that leads no more ends each wait with NOTIFY, of locks of all
-// kinds and of semaphores. It hands the lead on, or it is cut off, also after a grant that is not committed.
-// No wait is silent: its client gets exactly one outcome, or its connection is closed. The new leader changes
-// none of the keys, because they have no deadlines. So it is the change of leaders that ends the waits.
+// TestQueuedWaitsEndWithTheLead: a leader loses its lead, and ends each wait with NOTIFY for locks of all
+// kinds and for semaphores. It hands the lead on or is cut off, in some runs after a grant that is not
+// committed. No wait is left without an answer: its client gets exactly one outcome, or its connection is
+// closed. The keys have no deadlines, so the new leader changes none of them. Thus the change of leaders
+// itself must end the waits.
 func TestQueuedWaitsEndWithTheLead(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"hand-over", "cut-off", "cut-off-before-the-commit"} {
@@ -104,8 +105,8 @@ func queueAt(t *testing.T, leader *member) *queuedClients {
 	return c
 }
 
-// noneIsSilent requires that a wait of each client ends. With dropped, all connections are closed: their
-// clients may have read what is not committed.
+// noneIsSilent requires that a wait of each client ends. With dropped, all connections must be closed,
+// because their clients may have read replies that are not committed.
 func (c *queuedClients) noneIsSilent(t *testing.T, dropped bool) {
 	for len(c.waits) > 0 {
 		v, err := c.asks.Next()

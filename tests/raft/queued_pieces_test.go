@@ -18,13 +18,13 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// pieceWaits is more than one unit grants.
+// pieceWaits is the number of waits. One unit of work grants fewer.
 const pieceWaits = 600
 
-// TestGrantsInPiecesWhenTheLeaderChanges: very many waits are granted in pieces, and the leader leads no more
-// in the middle of that. It hands on, or it is cut off. Each wait has at most one outcome. A grant that the
-// client heard of is there under the new leader, with its token. A wait that was refused, or that has no
-// outcome, gets the lock there, and no token is given twice.
+// TestGrantsInPiecesWhenTheLeaderChanges: the leader grants very many waits in pieces, and loses its lead
+// between two pieces. It hands the lead on, or it is cut off. Each wait has at most one outcome. The new
+// leader has each grant that a client heard of, with its token. A wait that was refused, or has no outcome,
+// gets the lock from the new leader, and no token is given twice.
 func TestGrantsInPiecesWhenTheLeaderChanges(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []bool{false, true} {
@@ -88,8 +88,8 @@ func changeInPieces(t *testing.T, cut bool) {
 	checkPieces(t, again, <-heard)
 }
 
-// listen returns the pushes, when all waits have an outcome or the connection has ended or is silent, and
-// tells of the first.
+// listen calls first at the first push. It returns all pushes when each wait has an outcome, or when the
+// connection has ended or is silent.
 func listen(waits *testkit.Client) (heard chan []resp.Value, first chan struct{}) {
 	heard, first = make(chan []resp.Value, 1), make(chan struct{})
 	waits.Timeout = 15 * time.Second
@@ -109,7 +109,7 @@ func listen(waits *testkit.Client) (heard chan []resp.Value, first chan struct{}
 	return heard, first
 }
 
-// askAgain asks for all of the locks at the new leader, and returns the tokens by owner.
+// askAgain requests all locks from the new leader, and returns the tokens by owner.
 func askAgain(t *testing.T, next *member) map[string]int64 {
 	again, used := map[string]int64{}, map[int64]string{}
 	for i := range pieceWaits {

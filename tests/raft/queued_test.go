@@ -14,9 +14,9 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// TestQueuedWaitsWhenTheLeaderChanges: a leader that leads no more ends its waits with NOTIFY. It says so to
-// the connection that asked. It closes attached connections, because they have to attach at the new leader.
-// There the owner asks again, and gets the lock.
+// TestQueuedWaitsWhenTheLeaderChanges: a leader that loses its lead ends its waits with NOTIFY, and tells the
+// connection that asked. It closes attached connections, because they must attach to the new leader. There
+// the owner asks again, and gets the lock.
 func TestQueuedWaitsWhenTheLeaderChanges(t *testing.T) {
 	t.Parallel()
 	g := newSteady(t, 3, seenAs(topology.Cluster))

@@ -17,14 +17,14 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// slowSnapshots are snapshots on a disk that reads nothing for as long as it is closed.
+// slowSnapshots are snapshots on a disk. The disk reads nothing while it is closed.
 type slowSnapshots struct {
 	hraft.SnapshotStore
 	mu     sync.Mutex
 	closed chan struct{} // nil: it reads
 }
 
-// read decides whether the disk reads.
+// read sets whether the disk reads.
 func (s *slowSnapshots) read(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,11 +48,11 @@ func (s *slowSnapshots) Open(id string) (*hraft.SnapshotMeta, io.ReadCloser, err
 	return s.SnapshotStore.Open(id)
 }
 
-// muchLost writes more keys than a period of an undo has.
+// muchLost is a number of writes that is larger than what a member can take back.
 const muchLost = `for i = 1, 270000 do redis.call('SET', 'lost' .. i, i) end return 1`
 
-// slowGroup starts three members with snapshots on slow disks, and data in their snapshots and behind them.
-// They keep few entries behind a snapshot.
+// slowGroup starts three members with snapshots on slow disks. They have data in their snapshots and in later
+// entries of the log, and keep few entries behind a snapshot.
 func slowGroup(t *testing.T) *group {
 	g := prepare(t, 3, func(eo *engine.Options, _ *server.Options) { eo.Trailing = 10 })
 	for _, m := range g.all {
@@ -73,8 +73,8 @@ func slowGroup(t *testing.T) *group {
 	return g
 }
 
-// loseForGood has the leader do what it is not able to take back and what is not committed, until another one
-// leads. Its disk reads nothing from then on.
+// loseForGood makes the leader write so much without the others that it cannot take it back. Then another
+// member leads. The disk of the former leader reads nothing from then on.
 func (g *group) loseForGood() (old *member) {
 	g.t.Helper()
 	for { // on a busy machine it may have been deposed before
@@ -99,9 +99,9 @@ func (g *group) loseForGood() (old *member) {
 	}
 }
 
-// TestRebuildingMemberVotes: a deposed leader that cannot take back what it has done builds its data anew.
-// Meanwhile it votes and takes entries: with one more member it is a majority. Then it has what the group
-// has.
+// TestRebuildingMemberVotes: a former leader that cannot take its writes back builds its data anew. Meanwhile
+// it votes and stores entries: together with one more member it is a majority. At the end it has the data of
+// the group.
 func TestRebuildingMemberVotes(t *testing.T) {
 	t.Parallel()
 	g := slowGroup(t)
@@ -133,7 +133,7 @@ func TestRebuildingMemberVotes(t *testing.T) {
 }
 
 // TestRebuildingMemberHandsTheLeadOn: a member that is elected while it builds its data anew hands the lead
-// on to one that can serve.
+// on to a member that can serve.
 func TestRebuildingMemberHandsTheLeadOn(t *testing.T) {
 	t.Parallel()
 	g := slowGroup(t)
@@ -160,7 +160,7 @@ func TestRebuildingMemberHandsTheLeadOn(t *testing.T) {
 }
 
 // TestSnapshotOfTheLeaderInPlaceOfTheRest: a member that builds its data anew is so far behind that the
-// leader sends its snapshot.
+// leader sends it a snapshot.
 func TestSnapshotOfTheLeaderInPlaceOfTheRest(t *testing.T) {
 	t.Parallel()
 	g := slowGroup(t)
@@ -182,8 +182,8 @@ func TestSnapshotOfTheLeaderInPlaceOfTheRest(t *testing.T) {
 	require.EqualValues(t, 4, g.do("EXISTS", "kept", "behind", "more49", "other").Int)
 }
 
-// takesBack has the leader do what is not committed, and take it back, because another one leads. Its disk
-// reads nothing from then on.
+// takesBack makes the leader write without the others, and take the writes back because another member leads.
+// The disk of the former leader reads nothing from then on.
 func (g *group) takesBack(all ...[]string) (old *member) {
 	g.t.Helper()
 	for { // on a busy machine it may have been deposed before
@@ -207,8 +207,9 @@ func (g *group) takesBack(all ...[]string) (old *member) {
 	}
 }
 
-// TestDeposedLeaderTakesMuchBack: however much was not committed, it is taken back without building the data
-// anew. With the third member down the group goes on, and the member can lead again.
+// TestDeposedLeaderTakesMuchBack: a former leader takes back any number of uncommitted writes without
+// building its data anew. While the third member is down the group goes on, and the former leader can lead
+// again.
 func TestDeposedLeaderTakesMuchBack(t *testing.T) {
 	t.Parallel()
 	g := slowGroup(t)
@@ -230,9 +231,9 @@ func TestDeposedLeaderTakesMuchBack(t *testing.T) {
 	g.same()
 }
 
-// TestDeposedLeaderTakesAFlushBack: FLUSHALL, SWAPDB and changes of functions that were not committed are
-// taken back at once, without building the data anew. With the third member down the group goes on. Another
-// leader has written the data: what is of its own history, a member would only do again.
+// TestDeposedLeaderTakesAFlushBack: a former leader takes an uncommitted FLUSHALL, SWAPDB or change of
+// functions back at once, without building its data anew. While the third member is down the group goes on.
+// Another leader has written the data: a member repeats only what is in its own history.
 func TestDeposedLeaderTakesAFlushBack(t *testing.T) {
 	t.Parallel()
 	const library = "#!lua name=lib\nredis.register_function('kept', function() return 'kept' end)"

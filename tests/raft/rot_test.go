@@ -28,18 +28,18 @@ var (
 	rotSeed    = flag.Uint64("rot-seed", 0, "the first seed of what is damaged; 0: that of testkit.Seed")
 )
 
-// rotRounds is how many groups there are in the short form, and rotsOfAGroup how often files are damaged in
-// each group.
+// rotRounds is the number of groups in the short form. rotsOfAGroup is how often files of a group are
+// damaged.
 const (
 	rotRounds    = 1
 	rotsOfAGroup = 8
 )
 
-// TestRot damages files of members, at random, while clients write, lock and read. Bytes are flipped, files
-// are cut, removed, swapped, doubled and filled: of one member, down or running, or of two that are down.
-// While a majority of disks is whole, the group serves on, and the member is a voter again by itself.
-// Without a majority nothing is served, and what docs/HA.md says brings the group back. A wrong answer, a
-// lost write, a second holder of a lock, or a panic is a failure.
+// TestRot damages random files of members while clients write, lock and read. Bytes are flipped, and files
+// are cut, removed, swapped, doubled and filled. The files are those of one member, down or running, or of
+// two members that are down. While a majority of disks is whole the group serves, and the damaged member
+// becomes a voter again by itself. Without a majority no member serves, and the steps in docs/HA.md bring the
+// group back. A wrong answer, a lost write, a second holder of a lock, or a panic is a failure.
 func TestRot(t *testing.T) {
 	seed := *rotSeed
 	if seed == 0 {
@@ -62,7 +62,7 @@ func TestRot(t *testing.T) {
 	t.Logf("%v: %+v", time.Since(begun).Round(time.Second), total)
 }
 
-// rotCounts says what was done.
+// rotCounts counts the kinds of damage.
 type rotCounts struct{ Rounds, Damages, Found, Running, Two, NoMajority, Writes, Grants int64 }
 
 func (c *rotCounts) add(o rotCounts) {
@@ -70,7 +70,7 @@ func (c *rotCounts) add(o rotCounts) {
 	c.Two, c.NoMajority, c.Writes, c.Grants = c.Two+o.Two, c.NoMajority+o.NoMajority, c.Writes+o.Writes, c.Grants+o.Grants
 }
 
-// rot is a group with clients, and chance.
+// rot is a group with clients, and a source of random numbers.
 type rot struct {
 	*fleet.Group
 	t       *testing.T
@@ -123,7 +123,7 @@ func (r *rot) until(what string, ok func() bool) {
 	}
 }
 
-// progress says how far clients and members are.
+// progress returns the state of clients and members as text.
 func (r *rot) progress() string {
 	text := fmt.Sprint(r.writers.acked.Load(), " writes, ", r.holders.grants.Load(), " grants")
 	for _, p := range r.Members {
@@ -156,7 +156,7 @@ func (r *rot) field(p *fleet.Process, name string) (value string) {
 	return value
 }
 
-// more waits until there are more writes and grants.
+// more waits for more acknowledged writes and grants.
 func (r *rot) more() {
 	r.t.Helper()
 	writes, grants := r.writers.acked.Load(), r.holders.grants.Load()
@@ -165,7 +165,7 @@ func (r *rot) more() {
 	})
 }
 
-// same waits until all members have the same data; the clients have ended.
+// same waits until all members have the same data, after the clients have ended.
 func (r *rot) same() {
 	r.t.Helper()
 	r.until("all have the same data", func() bool {
@@ -179,7 +179,7 @@ func (r *rot) same() {
 	})
 }
 
-// end ends the clients, if need be, and looks for all that was acknowledged.
+// end stops the clients if they run, and requires all acknowledged writes.
 func (r *rot) end() {
 	r.stopClients()
 	r.writers.end(r.t)
@@ -201,7 +201,7 @@ func (r *rot) stopClients() {
 	}
 }
 
-// noPanic looks for panics in the logs.
+// noPanic requires that no log has a panic.
 func (r *rot) noPanic() {
 	for _, p := range r.Members {
 		log := p.Log()
@@ -211,7 +211,7 @@ func (r *rot) noPanic() {
 	}
 }
 
-// round damages files once; false: the group is at its end.
+// round damages files once. It returns false if the group cannot go on.
 func (r *rot) round() bool {
 	r.counts.Rounds++
 	if r.r.IntN(3) == 0 {
@@ -251,8 +251,8 @@ func (r *rot) down(p *fleet.Process) {
 	}
 }
 
-// whole waits until a member that was damaged is a voter again and has everything, and removes what it has
-// moved aside.
+// whole waits until a damaged member is a voter again and has all data. Then it removes the files that the
+// member has moved away.
 func (r *rot) whole(damaged ...*fleet.Process) {
 	r.t.Helper()
 	all := r.Members[0].Addr() + "," + r.Members[1].Addr() + "," + r.Members[2].Addr()
@@ -273,8 +273,8 @@ func (r *rot) whole(damaged ...*fleet.Process) {
 	}
 }
 
-// whileItRuns damages the log of a member that runs, which others need to catch up. Either it is not read, or
-// the member stops. Its next start puts the files aside.
+// whileItRuns damages the log of a running member. Other members need this log to catch up. Either the
+// damaged part is not read, or the member stops. Its next start moves the files away.
 func (r *rot) whileItRuns() {
 	r.counts.Running++
 	behind := r.Members[r.r.IntN(3)]
@@ -304,8 +304,8 @@ func hasReached(index, other string) bool {
 	return err == nil && a >= b
 }
 
-// two damages files of two members that are down. If both are found, nothing is served, and the third one
-// makes a group of its own.
+// two damages files of two members that are down. If both members find the damage, no member serves, and the
+// third member forms a group of its own.
 func (r *rot) two() bool {
 	r.counts.Two++
 	r.stopClients()
@@ -345,7 +345,7 @@ func (r *rot) two() bool {
 	return false
 }
 
-// flip flips a bit of a file somewhere in what is used of it.
+// flip flips a bit in the used part of a file.
 func (r *rot) flip(path string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	require.NoError(r.t, err)
@@ -365,7 +365,7 @@ func (r *rot) flip(path string) {
 	r.say("flip %s at %d of %d", path, at, used)
 }
 
-// used is how many bytes of a file are before the zeros at its end.
+// used returns the number of bytes of a file before the zeros at its end.
 func (r *rot) used(path string) int64 {
 	text, err := os.ReadFile(path)
 	require.NoError(r.t, err)
@@ -380,7 +380,7 @@ func (r *rot) say(format string, words ...any) {
 	}
 }
 
-// files are those of a member that may be damaged.
+// files returns the files of a member that may be damaged.
 func (r *rot) files(p *fleet.Process) (all []string) {
 	for _, pattern := range []string{"committed", "disk/log/*", "disk/snapshots/*/*"} {
 		found, err := filepath.Glob(filepath.Join(p.Dir(), "raft", pattern))
@@ -390,7 +390,7 @@ func (r *rot) files(p *fleet.Process) (all []string) {
 	return all
 }
 
-// damage does something to a file of a member.
+// damage damages a file of a member.
 func (r *rot) damage(p *fleet.Process) {
 	all := r.files(p)
 	if len(all) == 0 {
@@ -455,7 +455,7 @@ func (r *rot) damage(p *fleet.Process) {
 	}
 }
 
-// holders are clients that compete for locks. Each knows at once if two have the same.
+// holders are clients that compete for locks. Each finds at once if another client has the same lock.
 type holders struct {
 	stop    atomic.Bool
 	grants  atomic.Int64
@@ -480,7 +480,7 @@ func (h *holders) begin(t *testing.T, g *fleet.Group) {
 			return c, nil
 		}
 		c := &cluster{dial: dial, open: map[string]*testkit.Client{}, at: g.Members[i%3].Addr()}
-		// again asks until there is an answer; false: the clients are to end.
+		// again repeats a command until there is an answer. It returns false if the clients are to end.
 		again := func(words ...string) (int64, bool) {
 			for turn := 0; ; turn++ {
 				kind, _, n := c.do(words...)
@@ -521,7 +521,7 @@ func (h *holders) begin(t *testing.T, g *fleet.Group) {
 	}
 }
 
-// granted records a grant, and returns what is wrong with it.
+// granted records a grant, and returns an error text if the grant is wrong.
 func (h *holders) granted(lock, owner string, token int64) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

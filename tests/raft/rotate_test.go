@@ -53,7 +53,7 @@ func (p *certified) use(i testkit.Issued) {
 	p.taken(before)
 }
 
-// trust replaces the list of authorities.
+// trust replaces the list of trusted authorities.
 func (p *certified) trust(all ...*testkit.Authority) {
 	p.t.Helper()
 	var texts [][]byte
@@ -65,7 +65,7 @@ func (p *certified) trust(all ...*testkit.Authority) {
 	p.taken(before)
 }
 
-// changes is how often the member has read changed files.
+// changes returns how often the member has read changed files.
 func (p *certified) changes() int {
 	return strings.Count(p.Log(), "raft-tls: the certificates have changed, and are used from now on")
 }
@@ -75,7 +75,7 @@ func (p *certified) taken(before int) {
 	eventually(p.t, "the member has read the files", func() bool { return p.changes() > before })
 }
 
-// forClients says whether one of these has signed what the port for clients shows.
+// forClients reports whether one of the given authorities has signed the certificate that clients see.
 func (p *certified) forClients(roots ...*testkit.Authority) error {
 	pool := x509.NewCertPool()
 	for _, a := range roots {
@@ -108,7 +108,7 @@ func certifiedGroup(t *testing.T, by *testkit.Authority) (g *fleet.Group, all []
 	return g, all
 }
 
-// reached waits until all members reach each other, on connections that are made for the question.
+// reached waits until all members reach each other over new connections.
 func reached(t *testing.T, all []*certified) {
 	t.Helper()
 	eventually(t, "all members reach each other", func() bool {
@@ -121,9 +121,9 @@ func reached(t *testing.T, all []*certified) {
 	})
 }
 
-// TestCertificatesOfAnotherAuthority: an authority is replaced by another one while clients write: first all
-// members trust both, then the certificates are replaced one after the other, then the old authority goes. No
-// process is started again for that, and no acknowledged write is lost.
+// TestCertificatesOfAnotherAuthority: an authority is replaced by another while clients write. First all
+// members trust both authorities, then their certificates are replaced one after the other, and then the old
+// authority is removed. No process is restarted, and no acknowledged write is lost.
 func TestCertificatesOfAnotherAuthority(t *testing.T) {
 	old, next := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	g, all := certifiedGroup(t, old)
@@ -160,8 +160,8 @@ func TestCertificatesOfAnotherAuthority(t *testing.T) {
 	g.Same(g.AwaitLeader())
 }
 
-// TestCertificateThatHasEnded: the member says so and has an alarm, the others refuse it and say why. Another
-// certificate ends that without a restart.
+// TestCertificateThatHasEnded: a member with an expired certificate logs it and has an alarm. The other
+// members refuse it and say why. A new certificate ends that without a restart.
 func TestCertificateThatHasEnded(t *testing.T) {
 	by := testkit.NewAuthority(t)
 	g, all := certifiedGroup(t, by)

@@ -30,8 +30,8 @@ func demanding(t *testing.T) (secure *fleet.Secure, conf string) {
 	return fleet.Demanding(t, folder), "raft-tls yes\n"
 }
 
-// TestMemberIsReplacedWhereAllIsEncrypted: the documented replacement of a member, and of a lost majority,
-// for servers that have no port without TLS. A new member has no raft-members.
+// TestMemberIsReplacedWhereAllIsEncrypted: the documented steps that replace a member, or a lost majority,
+// work with servers that have no port without TLS. A new member has no raft-members.
 func TestMemberIsReplacedWhereAllIsEncrypted(t *testing.T) {
 	program := testkit.Lockserver(t)
 	secure, conf := demanding(t)

@@ -84,7 +84,8 @@ func TestStatusOfAGroup(t *testing.T) {
 	require.Contains(t, out, "in no raft group")
 }
 
-// TestReadsFromFollowersOfProcesses: after READONLY a follower answers, until the others stand still.
+// TestReadsFromFollowersOfProcesses: after READONLY a follower answers reads, until the other members stand
+// still.
 func TestReadsFromFollowersOfProcesses(t *testing.T) {
 	program := testkit.Lockserver(t)
 	g := fleet.Form(t, "raft-follower-reads-max-lag 500\n", program, program, program)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestTimesOfAGroup: a member shows how long syncs of its log take. A leader shows how long entries take, and
-// how far each member is away. A slow disk is seen in the first two.
+// the round trip to each member. A slow disk shows in the first two.
 func TestTimesOfAGroup(t *testing.T) {
 	t.Parallel()
 	const slow = 20 * time.Millisecond

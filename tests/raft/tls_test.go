@@ -16,8 +16,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// TestEncryptedMembers: with raft-tls members agree over TLS, and who has no certificate of their authority
-// is refused, and so is who does not encrypt. Each refusal is a line in the log.
+// TestEncryptedMembers: with raft-tls members agree over TLS. A peer without a certificate of their authority
+// is refused, and so is a peer that does not encrypt. Each refusal is a line in the log.
 func TestEncryptedMembers(t *testing.T) {
 	program := testkit.Lockserver(t)
 	ours, theirs := testkit.NewAuthority(t), testkit.NewAuthority(t)

@@ -11,8 +11,8 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// TestTokensOfLocksThatAreGone: tokens go on above all that were given out, also above those that nothing in
-// the data tells of any more. They are ahead of the clock here, or it would do.
+// TestTokensOfLocksThatAreGone: new tokens are above all earlier tokens, also above those that no data shows
+// any more. In this test they are ahead of the clock, because the clock alone would otherwise be enough.
 func TestTokensOfLocksThatAreGone(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, func(e *engine.Options, _ *server.Options) { e.Trailing = 1 })
@@ -50,7 +50,7 @@ func TestTokensOfLocksThatAreGone(t *testing.T) {
 	g.same()
 }
 
-// TestTokensThatArrive: a token that RESTORE brought is known to the next leader when its lock is gone.
+// TestTokensThatArrive: RESTORE brings a token. The next leader knows the token after its lock is gone.
 func TestTokensThatArrive(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)

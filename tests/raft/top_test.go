@@ -12,8 +12,8 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// TestTopFollowsTheLeader: what `lockserver top` shows goes on when the lead is handed on, when the leader
-// dies, and when the server that it was started with is gone.
+// TestTopFollowsTheLeader: `lockserver top` goes on when the lead is handed on, when the leader dies, and
+// when the server of its command line is gone.
 func TestTopFollowsTheLeader(t *testing.T) {
 	for _, form := range []string{"cluster", "sentinel"} {
 		t.Run(form, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// older is an engine with a state machine that gets entries as a lockserver meets them that is older than who
-// wrote them.
+// older is an engine that changes entries so that its state machine meets them as an older version of
+// lockserver would.
 type older struct {
 	raft.Engine
 	change func(entry []byte) []byte
@@ -49,8 +49,8 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
-// TestOlderThanTheOthers: a member that meets an entry of a newer version, or a command in one that it does
-// not know, stops and says what to do. The others go on, and when it is upgraded it has what they have.
+// TestOlderThanTheOthers: a member that meets an entry, or a command in an entry, of a newer version stops
+// and says what to do. The others go on. After its upgrade the member has their data.
 func TestOlderThanTheOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -17,8 +17,9 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// TestOnlyAPeerThatSaidItsNameIsRefused: a connection that says nothing, or not enough, to the members'
-// port is no refused member. Nor is a member that is killed or paused, in the middle of whatever it says.
+// TestOnlyAPeerThatSaidItsNameIsRefused: a connection to the members' port that sends nothing, or too little,
+// does not count as a refused member. The same holds for a member that is killed or paused in the middle of a
+// message.
 func TestOnlyAPeerThatSaidItsNameIsRefused(t *testing.T) {
 	for name, secured := range map[string]bool{"plain": false, "encrypted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +57,7 @@ func TestOnlyAPeerThatSaidItsNameIsRefused(t *testing.T) {
 	}
 }
 
-// unnamed connects to the members' ports and closes, at different places of what a member says.
+// unnamed connects to the members' ports, and closes after various parts of a member's messages.
 func unnamed(t *testing.T, g *fleet.Group, secured bool) {
 	t.Helper()
 	dial := func(at string) net.Conn {

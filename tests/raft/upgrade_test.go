@@ -19,7 +19,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// upgrading is a group of an older version while its members get other versions.
+// upgrading is a group of an older version. Its members get other versions one after the other.
 type upgrading struct {
 	t            *testing.T
 	g            *fleet.Group
@@ -68,7 +68,7 @@ func (u *upgrading) install(p *fleet.Process, program string, prepare func(p *fl
 	u.whole()
 }
 
-// whole waits until all members are ready, and looks whether what was promised holds.
+// whole waits until all members are ready, and checks the promises of an upgrade.
 func (u *upgrading) whole() {
 	u.t.Helper()
 	for _, p := range u.g.Members {
@@ -93,7 +93,7 @@ func (u *upgrading) roll(program string, prepare func(p *fleet.Process)) {
 	}
 }
 
-// end stops the clients, and looks for all that was acknowledged, on all members.
+// end stops the clients, and requires all acknowledged writes at all members.
 func (u *upgrading) end() {
 	u.t.Helper()
 	u.w.end(u.t)
@@ -103,8 +103,8 @@ func (u *upgrading) end() {
 }
 
 // TestUpgradeAndBack: a group of an older version is upgraded one member after the other while clients write,
-// and goes back in the same way, as docs/HA.md says. Nothing that was acknowledged is lost, no token falls,
-// and no member stops.
+// and goes back in the same way, as docs/HA.md says. No acknowledged write is lost, no token falls, and no
+// member stops.
 func TestUpgradeAndBack(t *testing.T) {
 	u := fromOlder(t, "")
 	u.begin()
@@ -113,9 +113,9 @@ func TestUpgradeAndBack(t *testing.T) {
 	u.end()
 }
 
-// TestUpgradeOfCertificates: the group encrypts what members send each other, by certificates that have a
-// common name and no address. An older version takes them. The newer one does with raft-tls-names, also while
-// versions differ, and without it says why it does not start. The group goes back, too.
+// TestUpgradeOfCertificates: members encrypt their messages with certificates that have a common name and no
+// address. An older version accepts these. The newer version accepts them with raft-tls-names, also while
+// versions differ. Without raft-tls-names it says why it does not start. The group can go back, too.
 func TestUpgradeOfCertificates(t *testing.T) {
 	by := testkit.NewAuthority(t)
 	u := fromOlder(t, "raft-tls yes\nraft-election-ms 2000\ninclude own\n")
@@ -159,7 +159,7 @@ func TestUpgradeOfTheHistory(t *testing.T) {
 		}
 		return said
 	}
-	// behead kills the leader when it could tell the others nothing for a time that counts.
+	// behead kills the leader when it could tell the others nothing for a time that matters.
 	behead := func() {
 		t.Helper()
 		u.w.more(t)

@@ -16,7 +16,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// withUsers gives all members the same users in their configuration, and what more.
+// withUsers gives all members the same users in their configuration, and further directives.
 func withUsers(directives ...string) func(*engine.Options, *server.Options) {
 	return steadily(func(_ *engine.Options, so *server.Options) {
 		for i := 0; i+1 < len(directives); i += 2 {
@@ -25,7 +25,7 @@ func withUsers(directives ...string) func(*engine.Options, *server.Options) {
 	})
 }
 
-// users is the list of users of a member, in one text.
+// users returns the list of users of a member as one text.
 func (m *member) users() string { return m.ask("ACL", "LIST").String() }
 
 // sameUsers waits until all members have the users of the leader.
@@ -44,8 +44,8 @@ func (m *member) logsIn(words ...string) bool {
 	return c.Do(append([]string{"AUTH"}, words...)...).Str == "OK"
 }
 
-// TestUsersAreTheGroups: what changes users holds on all members: by failover, restart, and for a member that
-// is added. It travels as hashes (D174).
+// TestUsersAreTheGroups: a change of users holds on all members, after a failover, after a restart, and on a
+// member that is added. Passwords travel as hashes (D174).
 func TestUsersAreTheGroups(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, withUsers())
@@ -120,8 +120,8 @@ func TestUsersAreTheGroups(t *testing.T) {
 	}
 }
 
-// TestPasswordIsTheGroups: CONFIG SET requirepass holds on all members, and over restarts. A member that has
-// another password in its configuration has the group's, and says so.
+// TestPasswordIsTheGroups: CONFIG SET requirepass holds on all members, also after restarts. A member with
+// another password in its configuration uses that of the group, and says so.
 func TestPasswordIsTheGroups(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, withUsers("requirepass", "begun"))
@@ -180,7 +180,7 @@ func TestPasswordIsTheGroups(t *testing.T) {
 	})
 }
 
-// TestOwnUsers: with raft-users own each member has users of its own, as an earlier version had.
+// TestOwnUsers: with raft-users own each member has its own users, as in an earlier version.
 func TestOwnUsers(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, withUsers("raft-users", "own"))
@@ -196,7 +196,7 @@ func TestOwnUsers(t *testing.T) {
 	}
 }
 
-// TestChangedUsersOnAllMembers: a user that is deleted loses its connections at all members. One that loses a
+// TestChangedUsersOnAllMembers: a deleted user loses its connections at all members. A user that loses a
 // right loses its waits. A user that deletes itself gets its reply.
 func TestChangedUsersOnAllMembers(t *testing.T) {
 	t.Parallel()
@@ -237,8 +237,8 @@ func TestChangedUsersOnAllMembers(t *testing.T) {
 	g.sameUsers()
 }
 
-// TestUsersBesideAnOlderVersion: while a member of an older version answers, users cannot be changed. To that
-// version such an entry is void. Later the member hears of the change that it has missed.
+// TestUsersBesideAnOlderVersion: while a member of an older version answers, users cannot be changed, because
+// that version ignores such entries. The member learns of the change after its upgrade.
 func TestUsersBesideAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, withUsers())
@@ -312,8 +312,8 @@ func (m elderMachine) Apply(index uint64, entry []byte, again bool) error {
 	return m.Machine.Apply(index, entry, again)
 }
 
-// TestUsersAreCompared: a member with other users than the group is found by RAFT CHECK, as one with other
-// data, and stops. A member that has the users of the group is not.
+// TestUsersAreCompared: RAFT CHECK finds a member with other users than the group, as it finds one with other
+// data, and the member stops. A member with the users of the group goes on.
 func TestUsersAreCompared(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, withUsers())

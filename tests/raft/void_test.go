@@ -10,15 +10,15 @@ import (
 	"lockserver/server/raft"
 )
 
-// spy is an engine that shows a test its input.
+// spy is an engine that shows its input to a test.
 type spy struct {
 	raft.Engine
 
 	mu      sync.Mutex
 	machine raft.Machine
 	entries [][]byte
-	// between is called before an entry that moves deadlines on; nil: it is not. underWay counts these
-	// entries, and most is how many there were at once.
+	// between is called before an entry that moves deadlines, unless it is nil. underWay counts these entries,
+	// and most is the largest number of them at the same time.
 	between        func()
 	underWay, most int
 }
@@ -54,8 +54,8 @@ func (s *spy) Propose(entry []byte) func() error {
 	}
 }
 
-// TestVoidEntries: an entry that does not go on where the log has come to changes nothing, and one that no
-// member can read stops the member. It does not go on with other data.
+// TestVoidEntries: an entry that does not continue the log at its end changes nothing. An entry that no
+// member can read stops the member, which does not go on with other data.
 func TestVoidEntries(t *testing.T) {
 	t.Parallel()
 	spies := map[string]*spy{}

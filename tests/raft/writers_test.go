@@ -17,7 +17,7 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// writers write until they are stopped, and then look for all that was acknowledged.
+// writers write until they are stopped, and then require all acknowledged writes.
 type writers struct {
 	stop   atomic.Bool
 	acked  atomic.Int64
