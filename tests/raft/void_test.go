@@ -17,8 +17,8 @@ type spy struct {
 	mu      sync.Mutex
 	machine raft.Machine
 	entries [][]byte
-	// between is called before an entry that moves deadlines, unless it is nil. underWay counts these entries,
-	// and most is the largest number of them at the same time.
+	// between is called before an entry that moves deadlines, unless it is nil. underWay counts these
+	// entries, and most is the largest number of them at the same time.
 	between        func()
 	underWay, most int
 }
