@@ -23,21 +23,22 @@ var (
 	lockWaiters = gauge("lockserver_lock_waiters", "Commands that wait for locks, permits or limiters.", "db")
 	lockWaits   = metric{"lockserver_lock_wait_seconds", dto.MetricType_HISTOGRAM,
 		"How long commands waited for locks, however their waits ended.", []string{"db"}}
-	oldestWait    = gauge("lockserver_lock_oldest_wait_seconds", "For how long the oldest wait for a lock or a permit has been under way; 0: there is none. Limiters do not count.")
-	longestHold   = gauge("lockserver_lock_longest_hold_seconds", "For how long the lock has been held that has been held longest; 0: none is held.")
-	handoffs      = counter("lockserver_lock_handoffs_total", "Locks that were granted to who had waited for them.", "db")
-	leasesExpired = counter("lockserver_leases_expired_total", "Leases that ran out while their lock was held.", "db")
-	deadlocks     = counter("lockserver_deadlocks_total", "Waits that were refused because they closed a deadlock cycle.", "db")
-	staleTokens   = counter("lockserver_stale_tokens_total", "Commands with a token that was not, or no longer, that of the lock.", "db")
-	notifyWaits   = gauge("lockserver_lock_waiters_notify", "Waits for locks that block no connection (NOTIFY). They are among lockserver_lock_waiters.")
-	toConfirm     = gauge("lockserver_lock_grants_to_confirm", "Locks that were granted after such waits and are not confirmed yet.")
-	unconfirmed   = counter("lockserver_lock_unconfirmed_grants_total", "Grants after such waits that were not confirmed in time, and passed on.")
-	lockAsks      = counter("lockserver_lock_asks_total", "Calls of LOCK.ASK for locks that were held.")
-	asksHeard     = counter("lockserver_lock_asks_heard_total", "Calls of LOCK.ASK that reached a client of a holder.")
-	maxWaiters    = gauge("lockserver_lock_max_waiters", "The directive lock-max-waiters; 0: no limit.")
-	maxWaits      = gauge("lockserver_lock_max_waits_per_client", "The directive lock-max-waits-per-client; 0: no limit.")
-	limitRefusals = counter("lockserver_lock_limit_refusals_total", "Waits that were refused with -LOCKLIMIT: lock-max-waiters, lock-max-waits-per-client.")
-	classWaits    = metric{"lockserver_lock_class_wait_seconds", dto.MetricType_HISTOGRAM,
+	oldestWait      = gauge("lockserver_lock_oldest_wait_seconds", "For how long the oldest wait for a lock or a permit has been under way; 0: there is none. Limiters do not count.")
+	longestHold     = gauge("lockserver_lock_longest_hold_seconds", "For how long the lock has been held that has been held longest; 0: none is held.")
+	handoffs        = counter("lockserver_lock_handoffs_total", "Locks that were granted to who had waited for them.", "db")
+	leasesExpired   = counter("lockserver_leases_expired_total", "Leases that ran out while their lock was held.", "db")
+	deadlocks       = counter("lockserver_deadlocks_total", "Waits that were refused because they closed a deadlock cycle.", "db")
+	staleTokens     = counter("lockserver_stale_tokens_total", "Commands with a token that was not, or no longer, that of the lock.", "db")
+	notifyWaits     = gauge("lockserver_lock_waiters_notify", "Waits for locks that block no connection (NOTIFY). They are among lockserver_lock_waiters.")
+	toConfirm       = gauge("lockserver_lock_grants_to_confirm", "Locks that were granted after such waits and are not confirmed yet.")
+	unconfirmed     = counter("lockserver_lock_unconfirmed_grants_total", "Grants after such waits that were not confirmed in time, and passed on.")
+	lockAsks        = counter("lockserver_lock_asks_total", "Calls of LOCK.ASK for locks that were held.")
+	asksHeard       = counter("lockserver_lock_asks_heard_total", "Calls of LOCK.ASK that reached a client of a holder.")
+	maxWaiters      = gauge("lockserver_lock_max_waiters", "The directive lock-max-waiters; 0: no limit.")
+	maxWaits        = gauge("lockserver_lock_max_waits_per_client", "The directive lock-max-waits-per-client; 0: no limit.")
+	limitRefusals   = counter("lockserver_lock_limit_refusals_total", "Waits that were refused with -LOCKLIMIT: lock-max-waiters, lock-max-waits-per-client.")
+	limiterRefusals = counter("lockserver_limiter_refusals_total", "Calls that limiters refused: LIMIT.TAKE, LIMIT.MTAKE, CL.THROTTLE.")
+	classWaits      = metric{"lockserver_lock_class_wait_seconds", dto.MetricType_HISTOGRAM,
 		"How long commands waited for locks and semaphores of a class (lock-class), however their waits ended.", []string{"class"}}
 	classHolds = metric{"lockserver_lock_class_hold_seconds", dto.MetricType_HISTOGRAM,
 		"How long locks and semaphores of a class were held, however that ended.", []string{"class"}}
@@ -83,7 +84,7 @@ var (
 
 func nativeMetrics() []*metric {
 	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &lockAsks, &asksHeard, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
-		&limitRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
+		&limitRefusals, &limiterRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
 		&permitGrants, &permitWaiting, &latchKeys, &latchWaiters, &historyBytes, &spansSent, &spansDropped, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
 		&delayPending, &delayFired, &delayRecurred, &delaySkipped, &delayLate, &syncSeconds, &certificate, &alarms, &logSyncs, &commits, &roundTrips, &memberLag}
@@ -147,6 +148,7 @@ func (s *scrape) locks(f *server.Figures) {
 	s.send(&maxWaiters, float64(f.LockMaxWaiters))
 	s.send(&maxWaits, float64(f.LockMaxWaitsPerClient))
 	s.send(&limitRefusals, float64(f.LimitRefusals))
+	s.send(&limiterRefusals, float64(f.LimiterRefusals))
 	s.send(&watchdogs, float64(f.Watchdogs))
 	s.send(&oldestWait, float64(f.OldestWaitUS)/1e6)
 	s.send(&longestHold, float64(f.LongestHoldMS)/1e3)
