@@ -25,10 +25,7 @@ func fill(s *server) {
 	bob.send("LOCK", "invoice:4711", "bob", "WAIT", "0")
 	eve.send("LOCK", "invoice:4711", "eve", "WAIT", "0")
 	s.client("audit").send("LOCK", "ledger:2026", "audit", "WAIT", "3600000")
-	look := s.client("look")
-	for begun := time.Now(); look.do("LOCK.WAITERS") != "*3"; look = s.client("look") {
-		require.Less(s.t, time.Since(begun), patience)
-	}
+	s.awaits(3)
 	require.Contains(s.t, ann.do("LOCK", "ledger:2026", "ann", "WAIT", "0"), "DEADLOCK")
 	shop := s.client("shop")
 	shop.do("SECKILL.CREATE", "shoes", "STOCK", "100", "HOLD", "900000")
@@ -191,7 +188,7 @@ func TestReleaseByForce(t *testing.T) {
 	b.run(chromedp.SendKeys(`#force-name`, kb.Enter))
 	b.shows("Released.")
 	b.shows("This lock is free")
-	require.Equal(t, "$-1", s.client("look").do("LOCK.INFO", "door"))
+	require.Equal(t, "$-1", s.look("LOCK.INFO", "door"))
 	require.Contains(t, s.log(), "released by force")
 }
 

@@ -34,7 +34,7 @@ func leaderOf(t *testing.T, group []*server) (at int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		for i, s := range group {
-			if c := s.client("look"); c.do("EXISTS", "x") == ":0" {
+			if s.look("EXISTS", "x") == ":0" {
 				at = i
 				return true
 			}

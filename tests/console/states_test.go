@@ -63,7 +63,7 @@ func tenLocks(s *server) {
 // awaits waits until n calls wait for locks.
 func (s *server) awaits(n int) {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return s.client("look").do("LOCK.WAITERS") == fmt.Sprintf("*%d", n) }, patience, 20*time.Millisecond)
+	require.Eventually(s.t, func() bool { return s.look("LOCK.WAITERS") == fmt.Sprintf("*%d", n) }, patience, 20*time.Millisecond)
 }
 
 const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -152,6 +152,15 @@ func (c *client) do(words ...string) string {
 	return strings.TrimSpace(line)
 }
 
+// look sends a command on a connection of its own, closes the connection, and returns the first line of the
+// reply. The page of the server lists the oldest clients: polls that stayed connected would fill it.
+func (s *server) look(words ...string) string {
+	s.t.Helper()
+	c := s.client("look")
+	defer func() { _ = c.nc.Close() }()
+	return c.do(words...)
+}
+
 // looks are the sizes and themes in which each page is looked at.
 var looks = []struct {
 	width int64
