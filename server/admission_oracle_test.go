@@ -44,7 +44,8 @@ func TestAdmissionOfRedis(t *testing.T) {
 	keepOrCompare(t, "admission.golden", admissionGolden, at.play(stances))
 }
 
-// TestAdmissionOfARedisCluster plays it on a server of a Redis Cluster, which a replica takes over.
+// TestAdmissionOfARedisCluster plays the table on a server of a Redis Cluster. In some stances a replica
+// takes over from this server.
 func TestAdmissionOfARedisCluster(t *testing.T) {
 	var nodes [2]*testkit.Redis
 	var roots [2]*testkit.Client
@@ -58,7 +59,7 @@ func TestAdmissionOfARedisCluster(t *testing.T) {
 	require.Equal(t, "+OK", roots[0].Do("CLUSTER", "ADDSLOTSRANGE", "0", "16383").String())
 	require.Equal(t, "+OK", roots[0].Do("CLUSTER", "MEET", "127.0.0.1", ports[1]).String())
 	await(t, func() bool { return roots[1].Do("CLUSTER", "REPLICATE", ids[0]).String() == "+OK" })
-	// lead makes a node the master of the other one.
+	// lead makes a node the master of the other node.
 	lead := func(i int) {
 		if roots[i].Do("ROLE").Elems[0].Str != "master" {
 			require.Equal(t, "+OK", roots[i].Do("CLUSTER", "FAILOVER", "TAKEOVER").String())

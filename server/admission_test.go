@@ -20,11 +20,10 @@ import (
 	"lockserver/tests/testkit"
 )
 
-// These tests show the reasons for which a command is refused, by all ways to send it. A cell of the table
-// has a state of the server (a stance), a form in which a command is sent, and a command.
-// testdata/admission.golden has the replies of Redis to each of them. TestAdmission compares the server
-// with that file, and needs no Redis. The test under the tag oracle compares the file with a Redis, and
-// writes it anew with -update.
+// These tests show why a command is refused, for each way to send it. A cell of the table is a state of the
+// server (a stance), a form in which a command is sent, and a command. testdata/admission.golden has the
+// reply of Redis for each cell. TestAdmission compares the server with that file, and needs no Redis. The
+// test with the tag oracle compares the file with a Redis, and writes it with -update.
 
 //go:embed testdata/admission.golden
 var admissionGolden string
@@ -37,18 +36,18 @@ var admissionClusterGolden string
 // stance is a state of a server in which it refuses commands.
 type stance struct {
 	name string
-	// begin leads into it, sent by a client that may do everything, and end out of it.
+	// begin brings the server into the stance, and end ends the stance. A client with all rights sends both.
 	begin, end []string
-	// whole says that begin cannot be sent inside of a transaction.
+	// whole says that begin cannot be sent inside a transaction.
 	whole bool
-	// enter and leave do what no command does.
+	// enter and leave are steps of a stance that no command can take.
 	enter, leave func(t *testing.T, at *admissionSite)
 }
 
 const (
 	lostMaster = "REPLICAOF 127.0.0.1 1"
-	// enoughMemory, and a command behind it, make Redis forget that memory was full: with maxmemory 0 it does
-	// not look, and scripts go by what was before.
+	// enoughMemory, followed by a command, makes Redis forget that memory was full: with maxmemory 0 Redis does
+	// not look at its memory, and scripts use the last result.
 	enoughMemory = "CONFIG SET maxmemory 1000000000"
 )
 
@@ -72,7 +71,8 @@ var stances = []stance{
 	{name: "loading", whole: true, enter: func(_ *testing.T, at *admissionSite) { at.load() }, leave: func(_ *testing.T, at *admissionSite) { at.loaded() }},
 }
 
-// clusterStances are those of a server in a cluster. It follows another server in those that have moved.
+// clusterStances are stances of a server in a cluster. In the stances named moved the server has become a
+// replica of another one.
 var clusterStances = []stance{
 	{name: "none", whole: true},
 	{name: "moved", whole: true, enter: func(_ *testing.T, at *admissionSite) { at.move() }, leave: func(_ *testing.T, at *admissionSite) { at.moveBack() }},
@@ -83,10 +83,10 @@ var clusterStances = []stance{
 // admitted are the commands that are sent in each form.
 var admitted = []string{"GET k", "SET k v", "DEL k", "PING", "PUBLISH c m", "ECHO x", "TYPE k"}
 
-// scriptFlags are those of first lines; the empty one has a first line, too.
+// scriptFlags are the flags in the first line of a script. The empty entry has a first line, too.
 var scriptFlags = []string{"", "no-writes", "allow-oom", "allow-stale", "no-writes,allow-stale", "allow-oom,allow-stale", "no-cluster", "allow-cross-slot-keys"}
 
-// callsArguments is a script that calls the command that its arguments are.
+// callsArguments is a script that runs its arguments as a command.
 const callsArguments = "return redis.call(unpack(ARGV))"
 
 // admissionScripts are the ways in which a script runs a command, by name.
@@ -106,7 +106,7 @@ func admissionScripts(command string) (names []string, calls [][]string) {
 	return names, calls
 }
 
-// functionOf names the function that has these flags.
+// functionOf returns the name of the function with these flags.
 func functionOf(flags string) string {
 	return "f_" + strings.NewReplacer(",", "_", "-", "_").Replace(flags)
 }
@@ -125,13 +125,13 @@ func admissionLibrary() string {
 	return b.String()
 }
 
-// admittedLater are commands that wait, and what serves them.
+// admittedLater are commands that wait, with the commands that serve them.
 var admittedLater = [][2]string{
 	{"BLPOP l 0", "RPUSH l a"}, {"BLMOVE l m LEFT LEFT 0", "RPUSH l a"}, {"BZPOPMIN z 0", "ZADD z 1 a"}, {"XREAD BLOCK 0 STREAMS x $", "XADD x 1-1 f v"},
 	{"XREADGROUP GROUP g c BLOCK 0 STREAMS y >", "XADD y 1-1 f v"},
 }
 
-// admissionSite is a server, with a client that may do everything.
+// admissionSite is a server, with a client that has all rights.
 type admissionSite struct {
 	t    *testing.T
 	dial func() (net.Conn, error)
@@ -139,9 +139,9 @@ type admissionSite struct {
 	root *testkit.Client
 	busy *testkit.Client
 	out  []admissionCell // the table so far
-	// load makes the server load data until loaded is called.
+	// load makes the server load data, until loaded is called.
 	load, loaded func()
-	// move lets another server of the cluster lead, and moveBack this one again.
+	// move makes another server of the cluster lead, and moveBack this server again.
 	move, moveBack func()
 }
 
@@ -161,10 +161,10 @@ func (at *admissionSite) cell(s *stance, form, command string, replies ...string
 	at.out = append(at.out, admissionCell{s.name, form, command, reply})
 }
 
-// scriptName is how an error names the script that it comes from.
+// scriptName matches the name of a script in an error.
 var scriptName = regexp.MustCompile(`script: \w+,`)
 
-// otherServer is how an error names the server that leads.
+// otherServer matches the address of the leading server in an error.
 var otherServer = regexp.MustCompile(`MOVED (\d+) 127\.0\.0\.1:\d+`)
 
 func (at *admissionSite) begin(s *stance) {
@@ -207,7 +207,7 @@ func (at *admissionSite) play(stances []stance) []admissionCell {
 	return at.out
 }
 
-// playAlone sends each command by itself, in a pipeline, in a transaction, and by scripts, in the stance.
+// playAlone sends each command in the stance: alone, in a pipeline, in a transaction, and from scripts.
 func (at *admissionSite) playAlone(s *stance) {
 	c := at.client()
 	at.begin(s)
@@ -227,7 +227,7 @@ func (at *admissionSite) playAlone(s *stance) {
 	c.Close()
 }
 
-// playQueuedBefore queues commands, and sends EXEC in the stance.
+// playQueuedBefore queues commands before the stance begins, and sends EXEC in the stance.
 func (at *admissionSite) playQueuedBefore(s *stance) {
 	type queue struct {
 		form, command string
@@ -257,7 +257,7 @@ func (at *admissionSite) playQueuedBefore(s *stance) {
 	at.end(s)
 }
 
-// playInside enters the stance within the transaction that the command is in.
+// playInside enters the stance inside the transaction that contains the command.
 func (at *admissionSite) playInside(s *stance) {
 	for _, command := range admitted[:4] {
 		names, calls := admissionScripts(command)
@@ -278,7 +278,7 @@ func (at *admissionSite) playInside(s *stance) {
 	}
 }
 
-// playServed lets commands wait that are served by a transaction that enters the stance.
+// playServed makes commands wait. The transaction that serves them enters the stance first.
 func (at *admissionSite) playServed(s *stance) {
 	for _, pair := range admittedLater {
 		c := at.client()
@@ -303,7 +303,7 @@ func (at *admissionSite) playServed(s *stance) {
 	}
 }
 
-// breakSaving makes saving fail: a directory has the snapshot's name.
+// breakSaving makes saving fail: a directory has the name of the snapshot.
 func breakSaving(t *testing.T, at *admissionSite) {
 	file := filepath.Join(at.dir, "dump.rdb")
 	require.NoError(t, os.RemoveAll(file))
@@ -316,7 +316,7 @@ func mendSaving(t *testing.T, at *admissionSite) {
 	at.save("ok")
 }
 
-// save saves, which is to end so.
+// save runs BGSAVE, and waits until it has ended with the given status.
 func (at *admissionSite) save(status string) {
 	require.Equal(at.t, "+Background saving started", at.do("BGSAVE"))
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -364,7 +364,7 @@ func TestAdmissionInACluster(t *testing.T) {
 	compareAdmission(t, admissionClusterGolden, at.play(clusterStances))
 }
 
-// compareAdmission compares cells with those of the file.
+// compareAdmission compares cells with those in the file.
 func compareAdmission(t *testing.T, golden string, got []admissionCell) {
 	t.Helper()
 	want := decodeAdmission(golden)
