@@ -193,14 +193,20 @@ func (s *stream) admit(c net.Conn) {
 // connection that only ends, or says too little, gets no line in the log. Checks of ports make such
 // connections, and so does a member that is killed or paused.
 func (s *stream) turnAway(c net.Conn, why error) {
-	var failed *net.OpError
-	if errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF) || errors.As(why, &failed) && failed.Op == "read" {
+	if hasEnded(why) {
 		_ = c.Close()
 		return
 	}
 	from, _, _ := net.SplitHostPort(c.RemoteAddr().String()) // the port is another each time
 	s.network.Identity.turnedAway(from, why)
 	answerNo(c, why)
+}
+
+// hasEnded reports whether an error only says that a connection has ended, or was silent for too long. A TLS
+// handshake writes, too, and its write fails if the caller is paused.
+func hasEnded(err error) bool {
+	var failed *net.OpError
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &failed) && (failed.Op == "read" || failed.Op == "write")
 }
 
 // answerNo tells a caller what is wrong with it.

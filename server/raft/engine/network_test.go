@@ -7,9 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -115,4 +117,42 @@ func TestDirectoryIsOneMembers(t *testing.T) {
 	require.ErrorContains(t, KeepIn(dir, "h", &Options{ID: "a", Log: o.Log}), "is that of 'a g'")
 	require.NoError(t, KeepIn(dir, "g", &again))
 	require.NoError(t, errors.Join(again.Release()))
+}
+
+// brokenConn is a connection that fails when the first line is read, as one does in its TLS handshake.
+type brokenConn struct {
+	net.Conn
+	err error
+}
+
+func (c brokenConn) Read([]byte) (int, error) { return 0, c.err }
+
+// TestCallersThatEndAreNotLogged: a connection that ends or stays silent in its handshake is no line in the
+// log. A caller that refuses the certificate is one.
+func TestCallersThatEndAreNotLogged(t *testing.T) {
+	for _, row := range []struct {
+		err    error
+		logged bool
+	}{
+		{&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, false},
+		{&net.OpError{Op: "write", Net: "tcp", Err: os.ErrDeadlineExceeded}, false},
+		{&net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}, false},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, true},
+		{errors.New("tls: first record does not look like a TLS handshake"), true},
+	} {
+		log := &locked{}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		n := &Network{ID: "a", Group: "ours", Self: Address(raft.Peer{ID: "a", Raft: l.Addr().String(), Client: "h:1"}), Log: slog.New(slog.NewTextHandler(log, nil))}
+		n.Identity = newIdentity(t, "a", n.Log)
+		n.Accept = func(c net.Conn) net.Conn { return brokenConn{c, row.err} }
+		s := newStream(n, l)
+		s.accepting.Go(s.accept)
+		c, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		_, _ = io.Copy(io.Discard, c) // until the member has closed it
+		require.NoError(t, c.Close())
+		require.NoError(t, s.Close())
+		require.Equal(t, row.logged, strings.Contains(log.String(), "a connection is refused"), "%v: %s", row.err, log)
+	}
 }
