@@ -307,6 +307,8 @@ func TestLogin(t *testing.T) {
 		eventually(t, "an alarm says that the login is wrong", func() bool {
 			return strings.Contains(p.Try("RAFT", "INFO").String(), "its answer does not count: WRONGPASS")
 		})
+	}
+	for _, p := range c.all() { // not before: a member that has ended answers nobody
 		_, err := p.Terminate()
 		require.NoError(t, err)
 	}
