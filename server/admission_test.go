@@ -46,8 +46,8 @@ type stance struct {
 
 const (
 	lostMaster = "REPLICAOF 127.0.0.1 1"
-	// enoughMemory, followed by a command, makes Redis forget that memory was full: with maxmemory 0 Redis does
-	// not look at its memory, and scripts use the last result.
+	// enoughMemory, followed by a command, makes Redis forget that memory was full. With maxmemory 0 Redis
+	// does not look at its memory, and scripts use the last result.
 	enoughMemory = "CONFIG SET maxmemory 1000000000"
 )
 

@@ -308,7 +308,7 @@ func TestLogin(t *testing.T) {
 			return strings.Contains(p.Try("RAFT", "INFO").String(), "its answer does not count: WRONGPASS")
 		})
 	}
-	for _, p := range c.all() { // not before: a member that has ended answers nobody
+	for _, p := range c.all() { // not before: the other member still has to ask it
 		_, err := p.Terminate()
 		require.NoError(t, err)
 	}
