@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,11 +67,11 @@ func TestCertificatesOfMembers(t *testing.T) {
 // TestMemberAsksWhereAnotherOneIs: a member that was away finds the address of a member that was added
 // meanwhile, or that has moved, by asking the members that it knows. It does not ask without end.
 func TestMemberAsksWhereAnotherOneIs(t *testing.T) {
-	asked := 0
+	var asked atomic.Int64 // members are asked side by side
 	e := alone()
 	e.options.Peers = []raft.Peer{{ID: "a", Raft: "a:1"}, {ID: "b", Raft: "b:1"}, {ID: "c", Raft: "c:1"}}
 	e.options.Hello = func(_ context.Context, at string) (Hello, error) {
-		asked++
+		asked.Add(1)
 		if at == "c:1" {
 			return Hello{}, io.EOF
 		}
@@ -90,10 +91,10 @@ func TestMemberAsksWhereAnotherOneIs(t *testing.T) {
 	is("b", false, "b:1")
 	is("d", false)
 	is("d", true, "d:1")
-	require.Equal(t, 2, asked)
+	require.EqualValues(t, 2, asked.Load())
 	is("c", true, "c:1", "c:2")
 	is("e", true)
-	require.Equal(t, 2, asked, "a moment ago")
+	require.EqualValues(t, 2, asked.Load(), "a moment ago")
 	e.options.Peers = e.options.Peers[:1]
 	_, others, err := e.Addresses(t.Context(), "b", false)
 	require.NoError(t, err)
