@@ -140,7 +140,7 @@ func others() []suite {
 			paths: []string{"tests/migration/", "docs/MIGRATION.md"}},
 		{name: "vanish", fast: "make vanish", seconds: 90,
 			paths: []string{"tests/vanish/", "tests/membership/", "server/wait/liveness.go", "server/transport/"}},
-		{name: "vanish-clients", fast: "make vanish-clients", seconds: 120,
+		{name: "vanish-clients", full: "make vanish-clients", seconds: 120,
 			paths: []string{"tests/vanish/", "clients/python/src/", "clients/node/src/", "clients/java/lockserver-client/"}},
 		{name: "machines", full: "make machines MINUTES=10", seconds: 640, paths: []string{"server/shardmap/", "server/groups/", "tests/vanish/"}},
 		{name: "machines-planted", full: "make machines-planted", seconds: 600, paths: []string{"tests/vanish/"}},
