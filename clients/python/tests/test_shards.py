@@ -12,6 +12,7 @@ from redis.cluster import ClusterNode, RedisCluster
 import lockserver as package
 from conftest import Loop, waiting
 from lockserver import _cluster
+from lockserver._resp import Parser, encode
 from server import PATIENCE, Server, eventually, free_port
 
 
@@ -367,6 +368,61 @@ def test_shards_with_other_addresses(make, background):
                 held[shard].release()
                 waits[shard]().release()
             eventually(lambda: locks.attached and other.attached, "both are attached")
+
+
+class Member(Proxy):
+    """The way to shard 0 as one of two members of it. The way to the one that does not lead redirects, and stays open."""
+
+    def __init__(self, port, to, other):
+        """other: the port of the other member."""
+        self.leads, self._ports, self.asked = True, (port, other), []
+        super().__init__(port, to)
+
+    def _copy(self, a, b):
+        parser = None if a.getpeername()[1] == self._to else Parser()  # of the client's commands
+        try:
+            while data := a.recv(1 << 16):
+                if parser is None:
+                    b.sendall(data)
+                    continue
+                for words in parser.feed(data):
+                    self._take(words, a, b)
+        except OSError:
+            pass
+        for s in (a, b):
+            with contextlib.suppress(OSError):
+                s.shutdown(socket.SHUT_RDWR)
+
+    def _take(self, words, client, shard):
+        if words[0] == b"CLUSTER":
+            nodes = b"".join(b"*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n" % port for port in self._ports)
+            ranges = (b"*4\r\n:0\r\n:5460\r\n" + nodes, b"*3\r\n:5461\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:1\r\n")
+            client.sendall(b"*2\r\n" + b"".join(ranges))
+        elif not self.leads and words[0] in (b"LOCK", b"UNLOCK", b"GUARD", b"LOCK.ATTACH", b"LOCK.RENEW"):
+            self.asked.append(words[0].decode())
+            client.sendall(b"-MOVED %d 127.0.0.1:%d\r\n" % (_cluster.slot_of(words[1]), self._ports[1]))
+        else:
+            shard.sendall(encode(words))
+
+
+def test_a_member_that_leads_no_more_is_left(cluster, make):
+    """It answers, and redirects each command: a call is sent there once, and the next one is not."""
+    ports = [free_port(), free_port()]
+    ways = [Member(ports[n], cluster.first, ports[1 - n]) for n in range(2)]
+    try:
+        locks = make([f"redis://127.0.0.1:{ports[0]}"])
+        key = keys_of("k")[0]
+        for now, other in ((0, 1), (1, 0)) * 2:
+            held = locks.lock(key).acquire()
+            assert held.guard("SET", f"{{{key}}}n", now) == b"OK"
+            ways[now].leads, ways[other].leads, ways[now].asked = False, True, []
+            assert held.guard("SET", f"{{{key}}}n", now) == b"OK"
+            held.release()
+            locks.lock(key).acquire().release()
+            assert ways[now].asked.count("GUARD") == 1 and ways[now].asked.count("LOCK") <= 1, ways[now].asked
+    finally:
+        for way in ways:
+            way.end()
 
 
 def test_close_releases_on_all_shards(cluster, make):

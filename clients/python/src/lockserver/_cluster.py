@@ -199,6 +199,12 @@ class Shards(Generic[D]):
             if address in self.members.get(former, ()):  # another member leads that shard
                 self.owners = [address if owner == former else owner for owner in owners]
 
+    def redirected(self, key: bytes, e: Redirected, asked: D) -> None:
+        """Follows the redirection of a call. asked: its transport, which leaves a server that no longer leads its shard."""
+        self.learn(key, e.moved)
+        if self.known(key) is asked:
+            asked.run(lambda core, now: core.leave(e))
+
     def renamed(self, former: Address, address: Address) -> None:
         """A shard has another address."""
         with self._lock():

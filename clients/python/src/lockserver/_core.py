@@ -122,9 +122,10 @@ class Names:
 class Redirected(Exception):
     """Another shard serves the key. What was asked was not done, and has to be asked there."""
 
-    def __init__(self, moved: str) -> None:
+    def __init__(self, moved: str, link: "Link") -> None:
         super().__init__(moved)
         self.moved = moved  # "MOVED 1234 10.0.0.1:6379"
+        self.link, self.opened = link, link.times_opened
 
 
 class Limits:
@@ -173,6 +174,8 @@ class Link:
         self.dialing = False
         self.dial_at: Optional[float] = None  # when the transport is to connect; None: not yet
         self.broken: Optional[Exception] = None  # why the transport is to close it
+        self.left: Optional[Exception] = None  # why it is closed as soon as all replies have come
+        self.times_opened = 0
         self.parser = Parser()
         self.awaited: Deque[Tuple[Take, float]] = deque()
         self.taking: Optional[Take] = None  # has its reply; an exception of a signal may end it at any point
@@ -186,7 +189,8 @@ class Link:
 
     def opened(self, now: float) -> None:
         """The transport has a connection."""
-        self.up, self.dialing, self.dial_at, self.broken = True, False, None, None
+        self.up, self.dialing, self.dial_at, self.broken, self.left = True, False, None, None, None
+        self.times_opened += 1
         self.out.clear()
         self.parser, self._made = Parser(), now
 
@@ -196,7 +200,7 @@ class Link:
             self._pause = _PAUSE
         self.dial_at = now + self._pause
         self._pause = min(2 * self._pause, longest)
-        self.up, self.dialing, self.broken = False, False, None
+        self.up, self.dialing, self.broken, self.left = False, False, None, None
         self.out.clear()
         takes = [take for take, _ in self.awaited]
         if self.taking is not None and self.taking not in takes:
@@ -552,6 +556,8 @@ class Core:
                 link.awaited.popleft()
                 link.taking(reply, None)
                 link.taking = None
+            if link.left is not None and not link.awaited:
+                link.broken = link.broken or link.left
             if sent and attached and self.ready:  # the last one that was answered is the youngest
                 self._hear(sent)
         except Malformed as e:
@@ -893,7 +899,7 @@ class Core:
             self._may_come_late(call, now)
         if not _is_answer(reply, error):
             if error is None and self.redirects and call.state == "asked" and _moved(reply):
-                call.finish(None, Redirected(str(reply)))
+                call.finish(None, Redirected(str(reply), self.attached))
                 self._drop(call)
                 self._idle(call.task, call.wish.keys)
                 return
@@ -1348,7 +1354,7 @@ class Core:
         self.start(now)
         self._pending[id(request)] = request
         request.timer = self.timers.add(deadline, lambda _: self._end_request(request, None, self._command_silence()))
-        if self.commands.up and self.commands.broken is None:
+        if self.commands.up and self.commands.broken is None and self.commands.left is None:
             self._send_request(request, now)
         elif not self.commands.dialing and self.commands.dial_at is None:
             self.commands.dial_at = now
@@ -1373,12 +1379,23 @@ class Core:
     def _request_elsewhere(self, request: Request, reply: ServerError) -> None:
         text = str(reply)
         if self.redirects and _moved(reply):
-            self._end_request(request, None, Redirected(text))
+            self._end_request(request, None, Redirected(text, self.commands))
             return
         if self.commands.broken is None:
             self.commands.broken = errors.NoConnection(text)
         if request.once:
             self._end_request(request, None, errors.NoConnection(f"the server has not done the command: {text}"))
+
+    def leave(self, why: Redirected) -> None:
+        """Closes both connections: another server leads the shard. The replies to other commands are awaited before."""
+        if why.opened != why.link.times_opened:
+            return  # they lead to another server by now
+        if self.attached.up and self.attached.broken is None:
+            self.attached.broken = errors.NoConnection(why.moved)
+        if self.commands.up:
+            self.commands.left = errors.NoConnection(why.moved)
+            if not self.commands.awaited and self.commands.broken is None:
+                self.commands.broken = self.commands.left
 
     def end_request(self, request: Request, error: BaseException) -> None:
         """Ends a command because its caller goes."""

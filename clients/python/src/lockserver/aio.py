@@ -290,7 +290,7 @@ class AsyncLocks:
             try:
                 return await self._request_at(driver, owner, wish, wait, deadline)
             except Redirected as e:
-                self._shards.learn(key, e.moved)
+                self._shards.redirected(key, e, driver)
             hops, pause = follow(hops)
             await asyncio.sleep(pause)
             wait = None if until is None else max(LEAST, until - time.monotonic()) if not wish.tries else wait
@@ -340,7 +340,7 @@ class AsyncLocks:
                 except Redirected as e:
                     if key is None or time.monotonic() > until:
                         raise errors.NoConnection(f"the server has not done the command: {e.moved}") from None
-                    self._shards.learn(key, e.moved)
+                    self._shards.redirected(key, e, driver)
                     hops, pause = follow(hops)
                     await asyncio.sleep(pause)
         error = _plans.raised(reply)

@@ -299,7 +299,7 @@ class Locks:
             try:
                 return self._request_at(driver, owner, wish, wait, deadline, cancel)
             except Redirected as e:
-                self._shards.learn(key, e.moved)
+                self._shards.redirected(key, e, driver)
             hops, pause = follow(hops)
             time.sleep(pause)
             wait = None if end is None else max(LEAST, end - time.monotonic()) if not wish.tries else wait
@@ -363,12 +363,13 @@ class Locks:
             end, key, hops = time.monotonic() + limit, first_key(words), 0
             while True:
                 try:
-                    reply = self._ask_at(self._serving(key, limit), words, once, max(LEAST, end - time.monotonic()))
+                    driver = self._serving(key, limit)
+                    reply = self._ask_at(driver, words, once, max(LEAST, end - time.monotonic()))
                     break
                 except Redirected as e:
                     if key is None or time.monotonic() > end:
                         raise errors.NoConnection(f"the server has not done the command: {e.moved}") from None
-                    self._shards.learn(key, e.moved)
+                    self._shards.redirected(key, e, driver)
                     hops, pause = follow(hops)
                     time.sleep(pause)
         error = _plans.raised(reply)
