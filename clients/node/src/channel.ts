@@ -16,6 +16,7 @@ export const PAUSES = [10, 50, 200, 500];
 
 export class Channel {
   private wire: Wire | undefined;
+  private left: Wire | undefined; // leads to a server that no longer leads, and has answers to come
   private dialing: Promise<Wire> | undefined;
   private ended = false;
 
@@ -84,14 +85,27 @@ export class Channel {
 
   /** Ends the present connection if it leads to another server than this one. */
   follow(endpoint: Endpoint): void {
+    if (this.isElsewhere(endpoint)) this.drop(new BrokenError(new Error('another server leads')));
+  }
+
+  private isElsewhere(endpoint: Endpoint): boolean {
     const { host, port, path } = this.wire?.endpoint ?? endpoint;
-    if (host !== endpoint.host || port !== endpoint.port || path !== endpoint.path) this.drop(new BrokenError(new Error('another server leads')));
+    return host !== endpoint.host || port !== endpoint.port || path !== endpoint.path;
+  }
+
+  /** As follow(), when the present server has said so: the commands that were sent get their answers. */
+  leaveFor(endpoint: Endpoint): void {
+    if (!this.isElsewhere(endpoint)) return;
+    this.left?.close(new BrokenError(new Error('another server leads')));
+    this.left = this.wire;
+    this.wire = undefined;
+    this.left?.leave(new BrokenError(new Error('another server leads')));
   }
 
   /** Ends the present connection: another server leads. */
   drop(why: Error): void {
-    this.wire?.close(why);
-    this.wire = undefined;
+    for (const wire of [this.left, this.wire]) wire?.close(why);
+    this.left = this.wire = undefined;
   }
 
   /** Ends the connection for good. Commands that have no answer yet fail. */

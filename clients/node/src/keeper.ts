@@ -14,7 +14,7 @@ import { pauseOf, type Shards } from './shards.js';
 import { keyOf } from './slots.js';
 import { tokensOf } from './wish.js';
 import { Waits } from './waits.js';
-import type { Wire } from './wire.js';
+import type { Endpoint, Wire } from './wire.js';
 
 /** The server's own default, for users who may not ask. */
 const DEFAULT_LEASE = 30_000;
@@ -275,6 +275,16 @@ export class Keeper {
     if (why instanceof ReplyError && why.word === 'MOVED') void this.shards.moved(why, wire.endpoint);
     this.channel.drop(new BrokenError(why));
     wire.close(why);
+  }
+
+  /** The server has said that another one leads the shard: nothing goes to it any more. */
+  leaveFor(leader: Endpoint): void {
+    const { wire } = this;
+    if (wire && addressOf(wire.endpoint) !== addressOf(leader)) {
+      this.wire = undefined;
+      wire.close(new BrokenError(new Error('another server leads')));
+    }
+    this.channel.leaveFor(leader);
   }
 
   private told(wire: Wire, push: Push): void {

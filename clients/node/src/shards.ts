@@ -250,7 +250,10 @@ export class Shards implements Learner {
       route = new Route(this.target, this.name, this, [to]);
       this.routes.push(route);
     }
-    if (this.bySlot[slot] === route) return;
+    if (this.bySlot[slot] === route) {
+      this.keepers.get(route)?.leaveFor(to);
+      return;
+    }
     this.bySlot[slot] = route;
     this.map = '';
     for (const keeper of this.keepers.values()) keeper.sortOut();

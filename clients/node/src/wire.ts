@@ -40,6 +40,7 @@ export class Wire {
   private awaited: Take[] = [];
   private first = 0; // of awaited: those before are done
   private corked = false;
+  private left: Error | undefined; // why it is closed when all commands have their answers
   private readonly decoder: Decoder;
 
   private constructor(private readonly tcp: net.Socket, private readonly socket: net.Socket, opening: Opening) {
@@ -114,6 +115,13 @@ export class Wire {
     }
     if (reply instanceof ReplyError) take(reply, null);
     else take(undefined, reply);
+    if (this.left && this.first === this.awaited.length) this.close(this.left);
+  }
+
+  /** Ends the connection as soon as the commands that were sent have their answers. */
+  leave(why: Error): void {
+    this.left = why;
+    if (this.first === this.awaited.length) this.close(why);
   }
 
   /** Sends a command. `take` is called with its answer in any case, and never before send() has returned. */

@@ -167,7 +167,11 @@ class Clusterlike {
       if (ranges.at(-1)?.owner === owner) ranges.at(-1).last = slot;
       else ranges.push({ owner, first: slot, last: slot });
     }
-    return `*${ranges.length}\r\n${ranges.map(({ owner, first, last }) => `*3\r\n:${first}\r\n:${last}\r\n*3\r\n$9\r\n127.0.0.1\r\n:${this.ports[owner]}\r\n$2\r\nn${owner}\r\n`).join('')}`;
+    const node = (i) => `*3\r\n$9\r\n127.0.0.1\r\n:${this.ports[i]}\r\n$2\r\nn${i}\r\n`;
+    return `*${ranges.length}\r\n${ranges.map(({ owner, first, last }) => {
+      const nodes = [owner, ...(this.followers?.(owner) ?? [])];
+      return `*${2 + nodes.length}\r\n:${first}\r\n:${last}\r\n${nodes.map(node).join('')}`;
+    }).join('')}`;
   }
 
   carry(i, client, port) {
@@ -375,6 +379,29 @@ test('two addresses of one server, as of a shard that has another leader: none r
     await lock.check();
     assert.equal(await lock.guard('EXISTS', `{${lock.keys[0]}}y`), 0);
     await lock.release();
+  }
+  assert.deepEqual(locks.told, []);
+});
+
+test('a member of a shard leads no more, and stays connected: a call is sent there once, and the next one is not', async (t) => {
+  const [one, two] = [await lockserver(t), await lockserver(t)];
+  const end = cleanup(t);
+  const map = end(await Clusterlike.over(() => one.port, () => one.port, () => two.port));
+  let leader = 0;
+  map.owner = (slot) => (slot < HALF ? leader : 2);
+  map.followers = (owner) => (owner < 2 ? [1 - owner] : []);
+  const locks = end(await locksOf(map.urls));
+  const key = Array.from({ length: 100 }, (_, i) => `k${i}`).find((name) => slotOf(name) < HALF);
+  for (let i = 0; i < 4; i++) {
+    const lock = await locks.acquire(key);
+    assert.equal(await lock.guard('EXISTS', `{${key}}x`), 0);
+    leader = 1 - leader;
+    map.asked = [];
+    assert.equal(await lock.guard('EXISTS', `{${key}}x`), 0);
+    await lock.release();
+    await locks.using(key, () => {});
+    assert.equal(map.asked.filter((name) => name === 'GUARD').length, 1, map.asked.join(' '));
+    assert.ok(map.asked.filter((name) => name === 'LOCK').length <= 1, map.asked.join(' '));
   }
   assert.deepEqual(locks.told, []);
 });
