@@ -32,6 +32,8 @@ type Loaded struct {
 type LoadOptions struct {
 	// NoChecksum leaves the checksum at the end unverified.
 	NoChecksum bool
+	// NeedsChecksum refuses a snapshot without a checksum.
+	NeedsChecksum bool
 	// Replace lets a key of the snapshot replace the key in the store. Otherwise an existing key is an error.
 	Replace bool
 	// Functions is called with the code of the function libraries, in the order of the file, before the first
@@ -56,7 +58,7 @@ type LoadOptions struct {
 // file's claim about its number of keys is trusted up to the number that fits that size.
 func Load(r io.Reader, st *store.Store, o LoadOptions) (got Loaded, err error) {
 	l := loader{st: st, o: o, db: -1}
-	l.in = rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: o.NoChecksum, Databases: st.Len(), Producers: l.producers})
+	l.in = rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: o.NoChecksum, NeedsChecksum: o.NeedsChecksum, Databases: st.Len(), Producers: l.producers})
 	if sized, ok := r.(interface{ Size() int64 }); ok {
 		l.reservable = uint64(max(sized.Size(), 0)) / leastKeyBytes
 	}

@@ -21,6 +21,9 @@ const (
 type ReaderOptions struct {
 	// NoChecksum leaves the checksum at the end unverified.
 	NoChecksum bool
+	// NeedsChecksum refuses a snapshot without a checksum: that of a version before 5, or of a writer with
+	// NoChecksum.
+	NeedsChecksum bool
 	// Databases is the number of databases; 0 means any number. A file that selects a higher database is
 	// ErrUnsupported.
 	Databases int
@@ -226,6 +229,9 @@ func (r *Reader) header() error {
 		r.version = 0
 		return r.d.fail(int64(len(magic)), ErrUnsupported, "version %d; known are 1 to %d", v, MaxVersion)
 	}
+	if r.opts.NeedsChecksum && r.version < checksumSince {
+		return r.d.corrupt(int64(len(magic)), "version %d has no checksum", r.version)
+	}
 	r.d.src.checksum = r.version >= checksumSince && !r.opts.NoChecksum
 	return nil
 }
@@ -387,7 +393,7 @@ func (r *Reader) end() error {
 		if err != nil {
 			return err
 		}
-		if !r.opts.NoChecksum && want != 0 && want != sum {
+		if !r.opts.NoChecksum && (want != 0 || r.opts.NeedsChecksum) && want != sum {
 			return d.corrupt(at, "RDB CRC error: the checksum of the file is %016x, its bytes give %016x", want, sum)
 		}
 	}

@@ -49,7 +49,7 @@ func NewStaging(beside *store.Store, slots *Slots) *Staging {
 func (s *Staging) Piece(nowUS int64, piece []byte) error {
 	s.data.SetNow(nowUS)
 	astray := false
-	_, err := persistence.Load(bytes.NewReader(piece), s.data, persistence.LoadOptions{Keep: func(key []byte) bool {
+	_, err := persistence.Load(bytes.NewReader(piece), s.data, persistence.LoadOptions{NeedsChecksum: true, Keep: func(key []byte) bool {
 		has := s.slots.Has(key)
 		astray = astray || !has
 		return has

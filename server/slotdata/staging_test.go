@@ -2,12 +2,14 @@ package slotdata
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc64"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -243,14 +245,20 @@ func TestPiecesAreRefused(t *testing.T) {
 	cut.Release()
 	at := bytes.Index(other, []byte{0xfe, 0}) // SELECTDB 0
 	other[at+1] = 1
-	clear(other[len(other)-8:]) // without a checksum
-	require.ErrorIs(t, NewStaging(target, lower).Piece(nowUS, other), errDatabase)
+	require.ErrorIs(t, NewStaging(target, lower).Piece(nowUS, summed(other[:len(other)-8])), errDatabase)
 
-	const head = 9 // versions before 5 have no checksum
-	for i := head; i < len(piece); i++ {
+	for i := range piece {
+		for b := range byte(2) {
+			bad := bytes.Clone(piece)
+			bad[i] ^= 1 + b // a version before 5 has no checksum
+			require.Error(t, NewStaging(target, lower).Piece(nowUS, bad), "byte %d", i)
+		}
+	}
+	require.ErrorContains(t, NewStaging(target, lower).Piece(nowUS, append([]byte("REDIS0002"), piece[9:]...)), "has no checksum")
+	for i := range 8 {
 		bad := bytes.Clone(piece)
-		bad[i] ^= 1
-		require.Error(t, NewStaging(target, lower).Piece(nowUS, bad), "byte %d", i)
+		clear(bad[len(bad)-8+i:])
+		require.Error(t, NewStaging(target, lower).Piece(nowUS, bad), "the end is empty: %d bytes", 8-i)
 	}
 	require.Error(t, NewStaging(target, lower).Piece(nowUS, nil))
 	require.Zero(t, target.DB(0).Len())
@@ -263,22 +271,30 @@ func TestPiecesAreRefused(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-// FuzzPiece: no piece makes a staging panic, and none changes the data beside it.
+// summed returns a piece with the checksum of its bytes.
+func summed(piece []byte) []byte {
+	jones := crc64.MakeTable(0x95ac9329ac4bc9b5)
+	return binary.LittleEndian.AppendUint64(bytes.Clone(piece), ^crc64.Update(math.MaxUint64, jones, piece))
+}
+
+// FuzzPiece: no piece makes a staging panic, and none changes the data beside it. The input is a piece
+// without its checksum.
 func FuzzPiece(f *testing.F) {
 	source := newStore()
 	fill(source, 60, lower)
 	for _, slots := range []*Slots{lower, upper} {
 		for _, piece := range send(f, source, slots) {
-			f.Add(piece)
+			require.Equal(f, piece, summed(piece[:len(piece)-8]))
+			f.Add(piece[:len(piece)-8])
 		}
 	}
-	f.Add([]byte("REDIS0010\xfe\x00\x00\x01a\x01b\xff" + strings.Repeat("\x00", 8)))
+	f.Add([]byte("REDIS0010\xfe\x00\x00\x01a\x01b\xff"))
 	f.Fuzz(func(t *testing.T, piece []byte) {
 		target := newStore()
 		fill(target, 8, lower)
 		was := sumOf(target)
 		staging := NewStaging(target, upper)
-		err := staging.Piece(nowUS, piece)
+		err := staging.Piece(nowUS, summed(piece))
 		require.Equal(t, was, sumOf(target))
 		if err != nil {
 			return
