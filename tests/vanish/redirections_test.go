@@ -124,9 +124,9 @@ func command(words [][]byte) string {
 // mostSegments is more than the packets that come while listen waits for the lock of redirections.
 const mostSegments = 1 << 16
 
-// attach is a command without a key. A client sends it to find the leader of a shard, with the same words for
-// each shard and to several members.
-const attach = " LOCK.ATTACH "
+// searches begin the commands by which a client finds the leader of a shard. It sends the same words to several
+// members: LOCK.ATTACH, and in the package for Node EXISTS of a key with the name of the client.
+var searches = []string{" LOCK.ATTACH ", " EXISTS LOCKS:"}
 
 // listen reads the replies on a connection.
 func (r *redirections) listen(s *stream) {
@@ -160,7 +160,7 @@ func (r *redirections) reply(s *stream, v resp.Value) {
 	if !v.IsError() || len(words) != 3 || words[0] != "MOVED" {
 		return
 	}
-	if strings.Contains(asked, attach) {
+	if slices.ContainsFunc(searches, func(s string) bool { return strings.Contains(asked, s) }) {
 		return
 	}
 	r.moved[words[1]]++
