@@ -27,6 +27,8 @@ type Backend interface {
 	DelayedTimes(user string, db int, stream, id string, n int) []int64
 	// RefusedLimits returns the limiters that refused the most calls and that a user may read.
 	RefusedLimits(user string, most int) server.RefusedLimits
+	// Directives are the directives that are set, by name: see server.Server.
+	Directives() map[string]string
 	// NowMS is the time of the server's data, in milliseconds since 1970: moments in its replies are by that.
 	NowMS() int64
 }

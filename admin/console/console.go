@@ -42,13 +42,19 @@ type Console struct {
 	pages    *template.Template
 	version  string // version of the embedded files: browsers cache them for as long as it is the same
 	mux      *http.ServeMux
+	part     part
 }
+
+// part names the shard of a cluster of raft groups that the console shows; empty: the server is in none.
+type part struct{ Shard, Cluster string }
 
 // New returns a console of a server, or of all shards of a cluster, in the order of their slots. Its charts
 // begin with the data of past. It is the root of an HTTP server.
 func New(shards []Backend, past *history.Book, log *slog.Logger) *Console {
 	c := &Console{backend: shards[0], shards: shards, past: past, log: log, version: staticVersion(), mux: http.NewServeMux(),
 		sessions: sessions{now: time.Now, of: make(map[string]*session)}, attempts: attempts{now: time.Now}}
+	directives := c.backend.Directives()
+	c.part = part{Shard: directives["cluster-shard"], Cluster: directives["cluster-name"]}
 	c.pages = template.Must(template.New("").Funcs(c.functions()).ParseFS(templates, "templates/*.html"))
 	c.mux.HandleFunc("GET /{$}", c.first)
 	c.mux.HandleFunc("GET /static/{version}/{file}", c.serveStatic)
@@ -142,6 +148,7 @@ type frame struct {
 	Pages       []link
 	Live        string // the address of the page's events
 	NowMS       int64
+	Part        part
 	Body        any
 }
 
@@ -224,6 +231,7 @@ func (c *Console) fail(w http.ResponseWriter, status int, title, text string) {
 
 // render writes a page.
 func (c *Console) render(w http.ResponseWriter, status int, name string, f frame) {
+	f.Part = c.part
 	body, err := c.execute(name, &f)
 	if err != nil {
 		c.log.Error("console: a page cannot be written", "page", name, "cause", err)

@@ -156,6 +156,12 @@ func TestClusterOfGroups(t *testing.T) {
 	b.shows("16,384 of 16,384 slots have a leader")
 	b.is(`document.querySelector('#shard-s2 [data-label="Leader"]').textContent === '127.0.0.1:` + ports[1] + `'`)
 	b.is(`document.querySelector('#shard-s1').textContent.includes('this one')`)
+	for i, s := range shards { // each page says which part of the cluster it shows
+		b.run(chromedp.Navigate(s.admin + "/locks"))
+		b.is(`document.querySelector('header .tag').textContent === 'shard s` + fmt.Sprint(i+1) + `'`)
+		b.is(`document.querySelector('header .tag').title.includes('cluster shop')`)
+	}
+	b.run(chromedp.Navigate(shards[0].admin + "/members"))
 	shards[1].kill()
 	b.shows("8,192 of 16,384 slots have a leader")
 	b.shows("the shard s2 has no leader")
