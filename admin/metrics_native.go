@@ -38,7 +38,15 @@ var (
 	maxWaits        = gauge("lockserver_lock_max_waits_per_client", "The directive lock-max-waits-per-client; 0: no limit.")
 	limitRefusals   = counter("lockserver_lock_limit_refusals_total", "Waits that were refused with -LOCKLIMIT: lock-max-waiters, lock-max-waits-per-client.")
 	limiterRefusals = counter("lockserver_limiter_refusals_total", "Calls that limiters refused: LIMIT.TAKE, LIMIT.MTAKE, CL.THROTTLE.")
-	classWaits      = metric{"lockserver_lock_class_wait_seconds", dto.MetricType_HISTOGRAM,
+	// ofCommands are the metrics of commands.Counts.
+	ofCommands = [...]metric{
+		commands.CountGives:        counter("lockserver_limiter_gives_total", "Calls of LIMIT.GIVE that gave units back. One that finds a full limiter does not count."),
+		commands.CountExtensions:   counter("lockserver_sale_extensions_total", "Calls of SECKILL.EXTEND that made a hold end later."),
+		commands.CountCarts:        counter("lockserver_sale_carts_total", "Carts that were sold (SECKILL.CART). A retry does not count."),
+		commands.CountCartRefusals: counter("lockserver_sale_cart_refusals_total", "Calls of SECKILL.CART that one of their sales refused."),
+		commands.CountPriorities:   counter("lockserver_lock_priority_waits_total", "Calls that waited for locks or permits with a PRIORITY above 0."),
+	}
+	classWaits = metric{"lockserver_lock_class_wait_seconds", dto.MetricType_HISTOGRAM,
 		"How long commands waited for locks and semaphores of a class (lock-class), however their waits ended.", []string{"class"}}
 	classHolds = metric{"lockserver_lock_class_hold_seconds", dto.MetricType_HISTOGRAM,
 		"How long locks and semaphores of a class were held, however that ended.", []string{"class"}}
@@ -83,11 +91,15 @@ var (
 )
 
 func nativeMetrics() []*metric {
-	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &lockAsks, &asksHeard, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
+	all := []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &lockAsks, &asksHeard, &leasesExpired, &deadlocks, &staleTokens, &notifyWaits, &toConfirm, &unconfirmed, &maxWaiters, &maxWaits,
 		&limitRefusals, &limiterRefusals, &watchdogs, &classWaits, &classHolds, &classGrants, &classRefusals, &classTimeouts, &classDeadlocks, &classLosses, &classWaiting,
 		&permitGrants, &permitWaiting, &latchKeys, &latchWaiters, &historyBytes, &spansSent, &spansDropped, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending,
 		&delayPending, &delayFired, &delayRecurred, &delaySkipped, &delayLate, &syncSeconds, &certificate, &alarms, &logSyncs, &commits, &roundTrips, &memberLag}
+	for i := range ofCommands {
+		all = append(all, &ofCommands[i])
+	}
+	return all
 }
 
 // member sends the alarms of a member of a raft group, and the end of its first certificate.
@@ -149,6 +161,9 @@ func (s *scrape) locks(f *server.Figures) {
 	s.send(&maxWaits, float64(f.LockMaxWaitsPerClient))
 	s.send(&limitRefusals, float64(f.LimitRefusals))
 	s.send(&limiterRefusals, float64(f.LimiterRefusals))
+	for event, n := range f.Counts {
+		s.send(&ofCommands[event], float64(n))
+	}
 	s.send(&watchdogs, float64(f.Watchdogs))
 	s.send(&oldestWait, float64(f.OldestWaitUS)/1e6)
 	s.send(&longestHold, float64(f.LongestHoldMS)/1e3)

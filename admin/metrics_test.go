@@ -2,6 +2,7 @@ package admin
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -225,6 +226,47 @@ func TestMetricsOfDelayedEntries(t *testing.T) {
 	for _, line := range []string{"lockserver_delayed_fired_total 2", "lockserver_delayed_recurred_total 1", "lockserver_delayed_skipped_total 1"} {
 		require.Contains(t, text, "\n"+line+"\n")
 	}
+}
+
+// TestMetricsOfCounts: what LIMIT.GIVE, SECKILL.EXTEND, SECKILL.CART and PRIORITY brought about. A call that
+// brought nothing about does not count.
+func TestMetricsOfCounts(t *testing.T) {
+	p, c := served(t, server.Options{})
+	requireCounts := func(of string, n int) {
+		t.Helper()
+		require.Contains(t, metricsOf(t, p), "\nlockserver_"+of+"_total "+strconv.Itoa(n)+"\n")
+	}
+	c.Do("LIMIT.GIVE", "calls", "2", "1", "3600000") // it is full
+	c.Do("LIMIT.TAKE", "calls", "2", "1", "3600000")
+	c.Do("LIMIT.GIVE", "calls", "2", "1", "3600000", "COST", "0")
+	requireCounts("limiter_gives", 0)
+	c.Do("LIMIT.GIVE", "calls", "2", "1", "3600000")
+	requireCounts("limiter_gives", 1)
+
+	for _, voucher := range []string{"hat", "shoe"} {
+		require.Equal(t, "+OK", c.Do("SECKILL.CREATE", voucher, "STOCK", "1", "HOLD", "3600000").String())
+	}
+	for range 2 { // the second is a retry
+		require.Equal(t, "0", c.Do("SECKILL.CART", "ann", "one", "2", "hat", "1", "shoe", "1").String())
+	}
+	requireCounts("sale_carts", 1)
+	requireCounts("sale_cart_refusals", 0)
+	c.Do("SECKILL.CART", "ben", "two", "1", "hat", "1")
+	requireCounts("sale_carts", 1)
+	requireCounts("sale_cart_refusals", 1)
+	require.EqualValues(t, 1, c.Do("SECKILL.EXTEND", "hat", "ann", "one", "1").Int) // it ends later already
+	c.Do("SECKILL.EXTEND", "hat", "ann", "other", "7200000")
+	requireCounts("sale_extensions", 0)
+	require.EqualValues(t, 1, c.Do("SECKILL.EXTEND", "hat", "ann", "one", "7200000").Int)
+	requireCounts("sale_extensions", 1)
+
+	c.Do("LOCK", "k", "ann")
+	require.Equal(t, "+QUEUED", c.Do("LOCK", "k", "ben", "WAIT", "0", "PRIORITY", "0", "NOTIFY").String())
+	requireCounts("lock_priority_waits", 0)
+	require.Equal(t, "+QUEUED", c.Do("LOCK", "k", "cat", "WAIT", "0", "PRIORITY", "1", "NOTIFY").String())
+	requireCounts("lock_priority_waits", 1)
+	c.Do("CONFIG", "RESETSTAT")
+	requireCounts("lock_priority_waits", 0)
 }
 
 // TestMetricsOfPermits: what semaphores of a class were asked for, and what waits for permits.

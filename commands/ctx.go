@@ -94,6 +94,27 @@ type Settings struct {
 	OneSlot bool
 	// Refusals counts the refused calls of limiters; nil: nothing counts them.
 	Refusals *Refusals
+	// Counts has the numbers of events since the start, or since CONFIG RESETSTAT; nil: nothing counts them.
+	Counts *Counts
+}
+
+// Counts holds numbers of events that only commands see.
+type Counts [5]int64
+
+// The events of Counts.
+const (
+	CountGives        = iota // calls of LIMIT.GIVE that gave units back
+	CountExtensions          // calls of SECKILL.EXTEND that made a hold end later
+	CountCarts               // carts that were sold; a retry does not count
+	CountCartRefusals        // calls of SECKILL.CART that one of the sales refused
+	CountPriorities          // calls that waited with a PRIORITY above 0
+)
+
+// count counts an event.
+func (c *Ctx) count(event int) {
+	if counts := c.Settings.Counts; counts != nil {
+		counts[event]++
+	}
 }
 
 // Services are the functions that commands need besides their data.

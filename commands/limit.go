@@ -340,6 +340,9 @@ func limitGive(c *Ctx) error {
 		return err
 	}
 	answer := rate.Give(s, nowNS, cost)
+	if slot >= 0 && cost > 0 {
+		c.count(CountGives)
+	}
 	switch {
 	case slot < 0 || cost == 0:
 	case answer.ResetNS > 0:

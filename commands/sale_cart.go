@@ -48,6 +48,7 @@ func seckillCart(c *Ctx) error {
 			for i := range k.parts {
 				k.parts[i].sellAs(c, k.entries[i].key, k.entries[i].id)
 			}
+			c.count(CountCarts)
 		}
 		for i := range k.parts {
 			k.parts[i].keepAsk(c)
@@ -57,6 +58,7 @@ func seckillCart(c *Ctx) error {
 		c.Out.Int(saleSold)
 		return nil
 	}
+	c.count(CountCartRefusals)
 	c.Out.Ints(int64(place), answer)
 	return nil
 }

@@ -79,5 +79,9 @@ func (c *Ctx) Block(w Wait) error {
 		w.Waits().TimedOut(c)
 		return nil
 	}
-	return c.Host.Park(c, w)
+	err := c.Host.Park(c, w)
+	if err == nil && w.Priority > 0 {
+		c.count(CountPriorities)
+	}
+	return err
 }

@@ -307,6 +307,7 @@ func (ex *executor) applyConfig() {
 	ex.limits.configure(c)
 	ex.Settings = commands.Settings{
 		Refusals:       &ex.counts.limiters,
+		Counts:         &ex.counts.ofCommands,
 		MaxStringBytes: c.ProtoMaxBulkLen,
 		LockWatchdogMS: c.LockWatchdogTimeoutMS,
 		Events:         c.NotifyKeyspaceEvents.Effective(),

@@ -162,6 +162,7 @@ type counts struct {
 	// client-output-buffer-limit.
 	longQueries, largeOutputs int64
 	limiters                  commands.Refusals
+	ofCommands                commands.Counts
 }
 
 // terminate marks a session that is to end with this unit. It may be called at any moment under the

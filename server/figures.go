@@ -48,6 +48,8 @@ type Figures struct {
 	SpansDelivered, SpansDropped int64
 	// LimiterRefusals counts the calls that limiters refused.
 	LimiterRefusals int64
+	// Counts has the numbers of events that only commands see.
+	Counts commands.Counts
 	// Delays is about delayed entries of streams.
 	Delays DelayFigures
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
@@ -134,7 +136,7 @@ func (srv *instance) Figures() (f Figures) {
 			NotifyWaits: ex.Waits.QueuedWaits, GrantsToConfirm: ex.Waits.Grants.Len(), UnconfirmedGrants: ex.Waits.Unconfirmed,
 			LockAsks: ex.Waits.Asks, LockAsksHeard: ex.Waits.AsksHeard,
 			LockMaxWaiters: c.LockMaxWaiters, LockMaxWaitsPerClient: c.LockMaxWaitsPerClient, Delays: informant{ex}.delayFigures()}
-		f.LimiterRefusals = ex.counts.limiters.Of.Total[commands.RefusedCalls]
+		f.LimiterRefusals, f.Counts = ex.counts.limiters.Of.Total[commands.RefusedCalls], ex.counts.ofCommands
 		f.LockHistoryBytes = ex.Waits.LockEvents.Ring.Bytes()
 		f.SpansDelivered, f.SpansDropped = ex.Waits.SpanCounts()
 		f.LockClasses = ex.Waits.LockEvents.ClassFigures(ex.Waits.Queues.Oldest(), ex.Store.NowUS())
