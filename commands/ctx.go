@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"lockserver/internal/gcra"
 	"lockserver/internal/keyevent"
 	"lockserver/internal/lockhistory"
 	"lockserver/internal/resp"
@@ -51,11 +50,8 @@ type Ctx struct {
 	names [2][64]byte
 	// entry is a buffer for the value that DELAY.ADD stores: see keepEntry.
 	entry []byte
-	// rate is the rate of the last call on a limiter, and terms are the words it was made from: see rateOf.
-	rate  gcra.Rate
-	terms [3]int64
-	// limits is the memory of calls that name several limiters.
-	limits *[mostLimits]oneLimit
+	// limits are the limiters of the last call, and of calls before it that had more.
+	limits []oneLimit
 }
 
 // mostKeptEntry is the largest size in bytes of a buffer that Ctx.entry keeps.
@@ -110,8 +106,8 @@ const (
 	CountPriorities          // calls that waited with a PRIORITY above 0
 )
 
-// count counts an event.
-func (c *Ctx) count(event int) {
+// Count counts an event.
+func (c *Ctx) Count(event int) {
 	if counts := c.Settings.Counts; counts != nil {
 		counts[event]++
 	}
