@@ -49,8 +49,8 @@ func endHoldsAt(c *Ctx, key []byte, budget int) (n int) {
 	return max(n, 1)
 }
 
-// ExtendHolds makes all holds of a database end so much later.
-func ExtendHolds(db *store.DB, byMS int64) {
+// ShiftHolds makes all holds of a database end so much later, or earlier if byMS is negative.
+func ShiftHolds(db *store.DB, byMS int64) {
 	type hold struct {
 		order []byte
 		endMS float64

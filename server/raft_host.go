@@ -245,7 +245,7 @@ func (h raftHost) ExtendLeases(g raft.Gap) {
 	for id := range h.Store.Len() {
 		extendShares(h.Store.DB(id), g.MS, count)
 		// plant:raft-extend-holds
-		commands.ExtendHolds(h.Store.DB(id), g.MS)
+		commands.ShiftHolds(h.Store.DB(id), g.MS)
 	}
 	if moved > 0 {
 		h.Logger.Info("raft: deadlines were moved on by the time without a leader", "deadlines", moved, "by-ms", g.MS)
@@ -254,20 +254,15 @@ func (h raftHost) ExtendLeases(g raft.Gap) {
 
 // extendShares moves the leases of all shared holders. moved is called for each.
 func extendShares(db *store.DB, byMS int64, moved func()) {
-	type lease struct {
-		key, owner   []byte
-		token, endMS int64
-	}
-	var all []lease
-	commands.EachLock(db, func(key string, l commands.LockState) bool {
-		if l.Shares > 0 && l.DeadlineMS > 0 && !l.Watched {
-			all = append(all, lease{[]byte(key), commands.Clone(l.Owner), l.Token, l.DeadlineMS + 1 + byMS})
+	var all []string
+	db.Keys().EachToken(func(key string, r store.LiveRef) bool {
+		if l := commands.StateOf(r); l.Shares > 0 {
+			all = append(all, key)
 		}
 		return true
 	})
-	for _, l := range all {
-		commands.ExtendLock(db, l.owner, l.key, l.token, l.endMS)
-		moved()
+	for _, key := range all {
+		commands.ShiftShares(db, []byte(key), byMS, false, moved)
 	}
 }
 

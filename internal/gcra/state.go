@@ -39,6 +39,12 @@ func (s State) EndMS() int64 {
 	return ms
 }
 
+// Shifted returns the state for a clock that shows byMS more, or less if byMS is negative.
+func (s State) Shifted(byMS int64) State {
+	s.ns = max(s.ns+byMS*nsPerMS, 0)
+	return s
+}
+
 // AppendTo appends the text of the state: the TAT in nanoseconds since 1970, as the module redis-cell writes
 // it. A fraction, if there is one, follows: "1700000000333333333+1/3". Format, do not change.
 func (s State) AppendTo(dst []byte) []byte {
