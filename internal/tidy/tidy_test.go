@@ -166,7 +166,7 @@ var parts = map[string][]string{
 	"server/script":              {"commands", "internal/decimal", "internal/glob", "internal/lua", "internal/luavm", "internal/resp", "internal/rusage", "server/cluster"},
 	"server/shard": {"commands", "internal/background", "internal/histogram", "internal/waiting", "persistence", "server/clock", "server/durability", "server/gate", "server/memory",
 		"server/output", "server/raft", "server/replication", "server/stats", "server/transport", "server/wait", "store", "store/due"},
-	"server/slotdata":   {"internal/keyslot", "persistence", "server/cluster", "store"},
+	"server/slotdata":   {"internal/keyslot", "persistence", "persistence/digest", "server/cluster", "store"},
 	"server/slotmove":   {"server/cluster"},
 	"server/standalone": {"commands"},
 	"server/stats":      {"commands", "internal/histogram", "server/info"},

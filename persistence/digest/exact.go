@@ -67,6 +67,54 @@ func Exact(snap *store.Snapshot, o ExactOptions) (d Digest, ok bool) {
 	return d, !off
 }
 
+// mostInKey is the size of a value up to which Key covers all of it.
+const mostInKey = 1000
+
+// Key returns the digest of a key with a value, its deadline and its deadlines of fields. It is that of Exact
+// for a small value in database 0. Of a value with more than 1000 elements it has the number of elements, of
+// a string of more than 256 KB about the length, and of a Bloom filter neither, so that its time is bounded.
+// Without a value it is the digest of the name.
+func Key(key []byte, r store.Ref) (d Digest) {
+	e := &exact{sum: sha1.New()}
+	e.begin('k')
+	e.number(0)
+	e.text(key)
+	if r.OK() {
+		e.number(uint64(r.DeadlineMS()))
+		if n := size(r); n <= mostInKey {
+			e.value(r)
+		} else {
+			e.number(uint64(kinds[r.Kind()]))
+			e.number(uint64(n))
+		}
+	}
+	e.endIn(&d)
+	return d
+}
+
+// size is the number of elements of a value, or a measure of its bytes.
+func size(r store.Ref) (n int) {
+	switch r.Kind() {
+	case store.List:
+		return r.List().Len()
+	case store.Set:
+		return r.Set().Len()
+	case store.ZSet:
+		return r.ZSet().Len()
+	case store.Hash:
+		return r.Hash().Len()
+	case store.Stream:
+		n = r.Stream().Len()
+		for _, g := range r.Stream().Groups() {
+			n += g.PendingLen()
+		}
+		return n
+	case store.Bloom:
+		return mostInKey + 1
+	}
+	return len(r.Bytes()) / 256
+}
+
 // exact digests one item after the other. Each part is preceded by its length, so that two different items
 // never have the same bytes.
 type exact struct {

@@ -5,6 +5,8 @@
 //   - Stream is a journal of the source. It narrows each unit after the cut to the effects on the slots.
 //   - Staging is a store beside the data of the target. It takes the pieces and the units, and at the end it
 //     becomes data.
+//   - Sum is a digest of the pieces and units, which both ends keep.
+//   - Cleaning deletes the keys of dropped slots in steps.
 //
 // There is no index of keys by slot: a cut is read without the lock of the shard, so Send looks at all keys
 // (decision 0033).
