@@ -262,14 +262,14 @@ func readSet(dir string) (set backupSet, err error) {
 
 // slotsIn returns the slots of the shard that a backup is of, and their generation.
 func slotsIn(b *engine.BackupFile) (owned cluster.Owned, generation int64, err error) {
-	generation, text, err := raft.ReadSlots(b.Slots)
-	if err == nil && generation == 0 {
+	name, table, err := raft.ReadSlots(b.Slots)
+	if err == nil && table == nil {
 		err = errors.New("it is not a backup of a shard of a cluster")
 	}
-	if err == nil {
-		owned, err = cluster.ParseOwned(text)
+	if err != nil {
+		return owned, 0, err
 	}
-	return owned, generation, err
+	return cluster.Owned{Cluster: name, Shard: table.Shard, Slots: table.Owned}, table.Generation, nil
 }
 
 // clusterSnapshotStatus prints the backups of a directory.

@@ -19,6 +19,7 @@ var mayHave = []struct {
 	{"the console: semaphores, latches, limiters, entries, members, figures over time", 950},
 	{"the console: the oldest wait of each class, permits in the past, a server that hangs", 70},
 	{"moves of slots between groups: the protocol, which the simulation plays", 900},
+	{"moves of slots between groups: the table in the log of a group", 120},
 	{"moves of slots between groups: the cut, the stream of effects and the staging", 450},
 	{"priorities, asking a holder, and what else users of locks, sales and delays ask for", 3_350},
 	{"files with recurring entries that older versions refuse", 50},

@@ -156,15 +156,11 @@ func (s *Shard) Seen(status *raft.Status) {
 		}
 	}
 	misnamed := ""
-	if generation, text := s.member.Owned.Slots(); generation > 0 {
-		owned, err := cluster.ParseOwned(text)
-		switch {
-		case err != nil:
-			misnamed = err.Error()
-		case owned.Cluster != s.names.Cluster || owned.Shard != s.names.Shard:
+	if generation, owned := s.member.Owned.Slots(); generation > 0 {
+		if owned.Cluster != s.names.Cluster || owned.Shard != s.names.Shard {
 			misnamed = fmt.Sprintf("by its log this group is the shard '%s' of the cluster '%s', and by the configuration of this member the shard '%s' of '%s': correct cluster-shard and cluster-name",
 				owned.Shard, owned.Cluster, s.names.Shard, s.names.Cluster)
-		default:
+		} else {
 			own.Generation, own.Slots = generation, owned.Slots
 		}
 	}

@@ -42,7 +42,7 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 			return
 		}
 		if e.isSlots() {
-			err = m.Owned.meet(m, &e)
+			err = m.Owned.meet(m, index, &e)
 			return
 		}
 		// plant:raft-entry-place
@@ -164,7 +164,7 @@ func (a openedMember) Cut() (cut Cut, err error) {
 		}
 		at := persistence.History{ID: m.applied.id, Offset: m.applied.offset, DB: m.db}
 		// plant:raft-snapshot
-		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, Head{m.head.ClockMS, max(m.head.Token, m.host.LastToken()), m.head.Rules}}
+		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, Head{m.head.ClockMS, max(m.head.Token, m.host.LastToken()), m.head.Rules, m.Owned.now.Load().moved()}}
 		m.logBytes = 0
 		m.release()
 		m.host.EndUnit()

@@ -105,8 +105,9 @@ func parseEntry(b []byte) (e entry, err error) {
 	return e, nil
 }
 
-// snapshotMagic begins a snapshot, and rulesMagic one of a group that has had delayed entries that recur.
-// Older versions refuse that. The format of a snapshot, do not change:
+// snapshotMagic begins a snapshot, rulesMagic that of a group that has had delayed entries that recur, and
+// movesMagic that of a group that has moved slots. Older versions refuse these. The format of a snapshot, do
+// not change:
 //   - one of these lines;
 //   - clock and token with eight bytes each, the lowest first;
 //   - four bytes of their CRC (IEEE);
@@ -114,6 +115,7 @@ func parseEntry(b []byte) (e entry, err error) {
 const (
 	snapshotMagic = "lockserver raft snapshot 1\n"
 	rulesMagic    = "lockserver raft snapshot 2\n"
+	movesMagic    = "lockserver raft snapshot 3\n"
 )
 
 // headBytes is the length of the part of a snapshot before the RDB file.
@@ -122,7 +124,10 @@ const headBytes = len(snapshotMagic) + 20
 // writeHead writes the part of a snapshot before the RDB file.
 func writeHead(w io.Writer, h Head) error {
 	head := []byte(snapshotMagic)
-	if h.Rules {
+	switch {
+	case h.Moves:
+		head = []byte(movesMagic)
+	case h.Rules:
 		head = []byte(rulesMagic)
 	}
 	for _, n := range []int64{h.ClockMS, h.Token} {
@@ -140,8 +145,8 @@ func readHead(r *bufio.Reader) (h Head, err error) {
 		return h, fmt.Errorf("a snapshot of the group: %w", err)
 	}
 	switch magic := string(head[:len(snapshotMagic)]); magic {
-	case snapshotMagic, rulesMagic:
-		h.Rules = magic == rulesMagic
+	case snapshotMagic, rulesMagic, movesMagic:
+		h.Rules, h.Moves = magic != snapshotMagic, magic == movesMagic
 	default:
 		return h, fmt.Errorf("a snapshot of the group begins with %.40q: a newer lockserver wrote it", head)
 	}

@@ -74,19 +74,17 @@ func TestUsersFormat(t *testing.T) {
 
 // TestSnapshotHead: the format of snapshots does not change, and damage is found.
 func TestSnapshotHead(t *testing.T) {
-	var w bytes.Buffer
-	require.NoError(t, writeHead(&w, Head{1000, 2000, true}))
-	require.True(t, strings.HasPrefix(w.String(), "lockserver raft snapshot 2\n\xe8\x03\x00"))
-	h, err := readHead(bufio.NewReader(&w))
-	require.NoError(t, err)
-	require.Equal(t, Head{1000, 2000, true}, h)
-	w.Reset()
-	require.NoError(t, writeHead(&w, Head{1000, 2000, false}))
-	head := w.String()
-	require.True(t, strings.HasPrefix(head, "lockserver raft snapshot 1\n\xe8\x03\x00\x00\x00\x00\x00\x00\xd0\x07"))
-	h, err = readHead(bufio.NewReader(strings.NewReader(head + "REDIS")))
-	require.NoError(t, err)
-	require.Equal(t, Head{1000, 2000, false}, h)
+	var head string
+	for magic, h := range map[string]Head{"lockserver raft snapshot 1\n": {1000, 2000, false, false}, "lockserver raft snapshot 2\n": {1000, 2000, true, false},
+		"lockserver raft snapshot 3\n": {1000, 2000, true, true}} {
+		var w bytes.Buffer
+		require.NoError(t, writeHead(&w, h))
+		head = w.String()
+		require.True(t, strings.HasPrefix(head, magic+"\xe8\x03\x00\x00\x00\x00\x00\x00\xd0\x07"))
+		got, err := readHead(bufio.NewReader(strings.NewReader(head + "REDIS")))
+		require.NoError(t, err)
+		require.Equal(t, h, got)
+	}
 	for i := range head {
 		_, err := readHead(bufio.NewReader(strings.NewReader(head[:i])))
 		require.Error(t, err)

@@ -14,7 +14,7 @@ import (
 //	MOVEDEADLINES milliseconds ALL | LEASES
 
 // HistoryVersion is the newest form of the history that this version applies, as in Report.History.
-const HistoryVersion = historyRules
+const HistoryVersion = historySlotMoves
 
 // historyMoves is the form of the history that has such entries.
 const historyMoves = 1

@@ -13,6 +13,9 @@ type Head struct {
 	Token   int64 // no fencing token was above it
 	// Rules: there have been delayed entries that recur, so that older versions must not read the snapshot.
 	Rules bool
+	// Moves: slots have moved to another group or from it. Versions that know moves know rules, too, so Rules
+	// is true when such a head was read.
+	Moves bool
 }
 
 // WriteHead writes the part of a snapshot before the RDB file.

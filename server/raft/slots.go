@@ -5,20 +5,47 @@ import (
 	"fmt"
 	"strings"
 
+	"lockserver/commands"
 	"lockserver/server/info"
+	"lockserver/server/slotmove"
 )
 
-// meet handles an entry with slots. Under the host's lock.
-func (o *OwnedSlots) meet(m *Member, e *entry) error {
-	if e.after.id == movesID {
-		m.stop(errors.New("an entry of the log moves slots to another group, which this version cannot do: a newer lockserver wrote it"))
-		return errForeign
+// meet handles an entry with slots, or with a step of a move. An entry that is void changes nothing. Under
+// the host's lock.
+func (o *OwnedSlots) meet(m *Member, index uint64, e *entry) error {
+	next, err := o.now.Load().after(index, e)
+	if err != nil && !errors.Is(err, errVoid) && !errors.Is(err, slotmove.ErrVoid) {
+		m.stop(fmt.Errorf("an entry of the log cannot be read: %w", err))
 	}
-	if generation, _ := o.Slots(); e.after.offset != generation {
-		return errVoid
+	if err != nil {
+		return err
 	}
-	o.show(m, &groupSlots{e.after.offset + 1, string(e.bytes)})
+	o.show(m, next)
 	return nil
+}
+
+// after returns the slots after an entry. s is nil if the log has named no slots before.
+func (s *groupSlots) after(index uint64, e *entry) (*groupSlots, error) {
+	if e.after.id == slotsID {
+		if s != nil && s.table.Generation != e.after.offset || s == nil && e.after.offset != 0 || s.moved() {
+			return nil, errVoid
+		}
+		next, err := slotsOf(string(e.bytes))
+		if err == nil {
+			next.table.Generation = e.after.offset + 1
+		}
+		return next, err
+	}
+	step, err := slotmove.ParseEntry(e.bytes)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, errVoid
+	}
+	next := &groupSlots{s.cluster, s.table.Clone()}
+	_, err = next.table.Apply(int64(index), step)
+	return next, err
 }
 
 // show sets the slots of the group; nil: the log names no slots.
@@ -57,6 +84,39 @@ func (o *OwnedSlots) mayClaim(m *Member) error {
 		return fmt.Errorf("member '%s' runs an older version (%s), which does not know slots of a group", older.ID, older.Version)
 	}
 	return m.host.MayOwn(m.options.Slots)
+}
+
+// MoveSlots proposes a step of a move. It returns when the entry is committed and applied here. A void entry
+// has the error of slotmove.Table.Apply. A member of an older version keeps a move from beginning; a move
+// that has begun goes on. Without the lock.
+func (m *Member) MoveSlots(step *slotmove.Entry) (err error) {
+	var made []byte
+	m.host.Slice(func() {
+		if err = m.mayMove(step); err == nil {
+			made = moveEntry(step, m.head.ClockMS, m.head.Token).appendTo(nil)
+			m.counts.entries++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return m.engine.Propose(made)()
+}
+
+// mayMove returns why this member cannot propose a step; nil: it can. A member without an answer is no
+// reason.
+func (m *Member) mayMove(step *slotmove.Entry) error {
+	if m.state != leading {
+		return m.errNotHere()
+	}
+	if step.Kind != slotmove.Leave && step.Kind != slotmove.Arrive {
+		return nil
+	}
+	s := m.engine.Status()
+	if older, ok := s.older(historySlotMoves); ok {
+		return commands.Error(fmt.Sprintf("ERR slots cannot move while member '%s' runs an older version (%s), which does not know moves", older.ID, older.Version))
+	}
+	return nil
 }
 
 // faults returns the texts of the alarms about slots, and about the map of the shards.

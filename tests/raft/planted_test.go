@@ -24,7 +24,7 @@ var faults = []plant.Fault{
 	// Effects tell of the tokens of locks that are gone, so entries alone may lose it. In a snapshot it
 	// stands twice: where it is the group's, and where any snapshot has it.
 	plant.New("the limit of tokens is not logged", plant.Insert("raft-entry", `e.token = 0`),
-		plant.Instead("raft-snapshot", `cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, Head{m.head.ClockMS, 0, m.head.Rules}}`),
+		plant.Instead("raft-snapshot", `cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, Head{m.head.ClockMS, 0, m.head.Rules, m.Owned.now.Load().moved()}}`),
 		plant.Insert("save-token-limit", `o.TokenLimit = 0`)),
 	plant.New("a member that has other data goes on", plant.And("check-judge", "false")),
 	plant.New("MIGRATE sends what may be old", plant.And("migrate-proof", "false")),
