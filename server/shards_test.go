@@ -184,11 +184,12 @@ func TestDroppedMessagesAreLogged(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "messages of other shards were dropped") }, soon, time.Millisecond)
 }
 
-// Commands about functions, users, settings and all data, D176, count for the process when the reply comes. A
-// client that says it to each shard gets the same reply from each.
+// Commands about scripts, functions, users, settings and all data, D176, count for the process when the reply
+// comes. A client that says it to each shard gets the same reply from each.
 func TestCommandsForTheProcess(t *testing.T) {
 	_, shards := shardsOf(t, Options{}, 3)
 	const library = "#!lua name=l\nredis.register_function('f', function(keys) return redis.call('get', keys[1]) end)"
+	sha := shards[0].Do("SCRIPT", "LOAD", "return 7").Str
 	require.Equal(t, "+OK", shards[0].Do("CONFIG", "SET", "slowlog-max-len", "7").String())
 	require.Equal(t, "+OK", shards[0].Do("ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all").String())
 	for _, c := range shards {
@@ -196,6 +197,7 @@ func TestCommandsForTheProcess(t *testing.T) {
 	}
 	require.Contains(t, shards[1].Do("FUNCTION", "LOAD", library).String(), "already exists")
 	for i, c := range shards {
+		require.Equal(t, "7", c.Do("EVALSHA", sha, "0").String())
 		require.Equal(t, `["slowlog-max-len" "7"]`, c.Do("CONFIG", "GET", "slowlog-max-len").String())
 		c.Do("SET", keyIn(i), "v")
 		require.Equal(t, `"v"`, c.Do("FCALL", "f", "1", keyIn(i)).String())
@@ -207,22 +209,9 @@ func TestCommandsForTheProcess(t *testing.T) {
 		require.Equal(t, "0", c.Do("DBSIZE").String())
 	}
 	shards[0].Do("MULTI")
-	shards[0].Do("FUNCTION", "FLUSH")
+	shards[0].Do("SCRIPT", "FLUSH")
 	require.Equal(t, `["OK"]`, strings.ReplaceAll(shards[0].Do("EXEC").String(), "+OK", `"OK"`))
-	require.Eventually(t, func() bool { return shards[2].Do("FUNCTION", "LIST").String() == "[]" }, soon, time.Millisecond)
-}
-
-// Each shard has the scripts that were sent to it, as a node of a Redis Cluster.
-func TestScriptsAreOfAShard(t *testing.T) {
-	_, shards := shardsOf(t, Options{}, 3)
-	sha := shards[0].Do("SCRIPT", "LOAD", "return 7").Str
-	require.Equal(t, "7", shards[1].Do("EVAL", "return 7", "0").String())
-	for i, has := range []string{"[1]", "[1]", "[0]"} {
-		require.Equal(t, has, shards[i].Do("SCRIPT", "EXISTS", sha).String(), "shard %d", i)
-	}
-	require.Equal(t, "+OK", shards[0].Do("SCRIPT", "FLUSH").String())
-	require.Contains(t, shards[0].Do("EVALSHA", sha, "0").String(), "NOSCRIPT")
-	require.Equal(t, "7", shards[1].Do("EVALSHA", sha, "0").String())
+	require.Eventually(t, func() bool { return strings.Contains(shards[2].Do("EVALSHA", sha, "0").String(), "NOSCRIPT") }, soon, time.Millisecond)
 }
 
 // The directory of a cluster keeps the data of each shard and the ids of the nodes, and is that of its number

@@ -37,7 +37,7 @@ func serverRows() [][]commands.Row {
 
 // processWide are the commands that count for all shards of a process, by their names with that of the
 // container.
-var processWide = []string{"flushall", "function|load", "function|delete", "function|flush", "function|restore",
+var processWide = []string{"flushall", "script|load", "script|flush", "function|load", "function|delete", "function|flush", "function|restore",
 	"config|set", "config|resetstat", "acl|setuser", "acl|deluser", "acl|load", "acl|save"}
 
 // forAllShards makes the commands of processWide count for all shards of a process.
