@@ -10,8 +10,8 @@ import (
 	"lockserver/store"
 )
 
-// TestCleaningIsBounded: a step deletes at most so many keys as an effect each, and all keys of the slots go
-// while clients write, rename and delete keys of other slots.
+// TestCleaningIsBounded: a step deletes at most the given number of keys, each by an effect. All keys of the
+// slots go while clients write and delete keys of other slots.
 func TestCleaningIsBounded(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 13))

@@ -60,8 +60,8 @@ func leased(r *rand.Rand, kind string, n int) [][]string {
 var shiftedKinds = map[string]bool{"lock": true, "renewed": true, "shared": true, "sem": true, "limit": true, "sale": true,
 	"text": false, "number": false, "hash": false, "redisson": false, "delay": false}
 
-// timesOf returns all times in the data of a store, by what they belong to: the deadlines of keys and fields
-// and the ends of holds in milliseconds, and the times of limiters in nanoseconds.
+// timesOf returns all times in the data of a store by the names of keys, fields and orders. ms has deadlines
+// and the ends of holds in milliseconds. ns has the times of limiters in nanoseconds.
 func timesOf(st *store.Store) (ms, ns map[string]int64) {
 	ms, ns = map[string]int64{}, map[string]int64{}
 	st.DB(0).Keys().EachStored(func(key string, r store.Ref) bool {
