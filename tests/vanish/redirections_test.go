@@ -124,8 +124,8 @@ func command(words [][]byte) string {
 // mostSegments is more than the packets that come while listen waits for the lock of redirections.
 const mostSegments = 1 << 16
 
-// searches begin the commands by which a client finds the leader of a shard. It sends the same words to several
-// members: LOCK.ATTACH, and in the package for Node EXISTS of a key with the name of the client.
+// searches begin the commands by which a client finds the leader of a shard. It sends the same words to
+// several members: LOCK.ATTACH, and in the package for Node EXISTS of a key with the name of the client.
 var searches = []string{" LOCK.ATTACH ", " EXISTS LOCKS:"}
 
 // listen reads the replies on a connection.
