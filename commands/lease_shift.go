@@ -10,8 +10,8 @@ import (
 // before. The deadlines of other keys and fields are times that all clocks share, and stay. So do locks
 // without a token, which are hashes of Redisson. Holds of sales are ShiftHolds' work.
 //
-// ShiftLeases works in pieces, as Keys.TimedFrom does: from a cursor on, with at most so many keys. The time
-// of the store must be frozen.
+// ShiftLeases works in pieces, as Keys.TimedFrom does: from a cursor on, with up to most keys. The time of
+// the store must be frozen.
 func ShiftLeases(db *store.DB, cursor, most int, byMS int64) (next int) {
 	return db.Keys().TimedFrom(cursor, most, func(name string, r store.Ref) {
 		key, l := []byte(name), StateOf(store.LiveRef{Ref: r})

@@ -71,9 +71,9 @@ func Exact(snap *store.Snapshot, o ExactOptions) (d Digest, ok bool) {
 const mostInKey = 1000
 
 // Key returns the digest of a key with a value, its deadline and its deadlines of fields. It is that of Exact
-// for a small value in database 0. Of a value with more than 1000 elements it has the number of elements, of
-// a string of more than 256 KB about the length, and of a Bloom filter neither, so that its time is bounded.
-// Without a value it is the digest of the name.
+// for a small value in database 0. Its time is bounded: of a larger value it has the kind and the size. A
+// value is large with more than 1000 elements or 256 KB of a string, and so is each Bloom filter. Without a
+// value it is the digest of the name.
 func Key(key []byte, r store.Ref) (d Digest) {
 	e := &exact{sum: sha1.New()}
 	e.begin('k')
