@@ -32,6 +32,7 @@ func (f *fakeSource) Figures() server.Figures                        { return se
 func (f *fakeSource) EachSale(func(int, *commands.SaleFigures) bool) {}
 func (f *fakeSource) DialAudited() (net.Conn, error)                 { return nil, errors.New("no server") }
 func (f *fakeSource) NowMS() int64                                   { return 0 }
+func (f *fakeSource) Directives() map[string]string                  { return nil }
 
 func open(t *testing.T, source Source) *Port {
 	t.Helper()
