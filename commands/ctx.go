@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/gcra"
 	"lockserver/internal/keyevent"
 	"lockserver/internal/lockhistory"
 	"lockserver/internal/resp"
@@ -50,8 +51,11 @@ type Ctx struct {
 	names [2][64]byte
 	// entry is a buffer for the value that DELAY.ADD stores: see keepEntry.
 	entry []byte
-	// limits are the limiters of the last call, and of calls before it that had more.
-	limits []oneLimit
+	// rate is the rate of the last call on a limiter, and terms are the words it was made from: see rateOf.
+	rate  gcra.Rate
+	terms [3]int64
+	// limits is the memory of calls that name several limiters.
+	limits *[mostLimits]oneLimit
 }
 
 // mostKeptEntry is the largest size in bytes of a buffer that Ctx.entry keeps.
@@ -106,8 +110,8 @@ const (
 	CountPriorities          // calls that waited with a PRIORITY above 0
 )
 
-// Count counts an event.
-func (c *Ctx) Count(event int) {
+// count counts an event.
+func (c *Ctx) count(event int) {
 	if counts := c.Settings.Counts; counts != nil {
 		counts[event]++
 	}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/decimal"
 	"lockserver/internal/gcra"
 	"lockserver/internal/keyevent"
 	"lockserver/store"
@@ -32,7 +33,7 @@ func (l *takeCall) read(c *Ctx) error {
 	}
 	a := c.Args()
 	l.key = a.Key()
-	l.rate = readRate(c, a, 0)
+	l.rate = readRate(c, a)
 	l.takeOptions.read(a)
 	if a.Err() == nil && l.cost > l.rate.Burst() {
 		a.Fail(ErrLimitCostBurst)
@@ -43,11 +44,19 @@ func (l *takeCall) read(c *Ctx) error {
 // readPlain reads a call without options and with a valid rate, as most calls are. It returns false for any
 // other call.
 func (l *takeCall) readPlain(c *Ctx) bool {
-	if len(c.Argv) != 5 || !c.limit(0).setTerms((*[3][]byte)(c.Argv[2:])) {
+	if len(c.Argv) != 5 {
 		return false
 	}
-	l.key, l.rate, l.cost = c.Argv[1], &c.limits[0].rate, 1
-	return true
+	burst, ok1 := decimal.ParseInt(c.Argv[2])
+	count, ok2 := decimal.ParseInt(c.Argv[3])
+	periodMS, ok3 := decimal.ParseInt(c.Argv[4])
+	if !ok1 || !ok2 || !ok3 || burst < 1 || count < 1 || periodMS < 1 {
+		return false
+	}
+	l.key, l.cost = c.Argv[1], 1
+	var ok bool
+	l.rate, ok = c.rateOf(burst, count, periodMS)
+	return ok
 }
 
 // read reads the options. The cost is 1 if the call does not have COST.
@@ -101,18 +110,36 @@ func (l *takeOptions) readOwner(a *Scanner) {
 	}
 }
 
-// readRate reads the burst, the count and the period in milliseconds of the limiter at i of the call, and
-// returns its rate, which is valid until the next call.
-func readRate(c *Ctx, a *Scanner, i int) *gcra.Rate {
-	words := a.args[a.next:]
-	burst, count, periodMS := a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate)
-	switch {
-	case burst < 1 || count < 1 || periodMS < 1:
+// readTerms reads a burst, a count and a period in milliseconds.
+func readTerms(a *Scanner) (burst, count, periodMS int64) {
+	burst, count, periodMS = a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate), a.IntOr(ErrLimitRate)
+	if burst < 1 || count < 1 || periodMS < 1 {
 		a.Fail(ErrLimitRate)
-	case a.Err() == nil && !c.limit(i).setTerms((*[3][]byte)(words)):
+	}
+	return burst, count, periodMS
+}
+
+// readRate reads the burst, count and period of a limiter and returns its rate.
+func readRate(c *Ctx, a *Scanner) *gcra.Rate {
+	burst, count, periodMS := readTerms(a)
+	r, ok := c.rateOf(burst, count, periodMS)
+	if !ok {
 		a.Fail(ErrLimitLong)
 	}
-	return &c.limit(i).rate
+	return r
+}
+
+// rateOf returns gcra.NewRate of these terms. It keeps the last rate, because most calls have the terms of
+// the call before. The result is valid until the next call.
+func (c *Ctx) rateOf(burst, count, periodMS int64) (r *gcra.Rate, ok bool) {
+	if terms := [...]int64{burst, count, periodMS}; terms != c.terms {
+		rate, ok := gcra.NewRate(burst, count, periodMS)
+		if !ok {
+			return nil, false
+		}
+		c.rate, c.terms = rate, terms
+	}
+	return &c.rate, true
 }
 
 // limitTake takes the cost from a limiter. If the limiter does not have it, the call waits or replies so.
@@ -232,12 +259,11 @@ func clThrottle(c *Ctx) error {
 	case seconds > gcra.Longest/1_000_000_000 || burst+1 < 1:
 		return ErrLimitLong
 	}
-	one, ok := c.limit(0), false
-	one.terms[0] = one.terms[0][:0] // its words are those of another command
-	if one.rate, ok = gcra.NewRate(burst+1, count, seconds*1000); !ok {
+	rate, ok := c.rateOf(burst+1, count, seconds*1000)
+	if !ok {
 		return ErrLimitLong
 	}
-	l := takeCall{key: key, rate: &one.rate, takeOptions: takeOptions{cost: cost}}
+	l := takeCall{key: key, rate: rate, takeOptions: takeOptions{cost: cost}}
 	answer, err := l.take(c)
 	if err != nil {
 		return err
@@ -249,7 +275,7 @@ func clThrottle(c *Ctx) error {
 	if !answer.Allowed && !answer.Never {
 		retry = throttleSeconds(answer.RetryNS)
 	}
-	c.Out.Ints(int64(boolInt(!answer.Allowed)), burst+1, answer.Remaining, retry, throttleSeconds(answer.ResetNS))
+	c.Out.Ints(int64(boolInt(!answer.Allowed)), rate.Burst(), answer.Remaining, retry, throttleSeconds(answer.ResetNS))
 	return nil
 }
 
@@ -295,7 +321,7 @@ func putLimiter(c *Ctx, slot int, key []byte, s *gcra.State, event string) (move
 func limitGive(c *Ctx) error {
 	a := c.Args()
 	key, cost := a.Key(), int64(1)
-	rate := readRate(c, a, 0)
+	rate := readRate(c, a)
 	if a.More() {
 		a.Option()
 		cost = readCost(a)
@@ -315,7 +341,7 @@ func limitGive(c *Ctx) error {
 	}
 	answer := rate.Give(s, nowNS, cost)
 	if slot >= 0 && cost > 0 {
-		c.Count(CountGives)
+		c.count(CountGives)
 	}
 	switch {
 	case slot < 0 || cost == 0:

@@ -8,7 +8,8 @@ import (
 // mostLimits is the largest number of limiters in a call.
 const mostLimits = 64
 
-// oneLimit is a limiter of a call. Its rate is kept, because most calls have the terms of the call before.
+// oneLimit is a limiter of a call that names several. Its rate is kept, because most calls have the terms of
+// the call before.
 type oneLimit struct {
 	terms  [3][]byte // the words of the rate: burst, count, period in milliseconds; empty without a rate
 	rate   gcra.Rate
@@ -17,33 +18,25 @@ type oneLimit struct {
 	answer gcra.Answer
 }
 
-// limit returns the limiter at i of a call. It still has the terms and the rate of the last call.
-func (c *Ctx) limit(i int) *oneLimit {
-	for i >= len(c.limits) {
-		c.limits = append(c.limits, oneLimit{})
-	}
-	return &c.limits[i]
-}
-
-// setTerms sets the rate by the words of a burst, a count and a period. It returns false if they are not
-// valid, or if the burst takes too long to fill.
-func (l *oneLimit) setTerms(w *[3][]byte) bool {
+// setTerms sets the rate by a key and the words of a burst, a count and a period. It returns false if they
+// are not valid, or if the burst takes too long to fill.
+func (l *oneLimit) setTerms(w *[4][]byte) bool {
 	t := &l.terms
-	return string(w[0]) == string(t[0]) && string(w[1]) == string(t[1]) && string(w[2]) == string(t[2]) && len(t[0]) > 0 || l.parse(w)
+	return string(w[1]) == string(t[0]) && string(w[2]) == string(t[1]) && string(w[3]) == string(t[2]) && len(t[0]) > 0 || l.parse(w)
 }
 
 // parse is setTerms for terms that differ from those of the last call.
-func (l *oneLimit) parse(w *[3][]byte) (ok bool) {
+func (l *oneLimit) parse(w *[4][]byte) (ok bool) {
 	var terms [3]int64
 	for i := range terms {
 		l.terms[i] = l.terms[i][:0]
-		if terms[i], ok = decimal.ParseInt(w[i]); !ok {
+		if terms[i], ok = decimal.ParseInt(w[1+i]); !ok {
 			return false
 		}
 	}
 	if l.rate, ok = gcra.NewRate(terms[0], terms[1], terms[2]); ok {
 		for i := range terms {
-			l.terms[i] = append(l.terms[i], w[i]...)
+			l.terms[i] = append(l.terms[i], w[1+i]...)
 		}
 	}
 	return ok

@@ -48,10 +48,13 @@ func (m *manyCall) read(c *Ctx) error {
 	if a.Err() != nil {
 		return a.Err()
 	}
-	m.n = int(n)
+	m.setLimits(c, int(n))
 	for i := range m.n {
 		a.Key()
-		readRate(c, a, i)
+		readTerms(a)
+		if a.Err() == nil && !c.limits[i].setTerms((*[4][]byte)(c.Argv[2+4*i:])) {
+			a.Fail(ErrLimitLong)
+		}
 		if namedBefore(c, i) {
 			a.Fail(ErrLimitTwice)
 		}
@@ -72,15 +75,24 @@ func (m *manyCall) readPlain(c *Ctx) bool {
 	if len(number) != 1 || number[0]-'1' > 8 || len(c.Argv) != 2+4*int(number[0]-'0') {
 		return false
 	}
-	m.n, m.cost = int(number[0]-'0'), 1
+	m.setLimits(c, int(number[0]-'0'))
+	m.cost = 1
 	words := c.Argv[2:]
 	for i := range m.n {
-		if !c.limit(i).setTerms((*[3][]byte)(words[1:])) || i > 0 && namedBefore(c, i) {
+		if !c.limits[i].setTerms((*[4][]byte)(words)) || i > 0 && namedBefore(c, i) {
 			return false
 		}
 		words = words[4:]
 	}
 	return true
+}
+
+// setLimits gives the call n limiters. They still have the terms and rates of the last call.
+func (m *manyCall) setLimits(c *Ctx, n int) {
+	if c.limits == nil {
+		c.limits = new([mostLimits]oneLimit)
+	}
+	m.n = n
 }
 
 // namedBefore reports whether an earlier limiter of the call has the key of the one at i.
