@@ -3,6 +3,7 @@ package permitbench
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"lockserver/tests/bench/benchkit"
 )
@@ -46,9 +47,30 @@ func queued(options ...string) benchkit.Traffic {
 	}}
 }
 
+// ordersBack returns traffic that sells an order and takes it back, or a part of it: buy and back are options
+// of the two commands.
+func ordersBack(buy, back []string) benchkit.Traffic {
+	next := fresh()
+	var ids sync.Map // by the number of the order
+	return benchkit.Traffic{Want: func(n int) string { return [...]string{":0", ":1"}[n%2] }, Append: func(b []byte, n int) []byte {
+		command, options := "SECKILL.CANCEL", back
+		if n%2 == 0 {
+			command, options = "SECKILL", buy
+			ids.Store(n/2, next())
+		}
+		id, _ := ids.Load(n / 2)
+		r := benchkit.Command(b, 4+len(options)).Arg(command).Arg("first").Numbered("buyer-", id.(int), "").Numbered("back-", id.(int), "")
+		for _, o := range options {
+			r = r.Arg(o)
+		}
+		return r
+	}}
+}
+
 // others measures carts, longer holds, LOCK.ASK and priorities, each beside what does the least of the same.
 func (b *bench) others(ctx context.Context) error {
 	const two, cart, extend, info, ask, wait, level = "two SECKILL", "SECKILL.CART of two", "SECKILL.EXTEND", "LOCK.INFO", "LOCK.ASK", "WAIT", "WAIT with PRIORITY"
+	const all, part = "SECKILL and SECKILL.CANCEL", "SECKILL QTY 2 and SECKILL.CANCEL QTY 1"
 	apart, together := fresh(), fresh()
 	ofLock := func(command string) func(b []byte, n int) []byte {
 		return func(b []byte, n int) []byte {
@@ -67,6 +89,8 @@ func (b *bench) others(ctx context.Context) error {
 		{name: extend, product: b.lockserver, prepare: openSales, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always(":1"), Append: func(b []byte, n int) []byte {
 			return benchkit.Command(b, 5).Arg("SECKILL.EXTEND").Arg("first").Numbered("holder-", n%orders, "").Numbered("held-", n%orders, "").Arg("7200000")
 		}}},
+		{name: all, product: b.lockserver, prepare: openSales, per: 2, traffic: ordersBack(nil, nil)},
+		{name: part, product: b.lockserver, prepare: openSales, per: 2, traffic: ordersBack([]string{"QTY", "2"}, []string{"QTY", "1"})},
 		{name: info, product: b.lockserver, prepare: holdLocks, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always("*"), Append: ofLock("LOCK.INFO")}},
 		{name: ask, product: b.lockserver, prepare: holdLocks, per: 1, traffic: benchkit.Traffic{Want: benchkit.Always(":"), Append: ofLock("LOCK.ASK")}},
 		{name: wait, product: b.lockserver, prepare: holdLocks, per: 2, traffic: queued()},
@@ -77,9 +101,10 @@ func (b *bench) others(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.Report.Text("## Carts, longer holds, LOCK.ASK and priorities\n\nProcessor time of a cart of two sales beside two orders, of a hold that is extended, of LOCK.ASK for a lock whose " +
+	b.Report.Text("## Carts, longer holds, LOCK.ASK and priorities\n\nProcessor time of a cart of two sales beside two orders, of a hold that is extended, of an order that is taken back as a whole and in part, of LOCK.ASK for a lock whose " +
 		"holder does not listen beside LOCK.INFO, and of a wait that begins and is cancelled, with and without a priority.")
 	_, err = b.compare(ctx, ways, []target{{1, cart, two, whole, 1}, {16, cart, two, whole, 1.2}, {16, extend, two, whole, 1},
+		{1, part, all, whole, 0}, {16, part, all, whole, 0},
 		{1, level, wait, whole, 0}, {16, level, wait, whole, 0}, {16, ask, info, whole, 0}}, beneath{})
 	return err
 }
