@@ -110,8 +110,8 @@ const (
 	CountPriorities          // calls that waited with a PRIORITY above 0
 )
 
-// count counts an event.
-func (c *Ctx) count(event int) {
+// Count counts an event.
+func (c *Ctx) Count(event int) {
 	if counts := c.Settings.Counts; counts != nil {
 		counts[event]++
 	}

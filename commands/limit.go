@@ -341,7 +341,7 @@ func limitGive(c *Ctx) error {
 	}
 	answer := rate.Give(s, nowNS, cost)
 	if slot >= 0 && cost > 0 {
-		c.count(CountGives)
+		c.Count(CountGives)
 	}
 	switch {
 	case slot < 0 || cost == 0:

@@ -48,7 +48,7 @@ func seckillCart(c *Ctx) error {
 			for i := range k.parts {
 				k.parts[i].sellAs(c, k.entries[i].key, k.entries[i].id)
 			}
-			c.count(CountCarts)
+			c.Count(CountCarts)
 		}
 		for i := range k.parts {
 			k.parts[i].keepAsk(c)
@@ -58,7 +58,7 @@ func seckillCart(c *Ctx) error {
 		c.Out.Int(saleSold)
 		return nil
 	}
-	c.count(CountCartRefusals)
+	c.Count(CountCartRefusals)
 	c.Out.Ints(int64(place), answer)
 	return nil
 }

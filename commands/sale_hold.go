@@ -106,7 +106,7 @@ func seckillExtend(c *Ctx) error {
 	}
 	if later > endMS {
 		t.extend(c, beganMS, later)
-		c.count(CountExtensions)
+		c.Count(CountExtensions)
 	}
 	c.Out.Int(1)
 	return nil

@@ -81,7 +81,7 @@ func (c *Ctx) Block(w Wait) error {
 	}
 	err := c.Host.Park(c, w)
 	if err == nil && w.Priority > 0 {
-		c.count(CountPriorities)
+		c.Count(CountPriorities)
 	}
 	return err
 }
