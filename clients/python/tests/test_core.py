@@ -7,7 +7,7 @@ import pytest
 
 import lockserver as package
 from lockserver import errors
-from lockserver._core import Acquire, Call, Core, Handle, Loss, Task
+from lockserver._core import Acquire, Call, Core, Handle, Loss, Redirected, Request, Task
 from lockserver._resp import Malformed, Parser, Push, encode
 from lockserver._wish import Wish
 
@@ -413,6 +413,31 @@ def test_a_server_that_does_not_lead_is_left(played):
     assert [words[0] for words in played.attach()] == ["LOCK"]
     played.reply(b":3\r\n")
     assert call.result.token(b"k") == 3
+
+
+def test_a_server_that_leads_its_shard_no_more_is_left(played):
+    """What was sent to it gets its replies first, and what comes meanwhile goes to the next server, once."""
+    core, link = played.core, played.core.commands
+    core.redirects = True
+    one, two, three = (Request(["GUARD", "k", "7", "GET", n], True, lambda: None) for n in "123")
+    core.request(one, played.now + 5, played.now)
+    core.opened(link, played.now)
+    core.request(two, played.now + 5, played.now)
+    assert len(played.sent(link)) == 2
+    played.reply(b"-MOVED 1 10.0.0.2:6379\r\n", link)
+    assert isinstance(one.error, Redirected)
+    core.leave(one.error)
+    core.request(three, played.now + 5, played.now)
+    assert core.attached.broken and not link.broken and core.dial_at(link) is None, "one connection at a time"
+    assert played.sent(link) == []
+    played.reply(b"$1\r\nv\r\n", link)
+    assert two.result == b"v" and two.error is None and link.broken
+    core.failed(link, link.broken, played.now)
+    assert link.dial_at is not None and not three.over
+    core.opened(link, played.now)
+    assert [words[-1] for words in played.sent(link)] == ["3"]
+    core.leave(one.error)
+    assert not link.broken and not link.left, "it leads to another server by now"
 
 
 def test_calls_of_one_task_for_one_key_come_one_after_the_other(played):

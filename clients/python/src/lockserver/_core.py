@@ -1356,7 +1356,7 @@ class Core:
         request.timer = self.timers.add(deadline, lambda _: self._end_request(request, None, self._command_silence()))
         if self.commands.up and self.commands.broken is None and self.commands.left is None:
             self._send_request(request, now)
-        elif not self.commands.dialing and self.commands.dial_at is None:
+        elif not self.commands.up and not self.commands.dialing and self.commands.dial_at is None:
             self.commands.dial_at = now
 
     def _command_silence(self) -> errors.NoConnection:
