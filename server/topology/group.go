@@ -113,6 +113,8 @@ type Group struct {
 	alone   bool // the server is a whole cluster
 	// text returns what this server tells other shards, if shards are groups of servers; nil: they are not.
 	text func() string
+	// mover moves slots to other shards; nil: it cannot be done.
+	mover Mover
 }
 
 // sight is a view, with state that follows from it and from earlier views. It never changes.
