@@ -554,6 +554,10 @@ slotmoves: RUNS ?= 5000
 slotmoves: ## moves of slots between groups, played with lost messages and leaders that end (RUNS=n SEED=n FOR=1h)
 	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) -run 'Moves|Driver' ./tests/slotmoves -runs $(RUNS) $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR))
 
+.PHONY: moves
+moves: ## locks, sales, waits and delayed entries on two shards of three processes, while slots move and members are killed, paused and cut off (MINUTES=n SEED=n KILLS=n; STILL=1: no slot moves)
+	$(GO) test -tags raft -count=1 -timeout 0 -v $(GOTESTFLAGS) -run '^TestMoves$$|Judged' ./tests/moves -minutes $(MINUTES) -kills $(if $(filter file,$(origin KILLS)),1,$(KILLS)) $(if $(SEED),-seed $(SEED)) $(if $(STILL),-still)
+
 migration: build need-redis need-oracle need-java ## what docs/MIGRATION.md says, under load by Redisson and go-redis: from Redis to lockserver and back
 	cd tests/migration/redisson && mvn -B -ntp -q compile dependency:build-classpath
 	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/migration

@@ -71,6 +71,9 @@ func (p *Process) Launch() {
 	require.NoError(p.t, p.p.Launch())
 }
 
+// Pid returns the process ID.
+func (p *Process) Pid() int { return p.p.Pid() }
+
 // Install sets the program for the next start.
 func (p *Process) Install(program string) { p.Program, p.p.Program = program, program }
 

@@ -1,0 +1,188 @@
+//go:build raft && linux
+
+package moves
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockserver/internal/keyslot"
+	"lockserver/internal/resp"
+)
+
+// move is a move of slots, as CLUSTER GETSLOTMIGRATIONS of the source tells of it.
+type move struct {
+	name, state, message string
+	from                 int // the shard
+	frozenMS             int64
+	took                 time.Duration
+}
+
+// over reports whether a state is an end.
+func over(state string) bool {
+	return state == "success" || state == "failed" || state == "cancelled" || state == "canceled"
+}
+
+// mover moves slots to and fro.
+type mover struct {
+	*cluster
+	random *rand.Rand
+	places []place
+	asked  int // requests for a move
+
+	mu    sync.Mutex
+	moves []move
+	texts map[string]int // errors of requests, by text
+}
+
+func newMover(c *cluster, seed uint64, places []place) *mover {
+	return &mover{cluster: c, random: rand.New(rand.NewPCG(seed, 1<<32)), places: places, texts: map[string]int{}}
+}
+
+// run moves slots until stop is closed, and waits for the end of the last move.
+func (m *mover) run(stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(m.random.IntN(200)) * time.Millisecond):
+			m.once(m.places[m.random.IntN(len(m.places))].slot, m.random.IntN(64), m.random.IntN(64), m.random.IntN(8) == 0)
+		}
+	}
+}
+
+// once moves the slots around a slot that its shard has from the shard that has it to another one, and
+// perhaps cancels the move.
+func (m *mover) once(slot, below, above int, cancel bool) {
+	for from := range m.groups {
+		place := m.leader(from)
+		if place < 0 {
+			continue
+		}
+		of, ok := m.owned(place)
+		if !ok || !of[slot] {
+			continue
+		}
+		first, last := slot, slot
+		for ; first > max(0, slot-below) && of[first-1]; first-- {
+		}
+		for ; last < min(keyslot.Count-1, slot+above) && of[last+1]; last++ {
+		}
+		to := (from + 1 + m.random.IntN(len(m.groups)-1)) % len(m.groups)
+		m.begin(from, to, place, first, last, cancel)
+		return
+	}
+}
+
+// begin begins a move, and follows it to its end.
+func (m *mover) begin(from, to, source, first, last int, cancel bool) (moved move) {
+	target := m.leader(to)
+	if target < 0 {
+		return moved
+	}
+	shard := ask(m.at(target).Addr(), "CLUSTER", "MYSHARDID").Str
+	m.asked++
+	begun := time.Now()
+	v := ask(m.at(source).Addr(), "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", strconv.Itoa(first), strconv.Itoa(last), "NODE", shard)
+	if v.Str != "OK" {
+		m.mu.Lock()
+		m.texts[v.String()]++
+		m.mu.Unlock()
+		return moved
+	}
+	ranges := fmt.Sprintf("%d-%d", first, last)
+	if first == last {
+		ranges = strconv.Itoa(first)
+	}
+	after := time.Duration(m.random.IntN(100)) * time.Millisecond
+	for ; ; time.Sleep(2 * time.Millisecond) {
+		newest, ok := m.newest(from, ranges)
+		if ok && over(newest.state) {
+			newest.took = time.Since(begun)
+			m.mu.Lock()
+			m.moves = append(m.moves, newest)
+			m.mu.Unlock()
+			return newest
+		}
+		if cancel && time.Since(begun) > after {
+			cancel = false
+			if place := m.leader(from); place >= 0 {
+				ask(m.at(place).Addr(), "CLUSTER", "CANCELSLOTMIGRATIONS")
+			}
+		}
+		if time.Since(begun) > patience {
+			m.mu.Lock()
+			m.texts[fmt.Sprintf("the move of %s from s%d is not over after %v: %+v", ranges, from+1, patience, newest)]++
+			m.mu.Unlock()
+			return newest
+		}
+	}
+}
+
+// newest returns the newest move away from a shard, if it is of these slots.
+func (m *mover) newest(from int, ranges string) (found move, ok bool) {
+	place := m.leader(from)
+	if place < 0 {
+		return found, false
+	}
+	v := ask(m.at(place).Addr(), "CLUSTER", "GETSLOTMIGRATIONS")
+	for _, e := range v.Elems {
+		f := fields(e)
+		if !strings.EqualFold(f["operation"], "EXPORT") {
+			continue
+		}
+		frozen, _ := strconv.ParseInt(f["frozen_ms"], 10, 64)
+		return move{name: f["name"], state: f["state"], message: f["message"], from: from, frozenMS: frozen}, f["slot_ranges"] == ranges
+	}
+	return found, false
+}
+
+// fields are the names and values of a map.
+func fields(v resp.Value) map[string]string {
+	all := map[string]string{}
+	for i := 0; i+1 < len(v.Elems); i += 2 {
+		text := v.Elems[i+1].Str
+		if v.Elems[i+1].Kind == resp.Integer {
+			text = strconv.FormatInt(v.Elems[i+1].Int, 10)
+		}
+		all[v.Elems[i].Str] = text
+	}
+	return all
+}
+
+// awaitNone waits until no member tells of a move that is not over.
+func (m *mover) awaitNone(t *testing.T) {
+	t.Helper()
+	for place := range m.running {
+		var last string
+		eventually(t, fmt.Sprintf("all moves are over at the member %d", place), func() bool {
+			v := ask(m.at(place).Addr(), "CLUSTER", "GETSLOTMIGRATIONS")
+			for _, e := range v.Elems {
+				if f := fields(e); !over(f["state"]) {
+					if last != v.String() {
+						last = v.String()
+						t.Logf("member %d: %s", place, last)
+					}
+					return false
+				}
+			}
+			return v.Kind != 0
+		})
+	}
+}
+
+// states counts the moves by their state.
+func (m *mover) states() map[string]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[string]int{}
+	for _, v := range m.moves {
+		all[v.state]++
+	}
+	return all
+}
