@@ -558,6 +558,10 @@ slotmoves: ## moves of slots between groups, played with lost messages and leade
 moves: ## locks, sales, waits and delayed entries on two shards of three processes, while slots move and members are killed, paused and cut off (MINUTES=n SEED=n KILLS=n; STILL=1: no slot moves)
 	$(GO) test -tags raft -count=1 -timeout 0 -v $(GOTESTFLAGS) -run '^TestMoves$$|Judged' ./tests/moves -minutes $(MINUTES) -kills $(if $(filter file,$(origin KILLS)),1,$(KILLS)) $(if $(SEED),-seed $(SEED)) $(if $(STILL),-still)
 
+.PHONY: bench-moves
+bench-moves: ## how long moves of slots freeze them, and what requests for other slots take while a million keys move (MOVES=n KEYS=n)
+	$(GO) test -tags raft -count=1 -timeout 0 -v $(GOTESTFLAGS) -run '^TestFrozen$$' ./tests/moves -moves $(or $(MOVES),200) -keys $(or $(KEYS),1000000)
+
 migration: build need-redis need-oracle need-java ## what docs/MIGRATION.md says, under load by Redisson and go-redis: from Redis to lockserver and back
 	cd tests/migration/redisson && mvn -B -ntp -q compile dependency:build-classpath
 	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/migration

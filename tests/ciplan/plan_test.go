@@ -140,7 +140,7 @@ var notSuites = []string{
 	"clients-java-package", "clients-node-tarball", // part of clients-java-newcomer, clients-node-package
 	"clients-python-build", "clients-python-oldest", "clients-python-sql", "clients-node-sql", "clients-python-versions", // part of the packages' own suites; need Pythons, databases
 	"vulnerabilities", // asks a database on the network: a workflow runs it every night
-	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-shards", "bench-memory", "bench-replication", "bench-raft", "outages", "bench-machines", "bench-permits", "bench-history", "bench-testing", "bench-lua", "profile",
+	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-shards", "bench-memory", "bench-replication", "bench-raft", "outages", "bench-machines", "bench-moves", "bench-permits", "bench-history", "bench-testing", "bench-lua", "profile",
 	"clients-java-bench", "clients-python-bench", "shop-figures",
 }
 

@@ -186,3 +186,13 @@ func (m *mover) states() map[string]int {
 	}
 	return all
 }
+
+// frozen returns how long the slots of each move were frozen.
+func (m *mover) frozen() (all times) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, v := range m.moves {
+		all = append(all, time.Duration(v.frozenMS)*time.Millisecond)
+	}
+	return all
+}

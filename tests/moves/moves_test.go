@@ -231,6 +231,7 @@ func TestMoves(t *testing.T) {
 	if !*still {
 		m.awaitNone(t)
 		t.Logf("%d moves were asked for: %v; refused: %v", m.asked, m.states(), m.texts)
+		t.Logf("frozen, ms: number, median, p99, longest: %s", m.frozen())
 	}
 	t.Logf("slots of the shards: %v", c.checkSlots())
 	for key, found := range w.judge(seed) {
