@@ -4,12 +4,12 @@ import "lockserver/server/cluster"
 
 // Mover moves slots between raft groups that are the shards of a cluster. A Group without one refuses.
 type Mover interface {
-	// Begin begins to move slots of this shard to another one, and returns the move's name. It returns when the
-	// log of this shard has the move. Without the lock of the server.
+	// Begin begins to move slots of this shard to another one, and returns the move's name. It returns when
+	// the log of this shard has the move. Without the lock of the server.
 	Begin(slots []cluster.Range, shard string) (name string, err error)
 	// Cancel cancels the move away from this shard, if it can be cancelled still. Without the lock.
 	Cancel() error
-	// Moves returns the moves of this shard that are not over, and the last ones that are, newest first.
+	// Moves returns the open moves of this shard and the last moves that have ended, newest first.
 	Moves() []Move
 }
 
@@ -52,5 +52,5 @@ func (s MoveState) String() string {
 // Over reports whether the move has ended.
 func (s MoveState) Over() bool { return s >= Succeeded }
 
-// UseMover sets the mover of a server whose group is one of several shards. Call it before the server starts.
+// UseMover sets the mover of a server. Its group is a shard of a cluster. Call it before the server starts.
 func (g *Group) UseMover(m Mover) { g.mover = m }
