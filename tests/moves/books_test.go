@@ -15,7 +15,7 @@ func judgeCount(all []event, is int64) (faults []string) {
 	seen := map[int64]string{}
 	byCall := slices.Clone(all)
 	slices.SortFunc(byCall, func(a, b event) int { return int(a.first - b.first) })
-	byRet := slices.DeleteFunc(slices.Clone(all), func(e event) bool { return e.outcome != done })
+	byRet := slices.DeleteFunc(slices.Clone(all), func(e event) bool { return e.outcome != done || e.act != count })
 	slices.SortFunc(byRet, func(a, b event) int { return int(a.ret - b.ret) })
 	var most event // the highest number that was answered before a request was sent
 	for _, e := range byCall {
@@ -23,6 +23,12 @@ func judgeCount(all []event, is int64) (faults []string) {
 			if byRet[0].n > most.n {
 				most = byRet[0]
 			}
+		}
+		if e.act == read {
+			if e.outcome == done && e.n < most.n {
+				faults = append(faults, fmt.Sprintf("%s has read %d, and before %s had %d: the read is old", e.id, e.n, most.id, most.n))
+			}
+			continue
 		}
 		if e.outcome == refused {
 			continue
@@ -216,6 +222,8 @@ func TestBooksAreJudged(t *testing.T) {
 		"a number too low":         {judgeCount([]event{at(count, "a", 1, 0, 1), at(count, "b", 2, 2, 3)}, 1), "the number is 1: 2 additions"},
 		"a number counted twice":   {judgeCount([]event{at(count, "a", 1, 0, 1), with(at(count, "b", 0, 2, 3), never)}, 3), "the number is 3"},
 		"a number of no reply":     {judgeCount([]event{at(count, "a", 1, 0, 1), with(at(count, "b", 0, 2, 3), never)}, 2), ""},
+		"an old read":              {judgeCount([]event{at(count, "a", 1, 0, 1), at(read, "b", 0, 2, 3)}, 1), "b has read 0, and before a had 1: the read is old"},
+		"a read of its time":       {judgeCount([]event{at(count, "a", 1, 0, 3), at(read, "b", 0, 2, 4), at(read, "b", 1, 5, 6)}, 1), ""},
 		"numbers at the same time": {judgeCount([]event{at(count, "a", 2, 0, 5), at(count, "b", 1, 1, 6)}, 2), ""},
 
 		"pushed":                 {judgeLog([]event{at(push, "a", 1, 0, 1), with(at(push, "b", 0, 0, 1), never)}, []string{"a"}), ""},

@@ -18,7 +18,7 @@ import (
 )
 
 // replyWithin is how long a client waits for a reply before it asks elsewhere.
-const replyWithin = 3 * time.Second
+const replyWithin = 1500 * time.Millisecond
 
 var errSilent = errors.New("there is no reply")
 
@@ -31,7 +31,8 @@ type conn struct {
 
 // connect connects, and speaks version 3 of the protocol.
 func connect(addr string) (*conn, error) {
-	nc, err := net.DialTimeout("tcp", addr, time.Second)
+	d := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: clientIP}}
+	nc, err := d.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +189,7 @@ func (c *client) once(slot int, within time.Duration, words ...string) (v resp.V
 	for !c.over() {
 		conn, addr, err := c.to(slot)
 		if err != nil {
+			sent, way = 0, ""
 			time.Sleep(5 * time.Millisecond)
 			continue
 		}

@@ -22,6 +22,7 @@ const (
 	write              // GUARD of a write with the token: to the list of tokens
 	number             // GUARD of a write with the token: the number that was read, plus one
 	count              // INCR
+	read               // GET of the number that is counted up
 	push               // RPUSH of a value that is sent once
 	order              // SECKILL
 	undo               // SECKILL.CANCEL
@@ -33,7 +34,7 @@ const (
 )
 
 func (a act) String() string {
-	return [...]string{"take", "renew", "release", "write", "number", "count", "push", "order", "undo", "confirm", "plan", "drop", "keep", "look"}[a]
+	return [...]string{"take", "renew", "release", "write", "number", "count", "read", "push", "order", "undo", "confirm", "plan", "drop", "keep", "look"}[a]
 }
 
 // outcome says whether a request had an effect, as far as the client knows.

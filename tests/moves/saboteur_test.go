@@ -112,7 +112,7 @@ func (s *saboteur) harm() {
 	s.t.Logf("%s (%v): %s", who, places, what.name)
 	s.counts[what.name]++
 	what.begin(places)
-	time.Sleep(s.upTo(20, 2500))
+	time.Sleep(s.upTo(20, 2000))
 	what.end(places)
-	time.Sleep(s.upTo(0, 1500))
+	time.Sleep(s.upTo(0, 3500))
 }

@@ -35,12 +35,17 @@ const saleStock, saleHoldMS = 100_000_000, 1500
 // live visits places until stop is closed.
 func (c *client) live(places []place, stop <-chan struct{}) {
 	defer c.leave()
-	visits := []func(place){c.visitLock, c.visitLock, c.visitLock, c.visitCounter, c.visitList, c.visitLease, c.visitSale, c.visitHeldSale, c.visitDelays}
+	quick := []func(place){c.visitLock, c.visitLock, c.visitCounter, c.visitList, c.visitSale, c.visitDelays}
+	slow := []func(place){c.visitLease, c.visitHeldSale} // they mostly sleep
 	for {
 		select {
 		case <-stop:
 			return
 		case <-time.After(time.Duration(1+c.random.IntN(6)) * time.Millisecond):
+			visits := quick
+			if c.chance(12) {
+				visits = slow
+			}
 			visits[c.random.IntN(len(visits))](places[c.random.IntN(len(places))])
 		}
 	}
@@ -52,7 +57,7 @@ func (c *client) chance(n int) bool { return c.random.IntN(n) == 0 }
 // visitLock takes a lock in one of three ways, works with its token, and mostly releases it.
 func (c *client) visitLock(p place) {
 	key := p.key(fmt.Sprint(lock, c.random.IntN(locksOf)))
-	owner, leaseMS := c.name("o"), 400+c.random.IntN(2600)
+	owner, leaseMS := c.name("o"), 300+c.random.IntN(1200)
 	words := []string{"LOCK", key, owner, "PX", strconv.Itoa(leaseMS), "ONCE"}
 	var e event
 	switch c.random.IntN(3) {
@@ -141,7 +146,7 @@ func (c *client) queue(p place, key, owner string, words ...string) (e event) {
 // Otherwise the owner asks again.
 func (c *client) awaitGrant(p place, owner string) (token int64, over bool) {
 	conn := c.conns[c.routes[p.slot]]
-	late := time.After(replyWithin)
+	late := time.After(2 * replyWithin)
 	for {
 		select {
 		case v := <-conn.pushes:
@@ -185,13 +190,13 @@ func (c *client) work(p place, key, owner string, e event, leaseMS int) {
 		n, _ := strconv.ParseInt(v.Str, 10, 64) // there may be none yet
 		c.guard(p, key, owner, token, number, "SET", key+sum, strconv.FormatInt(n+1, 10))
 	}
-	if c.chance(8) {
+	if c.chance(20) {
 		time.Sleep(time.Duration(c.random.IntN(leaseMS)) * time.Millisecond)
 		r, _ := c.try(renew, owner, p.slot, "RENEW", key, owner, "PX", strconv.Itoa(leaseMS), "TOKEN", token)
 		r.leaseUS = int64(leaseMS) * 1000
 		c.add(key, r)
 	}
-	if c.chance(10) {
+	if c.chance(25) {
 		return // its lease ends
 	}
 	for { // after a request without a reply it may be released
@@ -219,6 +224,13 @@ func (c *client) visitCounter(p place) {
 	key := p.key(counter)
 	e, _ := c.try(count, c.name("i"), p.slot, "INCR", key)
 	c.add(key, e)
+	if c.chance(2) {
+		e, v := c.try(read, c.name("r"), p.slot, "GET", key)
+		if !v.IsNull() && e.outcome == done {
+			e.n, _ = strconv.ParseInt(v.Str, 10, 64)
+		}
+		c.add(key, e)
+	}
 }
 
 func (c *client) visitList(p place) {
