@@ -558,6 +558,10 @@ slotmoves: ## moves of slots between groups, played with lost messages and leade
 moves: ## locks, sales, waits and delayed entries on two shards of three processes, while slots move and members are killed, paused and cut off (MINUTES=n SEED=n KILLS=n; STILL=1: no slot moves)
 	$(GO) test -tags raft -count=1 -timeout 0 -v $(GOTESTFLAGS) -run '^TestMoves$$|Judged' ./tests/moves -minutes $(MINUTES) -kills $(if $(filter file,$(origin KILLS)),1,$(KILLS)) $(if $(SEED),-seed $(SEED)) $(if $(STILL),-still)
 
+.PHONY: moves-planted
+moves-planted: ## the same with planted faults, each of which must be found
+	$(GO) test -tags raft -count=1 -v -timeout 60m -run '^TestPlantedFaults$$' $(GOTESTFLAGS) ./tests/moves -planted
+
 .PHONY: bench-moves
 bench-moves: ## how long moves of slots freeze them, and what requests for other slots take while a million keys move (MOVES=n KEYS=n)
 	$(GO) test -tags raft -count=1 -timeout 0 -v $(GOTESTFLAGS) -run '^TestFrozen$$' ./tests/moves -moves $(or $(MOVES),200) -keys $(or $(KEYS),1000000)
