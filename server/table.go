@@ -30,7 +30,7 @@ func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsub.Rows(subscriberOf), monitor.Rows(beginMonitoring), clientRows(), configRows(), infoRows(), durability.Rows(storageOf), shutdownRows(),
 		waitRows(), wait.Rows(),
-		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(wait.AttachHostOf), standalone.Rows(), topology.Rows(groupOf),
+		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(wait.AttachHostOf), standalone.Rows(), topology.Rows(groupOf, laterOf),
 		aloneInTests(roleInGroup(replication.Rows(replicationOf))), raft.Rows(raftOf),
 	}
 }
@@ -91,6 +91,13 @@ func repeated(run func(c *commands.Ctx) error) func(c *commands.Ctx) error {
 			return func(c *commands.Ctx) { c.Out.Raw(reply) }, nil
 		})
 	}
+}
+
+// laterOf runs work for a client that waits: see topology.Later.
+func laterOf(c *commands.Ctx, work func() error) error {
+	return raftAsked{sessionOf(c)}.Later(c, func() (raft.Reply, error) {
+		return func(c *commands.Ctx) { c.Out.OK() }, work()
+	})
 }
 
 // scriptsOf are the scripts of the server that runs the command.

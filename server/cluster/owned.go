@@ -65,6 +65,12 @@ func ParseRanges(text string) ([]Range, error) {
 		}
 		all = append(all, Range{int(from), int(to)})
 	}
+	return Ordered(all)
+}
+
+// Ordered returns ranges in order, in which ranges that meet are one. It changes the order of all. The error
+// says that a slot stands there twice.
+func Ordered(all []Range) ([]Range, error) {
 	slices.SortFunc(all, func(a, b Range) int { return a.First - b.First })
 	var joined []Range
 	for _, r := range all {

@@ -1,6 +1,11 @@
 package topology
 
-import "lockserver/commands"
+import (
+	"maps"
+	"slices"
+
+	"lockserver/commands"
+)
 
 // handler handles a command about a cluster.
 type handler func(g *Group, p *Connection, c *commands.Ctx) error
@@ -18,8 +23,9 @@ func clusterHandlers() map[string]handler {
 
 // Rows returns the commands about clusters. A server outside of a cluster replies in the words of a Redis
 // without cluster-enabled.
-func Rows(of Of) []commands.Row {
+func Rows(of Of, later Later) []commands.Row {
 	handlers := clusterHandlers()
+	maps.Copy(handlers, moveHandlers(later))
 	bind := func(rows []commands.Row) {
 		for i := range rows {
 			answer, known := handlers[rows[i].Name]
@@ -55,7 +61,7 @@ func clusterRows() []commands.Row {
 		alone("readwrite", "Ends READONLY.", commands.Loading|commands.Stale),
 		alone("asking", "Would let the next command use a slot that is being imported.", 0),
 		{Name: "cluster", Group: commands.Cluster, Since: "3.0.0", HelpSince: "5.0.0", Summary: "Commands about a cluster.",
-			Complexity: "Depends on the subcommand.", Sub: append(clusterQuestions(), clusterChanges()...)},
+			Complexity: "Depends on the subcommand.", Sub: slices.Concat(clusterQuestions(), clusterChanges(), moveRows())},
 	}
 }
 

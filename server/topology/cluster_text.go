@@ -28,8 +28,11 @@ func (g *Group) shardID(of string) string {
 	case !now.sharded:
 		of = g.options.Name
 	}
-	return NodeID("shard of " + of)
+	return shardNodeID(of)
 }
+
+// shardNodeID is the ID of the shard with a name.
+func shardNodeID(name string) string { return NodeID("shard of " + name) }
 
 // describe appends a member's line of CLUSTER NODES.
 func (s *sight) describe(line []byte, m *Member, p *Connection, nowMS int64) []byte {
