@@ -55,9 +55,8 @@ type Shard struct {
 	showing sync.Mutex // one view at a time reaches the clients
 
 	mu       sync.Mutex
-	term     int64
-	leader   string // ID
-	misnamed string // why the slots of the log do not count for this member; empty: they do
+	links    map[string]*call.Conn // to members of other shards, by address, for Send
+	misnamed string                // why the slots of the log do not count for this member; empty: they do
 }
 
 // Check returns an error if the directives do not fit together. fits says that the server is a member of a
@@ -169,7 +168,7 @@ func (s *Shard) Seen(status *raft.Status) {
 	if s.misnamed != misnamed && misnamed != "" {
 		s.log.Error("raft: this member serves no slots: " + misnamed)
 	}
-	s.misnamed, s.term, s.leader = misnamed, int64(status.Term), own.Leader
+	s.misnamed = misnamed
 	s.mu.Unlock()
 	s.shards.SetOwn(own)
 }
@@ -179,9 +178,8 @@ func (s *Shard) show() {
 	s.showing.Lock()
 	defer s.showing.Unlock()
 	now := s.shards.View()
-	s.mu.Lock()
-	v := topology.View{Term: s.term, Leader: s.leader, AtMS: s.host.NowMS(), Shard: s.names.Shard, Slots: now.Own.Slots, Lost: now.Lost}
-	s.mu.Unlock()
+	// Leader and slots are of one moment: a new leader must not be shown with the slots that it had before.
+	v := topology.View{Term: int64(now.Own.Shard.Term), Leader: now.Own.Shard.Leader, AtMS: s.host.NowMS(), Shard: s.names.Shard, Slots: now.Own.Slots, Lost: now.Lost}
 	for _, m := range now.Own.Members {
 		v.Members = append(v.Members, topology.Member{ID: m.ID, Host: m.Host, Port: m.Port, Up: true, Shard: v.Shard})
 	}
