@@ -4,12 +4,22 @@ import (
 	"slices"
 	"strconv"
 
+	"lockserver/persistence"
 	"lockserver/store"
 )
 
 // Value returns the value of a key of database 0 now, as RESTORE takes it, and its deadline in milliseconds
 // since 1970, or 0. The payload is nil if there is no such key.
 type Value func(key []byte) (payload []byte, deadlineMS int64)
+
+// ValueOf returns the value of a key in the form of Value. The store's time must be frozen.
+func ValueOf(db *store.DB, key []byte) (payload []byte, deadlineMS int64) {
+	r := db.Peek(key)
+	if !r.OK() {
+		return nil, 0
+	}
+	return persistence.Dump(nil, r, false), r.DeadlineMS()
+}
 
 // Stream narrows units to the effects on some slots. It is a journal (durability.Journal): each unit comes
 // to Append at its end, under the executor.

@@ -1,10 +1,14 @@
 package slotdata
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,8 +64,8 @@ func unitsOf(r *rand.Rand, n int) (units [][]store.Effect) {
 var faultsOfStreams = []string{"", "piece lost", "piece doubled", "pieces reordered", "unit lost", "unit doubled", "units reordered",
 	"argument changed", "value changed", "deadline changed", "key removed", "field changed"}
 
-// TestSumSeesFaults plays streams with a fault at a random place, in entries of some units. Overdue keys of
-// the source are not removed. The sum of the target is written down and read between two entries.
+// TestSumSeesFaults plays streams with a fault at a random place. Overdue keys of the source are not removed.
+// The stream is cut into entries anywhere. The staging is saved and read between two entries.
 func TestSumSeesFaults(t *testing.T) {
 	all := SlotsOf([]cluster.Range{cluster.All()})
 	for seed := range uint64(4) {
@@ -72,15 +76,16 @@ func TestSumSeesFaults(t *testing.T) {
 			for i := range 5 {
 				source.DB(0).EditString(fmt.Append(nil, "text", i)).Set([]byte("v"), store.NoTTL)
 			}
-			var ours Sum
-			theirs, staging := &Sum{}, NewStaging(target, all)
+			ours, staging := NewSource(all, nil), NewStaging(target, all)
 			pieces := send(t, source, all)
 			require.Greater(t, len(pieces), 1)
+			var arrived [][]byte // frames
 			for _, p := range pieces {
-				ours.Piece(p)
-				require.NoError(t, staging.Piece(nowUS, p))
+				require.NoError(t, ours.Piece(p))
+				frame, _, _ := ours.Take(math.MaxInt)
+				arrived = append(arrived, frame)
 			}
-			arrived := slices.Clone(pieces)
+			ours.Whole()
 			switch fault {
 			case "piece lost":
 				arrived = arrived[1:]
@@ -89,33 +94,69 @@ func TestSumSeesFaults(t *testing.T) {
 			case "pieces reordered":
 				arrived[0], arrived[1] = arrived[1], arrived[0]
 			}
-			for _, p := range arrived {
-				theirs.Piece(p)
-			}
-			source.SetFrozenTime(true)
+			stream := slices.Concat(arrived...)
 			units := unitsOf(r, 40)
 			at := 1 + r.IntN(len(units)-2)
+			take := func(some int) {
+				staging.Add(nowUS, stream[:some], func(argv [][]byte) error {
+					apply(t, staging.DB(), []store.Effect{{Args: argv}})
+					return nil
+				})
+				stream = stream[some:]
+			}
 			for i := 0; i < len(units); {
 				n, now := min(1+r.IntN(5), len(units)-i), ""
 				for ; n > 0; n-- {
+					source.SetFrozenTime(true)
 					apply(t, source.DB(0), units[i])
-					ours.Unit(units[i])
+					source.SetFrozenTime(false)
+					ours.Append(units[i])
+					ours.Take(math.MaxInt) // its own frame: the test makes those that arrive
 					for _, unit := range arriving(units, i, at, fault) {
-						apply(t, staging.DB(), unit)
-						theirs.Unit(unit)
+						stream = appendFrame(stream, frameUnit, appendUnit(nil, unit))
 					}
 					if i++; i == at+1 {
 						now = fault
 					}
 				}
+				take(r.IntN(len(stream) + 1))
+				if r.IntN(8) == 0 {
+					staging = savedAndRead(t, staging, target)
+				}
+				take(len(stream))
 				damage(staging.DB(), now)
-				ours.Close(source.DB(0))
-				theirs.Close(staging.DB())
-				theirs = SumOf(theirs.Digest())
+				ours.Close(source)
+				closing, _, _ := ours.Take(math.MaxInt)
+				stream = append(stream, closing...)
+				take(len(stream))
 			}
-			require.Equal(t, fault == "", ours.Digest() == theirs.Digest(), "seed %d: %s", seed, fault)
+			failed := strings.HasPrefix(fault, "piece doubled")
+			require.Equal(t, failed, staging.Failed() != nil, "seed %d: %s: %v", seed, fault, staging.Failed())
+			require.Equal(t, fault == "", ours.Digest() == staging.Digest(), "seed %d: %s", seed, fault)
 		}
 	}
+}
+
+// savedAndRead writes a staging into a snapshot, and reads it.
+func savedAndRead(t *testing.T, s *Staging, beside *store.Store) *Staging {
+	saved := s.Save()
+	var file bytes.Buffer
+	require.NoError(t, saved.Write(&file, nil))
+	saved.Release()
+	whole := file.Bytes()
+	read := func(b []byte) (*Staging, error) {
+		return ReadSaved(bufio.NewReader(bytes.NewReader(b)), func() *Staging { return NewStaging(beside, s.slots) }, func(f func() error) error { return f() })
+	}
+	again, err := read(whole)
+	require.NoError(t, err)
+	require.Equal(t, sumOf(s.data), sumOf(again.data))
+	require.Equal(t, s.Digest(), again.Digest())
+	_, err = read(whole[:len(whole)/2])
+	require.ErrorIs(t, err, errSaved)
+	passed, err := ReadSaved(bufio.NewReader(bytes.NewReader(whole)), nil, nil)
+	require.NoError(t, err)
+	require.Nil(t, passed)
+	return again
 }
 
 // arriving returns what arrives at the target in the place of the unit i. The fault is at the unit at.
