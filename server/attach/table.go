@@ -296,6 +296,17 @@ func (t *Table[S]) DatabaseChanged(db int) {
 	}
 }
 
+// EachAt visits the locks at keys that at accepts.
+func (t *Table[S]) EachAt(at func(db int, key string) bool, visit func(l *Lock[S])) {
+	for db, locks := range t.locks {
+		for key, l := range locks {
+			for accepted := at(db, key); accepted && l != nil; l = l.beside {
+				visit(l)
+			}
+		}
+	}
+}
+
 func (t *Table[S]) doubt(l *Lock[S]) {
 	if !l.doubted {
 		l.doubted = true

@@ -20,14 +20,15 @@ type History interface {
 	AddMessages()
 }
 
-// Recorder is the one way of each unit to the journals that keep or follow it: the log, the history, and
-// the journal of a program around the server.
+// Recorder is the one way of each unit to the journals that keep or follow it. These are the log, the
+// history, a follower, and the journal of a program around the server.
 type Recorder struct {
 	journal  Journal // all journals that receive units; nil: no unit is recorded
 	store    *store.Store
 	kept     Journal // Options.Journal; nil: the program has no journal
 	history  History // nil: no other server can follow this one
 	recorded bool    // the history receives units
+	follower Journal // of Follow; nil: nothing follows
 }
 
 // Records reports whether the effects of units are recorded.
@@ -63,6 +64,9 @@ func (r *Recorder) compose(log *Log) {
 	}
 	if log != nil {
 		all = append(all, log)
+	}
+	if r.follower != nil {
+		all = append(all, r.follower)
 	}
 	if r.kept != nil {
 		all = append(all, keeper{r.kept, len(all) > 0})

@@ -208,5 +208,15 @@ func (s *Storage) RecordHistory(on bool) {
 	}
 }
 
+// Follow has one more journal receive the effects of each unit from now on; nil: no longer. It must keep
+// nothing of a unit. The caller hands on earlier effects first, since the journal would get these, too.
+func Follow(s *Storage, j Journal) {
+	s.Recorder.follower = j
+	s.compose()
+	if s.loading == nil {
+		s.store.Record(s.Records())
+	}
+}
+
 // compose sets the journal that receives all units.
 func (s *Storage) compose() { s.Recorder.compose(s.log) }

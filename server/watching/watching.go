@@ -116,6 +116,15 @@ func (t *Table) KeyChanged(db int, key []byte) {
 	}
 }
 
+// KeysChanged calls KeyChanged for the watched keys of a database that has accepts.
+func (t *Table) KeysChanged(db int, has func(key []byte) bool) {
+	for name := range t.keys[db] {
+		if key := []byte(name); has(key) {
+			t.KeyChanged(db, key)
+		}
+	}
+}
+
 // DatabaseChanged calls KeyChanged for every key of a database that existed before or exists now.
 func (t *Table) DatabaseChanged(db int) {
 	for _, list := range t.keys[db] {
