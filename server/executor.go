@@ -11,6 +11,7 @@ import (
 	"lockserver/server/clock"
 	"lockserver/server/dump"
 	"lockserver/server/memory"
+	"lockserver/server/migration"
 	"lockserver/server/monitor"
 	"lockserver/server/pubsub"
 	"lockserver/server/script"
@@ -20,6 +21,7 @@ import (
 	"lockserver/server/transport"
 	"lockserver/server/wait"
 	"lockserver/server/watching"
+	"lockserver/store"
 	"lockserver/store/due"
 )
 
@@ -103,8 +105,9 @@ type figures struct {
 
 // membership is the place of this server among those that have the same data.
 type membership struct {
-	group   *topology.Group // the servers that this one belongs to; nil: it stands alone
-	steered *clock.Steered  // a member's clock
+	group   *topology.Group   // the servers that this one belongs to; nil: it stands alone
+	steered *clock.Steered    // a member's clock
+	movers  *migration.Driver // of slots; nil: the group is not one of several shards
 	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
 	guarded, mayBeStale bool
 	keyRefs             []commands.KeyRef // of the last command that findKeys looked at; reused
@@ -134,6 +137,8 @@ type host interface {
 // applier runs the commands of the master's history.
 type applier interface {
 	apply(db int, argv [][]byte) error
+	// applyTo is apply for a database beside the data of the server. No client sees it.
+	applyTo(db *store.DB, argv [][]byte) error
 	// client is the session that they run in.
 	client() *session
 }
@@ -149,7 +154,11 @@ type hook interface {
 // memoryParts returns the memory besides the data that counts for maxmemory.
 func (ex *executor) memoryParts() memory.Parts {
 	scripts := ex.scripts.Memory()
-	return memory.Parts{Clients: ex.Memory.Clients.Sum, PubSub: ex.pubsub.Bytes(), Tracking: ex.tracking.Bytes(), ScriptVM: scripts.Machine,
+	staged := 0
+	if ex.Member != nil {
+		staged = ex.Member.Staged()
+	}
+	return memory.Parts{Staged: staged, Clients: ex.Memory.Clients.Sum, PubSub: ex.pubsub.Bytes(), Tracking: ex.tracking.Bytes(), ScriptVM: scripts.Machine,
 		FunctionVM: scripts.FunctionMachine, ScriptCache: scripts.Scripts, Libraries: scripts.Libraries}
 }
 

@@ -490,7 +490,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 		ex.Clock, ex.Member = ex.steered, raft.New(o.Raft, ex.raftOptions())
 		ex.Member.SetHost(raftHost{ex})
 		if c.Groups.Cluster != "" {
-			ex.opts.inCluster = groups.New(groupsHost{ex}, &c.Groups, ex.Member, ex.group, o.ShardMapPath, o.Log)
+			ex.joinShards(groups.New(groupsHost{ex}, &c.Groups, ex.Member, ex.group, o.ShardMapPath, o.Log))
 		}
 	}
 	if err := ex.useTable(catalogueOf(&o, c)); err != nil {

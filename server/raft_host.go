@@ -15,11 +15,13 @@ import (
 	"lockserver/internal/config"
 	"lockserver/persistence"
 	"lockserver/server/acl"
+	"lockserver/server/cluster"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/groups"
 	"lockserver/server/pubsub"
 	"lockserver/server/raft"
+	"lockserver/server/slotdata"
 	"lockserver/server/topology"
 	"lockserver/store"
 )
@@ -343,6 +345,22 @@ func (h raftHost) Seen(s raft.Status) {
 	}
 }
 
+// NewStaging implements raft.MemberServer.
+func (h raftHost) NewStaging(slots []cluster.Range) *slotdata.Staging {
+	return slotdata.NewStaging(h.Store, slotdata.SlotsOf(slots))
+}
+
+// ApplyTo implements raft.MemberServer.
+func (h raftHost) ApplyTo(db *store.DB, argv [][]byte) error {
+	if h.Failed != nil {
+		return h.Failed
+	}
+	return h.ofMaster().applyTo(db, argv)
+}
+
+// TakeStaging implements raft.MemberServer.
+func (h raftHost) TakeStaging(s *slotdata.Staging, most int) (left int) { return s.Take(h.Store, most) }
+
 // MayOwn implements raft.MemberServer.
 func (h raftHost) MayOwn(slots string) error { return groups.MayOwn(h.Store.DB(0), slots) }
 
@@ -616,6 +634,7 @@ func (ex *executor) startMember() error {
 	}
 	if in := ex.opts.inCluster; in != nil {
 		in.Start()
+		ex.host.background(func() { ex.movers.Run(ex.host.ending()) })
 	}
 	return ex.Member.Start()
 }

@@ -9,6 +9,7 @@ import (
 	"lockserver/server/replication"
 	"lockserver/server/shard"
 	"lockserver/server/wait"
+	"lockserver/store"
 )
 
 // The role of the server, master or replica, and the effects of a change of role on clients and leases. The
@@ -117,6 +118,20 @@ func (r *replayer) apply(db int, argv [][]byte) error {
 		ex.show(r.session, row, db, argv)
 	}
 	return nil
+}
+
+// applyTo implements applier.
+func (r *replayer) applyTo(db *store.DB, argv [][]byte) error {
+	r.session.DB = db
+	r.settings.Events = 0
+	row, err := r.resolve(argv)
+	if err == nil && row == nil {
+		err = fmt.Errorf("%.40q changes no data and has no place in a stream of slots", argv[0])
+	}
+	if err != nil {
+		return err
+	}
+	return r.run(row, argv)
 }
 
 // masterClient returns the link to the master, as one of the clients, or nil.

@@ -24,6 +24,7 @@ var mayHave = []struct {
 	{"moves of slots between groups: the digest, the ends of leases, the deletion of dropped slots", 220},
 	{"moves of slots between groups: the door to the mechanism", 60},
 	{"moves of slots between groups: the commands of Valkey", 330},
+	{"moves of slots between groups: stagings of members, the driver, holding and redirecting", 2_300},
 	{"priorities, asking a holder, and what else users of locks, sales and delays ask for", 3_380},
 	{"files with recurring entries that older versions refuse", 50},
 }

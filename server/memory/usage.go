@@ -23,11 +23,12 @@ type Parts struct {
 	FunctionVM  int
 	ScriptCache int // their compiled code
 	Libraries   int
+	Staged      int // slots that arrive from another shard
 }
 
 // Sum returns the total of the parts, with Startup.
 func (p *Parts) Sum() int {
-	return Startup + p.Clients + p.PubSub + p.Tracking + p.machines() + p.code()
+	return Startup + p.Staged + p.Clients + p.PubSub + p.Tracking + p.machines() + p.code()
 }
 
 func (p *Parts) machines() int { return p.ScriptVM + p.FunctionVM }

@@ -20,7 +20,7 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 	m := a.member
 	e, bad := parseEntry(b)
 	var in *replication.Input
-	users := false
+	users, moves := false, e.after.id == movesID
 	m.host.Slice(func() {
 		switch {
 		case m.run != a.run || m.state == stopped:
@@ -42,7 +42,9 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 			return
 		}
 		if e.isSlots() {
-			err = m.Owned.meet(m, index, &e)
+			if !moves {
+				err = m.Owned.meet(m, &e)
+			}
 			return
 		}
 		// plant:raft-entry-place
@@ -75,6 +77,9 @@ func (a openedMember) Apply(index uint64, b []byte, again bool) (err error) {
 	})
 	if users {
 		m.keepUsers()
+	}
+	if moves && err == nil {
+		return a.moveSlots(index, &e)
 	}
 	if in == nil {
 		return err
@@ -164,7 +169,7 @@ func (a openedMember) Cut() (cut Cut, err error) {
 		}
 		at := persistence.History{ID: m.applied.id, Offset: m.applied.offset, DB: m.db}
 		// plant:raft-snapshot
-		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.host, Head{m.head.ClockMS, max(m.head.Token, m.host.LastToken()), m.head.Rules, m.Owned.now.Load().moved()}}
+		cut = &headedCut{m.host.Cut(at, persistence.Agreed{Users: m.users.usersText(), Slots: m.Owned.now.Load().text()}), m.Owned.save(), m.host, Head{m.head.ClockMS, max(m.head.Token, m.host.LastToken()), m.head.Rules, m.Owned.now.Load().moved()}}
 		m.logBytes = 0
 		m.release()
 		m.host.EndUnit()
@@ -172,23 +177,33 @@ func (a openedMember) Cut() (cut Cut, err error) {
 	return cut, err
 }
 
-// headedCut is a cut, and the head that its snapshot begins with.
+// headedCut is a cut, with the head that its snapshot begins with, and the slots that arrive.
 type headedCut struct {
 	Cut
-	host MemberServer
-	head Head
+	stagings savedStagings
+	host     MemberServer
+	head     Head
 }
 
 // Write implements Cut.
 func (c *headedCut) Write(w io.Writer) error {
-	if err := writeHead(w, c.head); err != nil {
-		return err
+	err := writeHead(w, c.head)
+	if err == nil && c.head.Moves {
+		err = c.stagings.write(w)
 	}
-	return c.Cut.Write(w)
+	if err == nil {
+		err = c.Cut.Write(w)
+	}
+	return err
 }
 
 // Release implements Cut. It takes the host's lock, because the data shares memory with the cut.
-func (c *headedCut) Release() { c.host.Locked(c.Cut.Release) }
+func (c *headedCut) Release() {
+	c.host.Locked(func() {
+		c.stagings.release()
+		c.Cut.Release()
+	})
+}
 
 // Restore implements Machine.
 func (a openedMember) Restore(r io.Reader) error {
@@ -215,7 +230,14 @@ func (a openedMember) Restore(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	at, agreed, err := m.host.Replace(from)
+	var staged stagings
+	if head.Moves {
+		staged, err = readStagings(from, m.host)
+	}
+	at, agreed := persistence.History{}, persistence.Agreed{}
+	if err == nil {
+		at, agreed, err = m.host.Replace(from)
+	}
 	if err == nil && at.ID == "" {
 		err = errors.New("a snapshot of the group has no position in the history")
 	}
@@ -226,6 +248,9 @@ func (a openedMember) Restore(r io.Reader) error {
 	var slots *groupSlots
 	if err == nil {
 		slots, err = parseSlots(agreed.Slots)
+	}
+	if err == nil {
+		err = staged.complete(slots)
 	}
 	m.host.Slice(func() {
 		switch {
@@ -243,6 +268,7 @@ func (a openedMember) Restore(r io.Reader) error {
 		m.logBytes = 0
 		if err == nil {
 			m.restoreUsers(users)
+			m.Owned.stagings = staged
 			m.Owned.show(m, slots)
 		}
 	})

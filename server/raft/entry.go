@@ -111,17 +111,18 @@ func parseEntry(b []byte) (e entry, err error) {
 //   - one of these lines;
 //   - clock and token with eight bytes each, the lowest first;
 //   - four bytes of their CRC (IEEE);
+//   - in the snapshot of a group that has moved slots, the slots that arrive (savedStagings);
 //   - an RDB file that has the place in the history.
 const (
 	snapshotMagic = "lockserver raft snapshot 1\n"
 	rulesMagic    = "lockserver raft snapshot 2\n"
-	movesMagic    = "lockserver raft snapshot 3\n"
+	movesMagic    = "lockserver raft snapshot 4\n"
 )
 
 // headBytes is the length of the part of a snapshot before the RDB file.
 const headBytes = len(snapshotMagic) + 20
 
-// writeHead writes the part of a snapshot before the RDB file.
+// writeHead writes the part of a snapshot before the slots that arrive, and before the RDB file.
 func writeHead(w io.Writer, h Head) error {
 	head := []byte(snapshotMagic)
 	switch {
@@ -138,7 +139,7 @@ func writeHead(w io.Writer, h Head) error {
 	return err
 }
 
-// readHead reads the part of a snapshot before the RDB file.
+// readHead reads the result of writeHead.
 func readHead(r *bufio.Reader) (h Head, err error) {
 	head := make([]byte, headBytes)
 	if _, err := io.ReadFull(r, head); err != nil {

@@ -76,7 +76,7 @@ func TestUsersFormat(t *testing.T) {
 func TestSnapshotHead(t *testing.T) {
 	var head string
 	for magic, h := range map[string]Head{"lockserver raft snapshot 1\n": {1000, 2000, false, false}, "lockserver raft snapshot 2\n": {1000, 2000, true, false},
-		"lockserver raft snapshot 3\n": {1000, 2000, true, true}} {
+		"lockserver raft snapshot 4\n": {1000, 2000, true, true}} {
 		var w bytes.Buffer
 		require.NoError(t, writeHead(&w, h))
 		head = w.String()

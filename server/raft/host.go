@@ -7,7 +7,9 @@ import (
 
 	"lockserver/persistence"
 	"lockserver/persistence/digest"
+	"lockserver/server/cluster"
 	"lockserver/server/gate"
+	"lockserver/server/slotdata"
 	"lockserver/store"
 )
 
@@ -55,6 +57,12 @@ type MemberServer interface {
 	EndUnit()
 	// Cut takes the data at a place of the history, and what the group has agreed on.
 	Cut(at persistence.History, agreed persistence.Agreed) DataCut
+	// NewStaging returns an empty store beside the data, for slots that arrive. ApplyTo runs a command of the
+	// history in its database. TakeStaging moves up to most keys from it to the data, and returns how many
+	// are left.
+	NewStaging(slots []cluster.Range) *slotdata.Staging
+	ApplyTo(db *store.DB, argv [][]byte) error
+	TakeStaging(s *slotdata.Staging, most int) (left int)
 	// MayOwn returns why the group cannot begin to own slots as a text says (Options.Slots); nil: it can.
 	// Cluster returns what this server knows of the cluster that the group is a shard of.
 	MayOwn(slots string) error
@@ -97,6 +105,12 @@ type MemberServer interface {
 	Seen(s Status)
 	// DropClients closes all connections.
 	DropClients()
+}
+
+// Mover drives the moves of slots of a group. Its method is called without the lock.
+type Mover interface {
+	// Receive takes a message of a member of another shard, and returns the answer.
+	Receive(message []byte) (answer []byte, err error)
 }
 
 // Undo makes it possible to take back changes of the data.

@@ -38,6 +38,7 @@ func (m *Member) machine() (machine openedMember) {
 		m.applied, m.index, m.input, m.db, m.logBytes, m.partly, m.distance = place{}, 0, nil, 0, 0, false, newDistance()
 		m.users, m.usersIndex = groupUsers{}, 0
 		m.Owned.now.Store(nil)
+		m.Owned.stagings = nil
 	})
 	return machine
 }
@@ -103,9 +104,10 @@ func (m *Member) tell() {
 			again = time.After(barrierEvery)
 			continue
 		}
+		generation, _ := m.Owned.Slots()
 		m.host.Seen(s)
 		m.host.Slice(func() {
-			m.seen = s.Leader.ID
+			m.seen, m.shown = s.Leader.ID, generation
 			m.progress.made()
 			if m.unseen && m.seen == s.ID {
 				m.unseen = false

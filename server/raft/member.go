@@ -86,12 +86,14 @@ type Member struct {
 	lagging
 
 	holding bool // writes are held for a snapshot, or all clients for a transfer
+	held    bool // all clients are held for a step of a move of slots: see Hold
 	moving  bool // the lead is handed on: clients are held until the next leader serves
 	// unseen says that this member leads and its host does not know it yet. The host would redirect
 	// clients, and others redirect them back. So no round begins, and the others do not hear of this leader
 	// before.
 	unseen bool
 	seen   string    // the leader that the host knows
+	shown  int64     // the generation of the slots that the host knows
 	awaits time.Time // since when AwaitsLeader is true; zero: it is not, or nothing has asked
 	// condition is the part of the state that others may read without the lock; nil: the member has not
 	// started.
@@ -99,6 +101,8 @@ type Member struct {
 	news      chan struct{} // the host must learn which member leads
 	counts    counts
 	saidOut   bool // the log has the warning that this server is no member any more
+
+	mover Mover // nil: the group is not one of several shards
 
 	closing sync.Once
 	closed  chan struct{}

@@ -18,11 +18,24 @@ type Head struct {
 	Moves bool
 }
 
-// WriteHead writes the part of a snapshot before the RDB file.
-func WriteHead(w io.Writer, h Head) error { return writeHead(w, h) }
+// WriteHead writes the part of a snapshot before the RDB file. No slots arrive.
+func WriteHead(w io.Writer, h Head) error {
+	err := writeHead(w, h)
+	if err == nil && h.Moves {
+		err = savedStagings(nil).write(w) // none
+	}
+	return err
+}
 
-// ReadHead reads the part of a snapshot before the RDB file. Later bytes stay in r.
-func ReadHead(r *bufio.Reader) (h Head, err error) { return readHead(r) }
+// ReadHead reads the part of a snapshot before the RDB file, without slots that arrive. Later bytes stay in
+// r.
+func ReadHead(r *bufio.Reader) (h Head, err error) {
+	h, err = readHead(r)
+	if err == nil && h.Moves {
+		_, err = readStagings(r, nil)
+	}
+	return h, err
+}
 
 // CheckSnapshot verifies a snapshot of a group: its head, and all of the RDB file.
 func CheckSnapshot(r io.Reader) (h Head, data *aof.CheckedSnapshot, err error) {

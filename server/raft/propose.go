@@ -284,7 +284,20 @@ func (r *rounds) awaitFor(limit time.Duration, is func() bool) {
 // release ends that writes are held: for a snapshot, a transfer, or because the last period of undo is full.
 func (m *Member) release() {
 	if m.holding {
-		m.holding, m.undoing.full = false, false
+		m.holding, m.held, m.undoing.full = false, false, false
 		m.host.HoldWrites(false)
+	}
+}
+
+// hold holds all clients. Under the lock.
+func (m *Member) hold() {
+	m.holding, m.held = true, true
+	m.host.HoldAll()
+}
+
+// endHold lets the clients go on that hold holds. Under the lock.
+func (m *Member) endHold() {
+	if m.held {
+		m.release()
 	}
 }

@@ -43,6 +43,10 @@ func Rows(of Of) []commands.Row {
 		}
 		return of(c).Later(c, func() (Reply, error) { return m.Read(id, offset) })
 	})
+	moveCmd := with(func(m *Member, c *commands.Ctx) error {
+		message := commands.Clone(c.Argv[2])
+		return of(c).Later(c, func() (Reply, error) { return m.receiveMove(message) })
+	})
 	row := func(name, summary, complexity string, run func(*commands.Ctx) error, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: "1.0.0", Flags: flags, Run: run, Summary: summary, Complexity: complexity, Args: args}
 	}
@@ -62,6 +66,8 @@ func Rows(of Of) []commands.Row {
 			waits(row("add", "Makes a server a member of the group: a learner first, and a voter when it has caught up. Of a member that cannot be reached it changes the addresses.", "O(1)", later(add),
 				commands.Str("id"), commands.Str("raft-address"), commands.Str("client-address"))),
 			waits(row("remove", "Takes a member out of the group.", "O(1)", later(remove), commands.Str("id"))),
+			waits(row("move", "Takes a message of another shard about slots that move. Servers send it to each other.", "O(N) for N bytes", moveCmd,
+				commands.Str("message"))),
 			waits(row("transfer", "Makes another member the leader.", "O(1)", later(transfer), commands.Opt(commands.Str("id")))),
 		}}}
 }

@@ -6,52 +6,48 @@ import (
 	"strings"
 
 	"lockserver/commands"
+	"lockserver/server/cluster"
 	"lockserver/server/info"
+	"lockserver/server/slotdata"
 	"lockserver/server/slotmove"
 )
 
-// meet handles an entry with slots, or with a step of a move. An entry that is void changes nothing. Under
-// the host's lock.
-func (o *OwnedSlots) meet(m *Member, index uint64, e *entry) error {
-	next, err := o.now.Load().after(index, e)
-	if err != nil && !errors.Is(err, errVoid) && !errors.Is(err, slotmove.ErrVoid) {
-		m.stop(fmt.Errorf("an entry of the log cannot be read: %w", err))
-	}
-	if err != nil {
-		return err
-	}
-	o.show(m, next)
-	return nil
-}
-
-// after returns the slots after an entry. s is nil if the log has named no slots before.
-func (s *groupSlots) after(index uint64, e *entry) (*groupSlots, error) {
-	if e.after.id == slotsID {
-		if s != nil && s.table.Generation != e.after.offset || s == nil && e.after.offset != 0 || s.moved() {
-			return nil, errVoid
-		}
-		next, err := slotsOf(string(e.bytes))
-		if err == nil {
-			next.table.Generation = e.after.offset + 1
-		}
-		return next, err
-	}
-	step, err := slotmove.ParseEntry(e.bytes)
-	if err != nil {
-		return nil, err
-	}
-	if s == nil {
+// named returns the slots after an entry that names them. s is nil if the log has named no slots before.
+func (s *groupSlots) named(e *entry) (*groupSlots, error) {
+	if s != nil && s.table.Generation != e.after.offset || s == nil && e.after.offset != 0 || s.moved() {
 		return nil, errVoid
 	}
-	next := &groupSlots{s.cluster, s.table.Clone()}
-	_, err = next.table.Apply(int64(index), step)
+	next, err := slotsOf(string(e.bytes))
+	if err == nil {
+		next.table.Generation = e.after.offset + 1
+	}
 	return next, err
 }
 
-// show sets the slots of the group; nil: the log names no slots.
-func (o *OwnedSlots) show(m *Member, s *groupSlots) {
-	o.now.Store(s)
-	m.changed()
+// step returns the slots after a step of a move, and the change of the data that it asks for.
+func (s *groupSlots) step(index uint64, e *entry) (next *groupSlots, step *slotmove.Entry, effect slotmove.Effect, err error) {
+	if step, err = slotmove.ParseEntry(e.bytes); err != nil {
+		return nil, nil, 0, err
+	}
+	if s == nil {
+		return nil, nil, 0, errVoid
+	}
+	next = &groupSlots{s.cluster, s.table.Clone()}
+	effect, err = next.table.Apply(int64(index), step)
+	return next, step, effect, err
+}
+
+// IsVoid reports whether an entry with this error changes nothing.
+func IsVoid(err error) bool { return errors.Is(err, errVoid) || errors.Is(err, slotmove.ErrVoid) }
+
+// arriving returns the slots of a move to this shard.
+func (s *groupSlots) arriving(id slotmove.ID) []cluster.Range {
+	for i := range s.table.In {
+		if in := &s.table.In[i]; in.Move == id {
+			return in.Slots
+		}
+	}
+	return nil
 }
 
 // claim proposes the slots of the configuration for a group that owns none. It is called when this member
@@ -86,21 +82,33 @@ func (o *OwnedSlots) mayClaim(m *Member) error {
 	return m.host.MayOwn(m.options.Slots)
 }
 
-// MoveSlots proposes a step of a move. It returns when the entry is committed and applied here. A void entry
-// has the error of slotmove.Table.Apply. A member of an older version keeps a move from beginning; a move
-// that has begun goes on. Without the lock.
-func (m *Member) MoveSlots(step *slotmove.Entry) (err error) {
-	var made []byte
+// MoveSlots proposes steps of moves. It returns when their entries are committed and applied here, with the
+// first error. A void entry has the error of slotmove.Table.Apply. A member of an older version keeps a move
+// from beginning; a move that has begun goes on. Without the lock.
+func (m *Member) MoveSlots(steps ...*slotmove.Entry) (err error) {
+	made := make([][]byte, len(steps))
 	m.host.Slice(func() {
-		if err = m.mayMove(step); err == nil {
-			made = moveEntry(step, m.head.ClockMS, m.head.Token).appendTo(nil)
-			m.counts.entries++
+		for i, step := range steps {
+			if err = m.mayMove(step); err != nil {
+				return
+			}
+			made[i] = moveEntry(step, m.head.ClockMS, m.head.Token).appendTo(nil)
 		}
+		m.counts.entries += int64(len(made))
 	})
 	if err != nil {
 		return err
 	}
-	return m.engine.Propose(made)()
+	waits := make([]func() error, len(made))
+	for i := range made {
+		waits[i] = m.engine.Propose(made[i])
+	}
+	for _, wait := range waits {
+		if failed := wait(); err == nil {
+			err = failed
+		}
+	}
+	return err
 }
 
 // mayMove returns why this member cannot propose a step; nil: it can. A member without an answer is no
@@ -136,4 +144,148 @@ func (o *OwnedSlots) write(m *Member, t *info.Text) {
 	t.Line("raft_slots", c.Slots)
 	t.Line("raft_slots_generation", generation)
 	t.Line("raft_map_age_ms", c.MapAgeMS)
+}
+
+// Staged returns the memory of slots that arrive, in bytes.
+func (m *Member) Staged() int { return m.Owned.stagings.used() }
+
+// Staging returns the slots of a move that arrive here; nil: there is no such move.
+func (m *Member) Staging(id slotmove.ID) *slotdata.Staging { return m.Owned.stagings[id] }
+
+// Keys and leases of an arriving move are taken in steps, between which others get the lock.
+const (
+	takenPerSlice   = 2000
+	shiftedPerSlice = 2000
+)
+
+// moveSlots applies a step of a move. Without the lock. The data of the slots is complete when the table
+// shows that they are owned.
+func (a openedMember) moveSlots(index uint64, e *entry) (err error) {
+	m, o := a.member, &a.member.Owned
+	var next *groupSlots
+	var step *slotmove.Entry
+	take := false
+	m.host.Slice(func() {
+		var effect slotmove.Effect
+		if m.run != a.run || m.state == stopped {
+			err = errForeign
+			return
+		}
+		if next, step, effect, err = o.now.Load().step(index, e); err != nil {
+			if !IsVoid(err) {
+				m.stop(fmt.Errorf("an entry of the log cannot be read: %w", err))
+			}
+			return
+		}
+		switch effect {
+		case slotmove.MakeStaging:
+			if o.stagings == nil {
+				o.stagings = stagings{}
+			}
+			o.stagings[step.Move] = m.host.NewStaging(step.Slots)
+		case slotmove.StageAnew, slotmove.StageOn:
+			s := o.stagings[step.Move]
+			if effect == slotmove.StageAnew {
+				s = m.host.NewStaging(o.now.Load().arriving(step.Move))
+				o.stagings[step.Move] = s
+			}
+			s.Add(m.host.NowMS()*1000, step.Effects, func(argv [][]byte) error { return m.host.ApplyTo(s.DB(), argv) })
+			// plant:slots-stage
+			m.host.EndUnit()
+		case slotmove.ServeSlots:
+			m.endHold()
+		case slotmove.DropStaging:
+			delete(o.stagings, step.Move)
+		case slotmove.TakeStaging:
+			take = true
+			return
+		}
+		o.show(m, next)
+		m.progress.made()
+	})
+	if take && err == nil {
+		err = a.take(step, next)
+	}
+	return err
+}
+
+// take makes the slots of a staging data of the shard, in steps. Next is the table afterwards. The leader
+// holds its clients, and all that it has executed is committed: see Hold. Otherwise its data is that of
+// another order of the log, so it gives way, and applies the entry as a follower.
+func (a openedMember) take(step *slotmove.Entry, next *groupSlots) (err error) {
+	m := a.member
+	deposed := false
+	m.host.Slice(func() {
+		if m.run == a.run && m.state == leading {
+			if m.host.HandOn(); !m.held || !m.allCommitted() {
+				m.depose("slots were taken while commands ran")
+				deposed = true
+			}
+		}
+		m.host.EndUnit()
+	})
+	s := (*slotdata.Staging)(nil)
+	slice := func(f func()) bool {
+		m.host.Slice(func() {
+			if m.run != a.run || m.state == stopped {
+				err = errForeign
+				return
+			}
+			s = m.Owned.stagings[step.Move]
+			f()
+			m.host.EndUnit()
+		})
+		return err == nil
+	}
+	cursor := 0
+	for cursor >= 0 && slice(func() {
+		// plant:slots-shift
+		cursor = s.ShiftLeases(cursor, shiftedPerSlice, step.ShiftMS())
+	}) {
+	}
+	for left := 1; left > 0 && err == nil; {
+		slice(func() { left = m.host.TakeStaging(s, takenPerSlice) })
+	}
+	slice(func() {
+		// plant:slots-take-token
+		m.head.Token = max(m.head.Token, step.Token)
+		if delete(m.Owned.stagings, step.Move); m.state == leading {
+			m.host.SeeToken(m.head.Token)
+			m.host.Undo().End() // nothing is to be taken back: all is committed
+			m.beginUndo()
+		}
+		m.Owned.show(m, next)
+		m.progress.made()
+	})
+	if deposed && err == nil {
+		m.host.Background(func() { m.leadAgain(a.run) })
+	}
+	return err
+}
+
+// leadAgain makes a member that has given way the leader again, if the others have elected no other one.
+// Without the lock.
+func (m *Member) leadAgain(run int) {
+	if m.engine.Leads() {
+		m.lead(run)
+	}
+}
+
+// meet handles an entry with slots. An entry that is void changes nothing. Under the host's lock.
+func (o *OwnedSlots) meet(m *Member, e *entry) error {
+	next, err := o.now.Load().named(e)
+	if err != nil && !IsVoid(err) {
+		m.stop(fmt.Errorf("an entry of the log cannot be read: %w", err))
+	}
+	if err != nil {
+		return err
+	}
+	o.show(m, next)
+	return nil
+}
+
+// show sets the slots of the group; nil: the log names no slots.
+func (o *OwnedSlots) show(m *Member, s *groupSlots) {
+	o.now.Store(s)
+	m.changed()
 }

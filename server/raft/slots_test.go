@@ -17,7 +17,7 @@ func shopSlots() *groupSlots {
 func movedSlots(t testing.TB) *groupSlots {
 	s := shopSlots()
 	leave := slotmove.Entry{Kind: slotmove.Leave, Move: slotmove.ID{Source: "s1", Number: 1}, Peer: "s2", Slots: []cluster.Range{{First: 2, Last: 4}}}
-	s, err := s.after(7, moveEntry(&leave, 3, 4))
+	s, _, _, err := s.step(7, moveEntry(&leave, 3, 4))
 	require.NoError(t, err)
 	return s
 }
@@ -79,7 +79,12 @@ func FuzzSlots(f *testing.F) {
 // slots. A void step changes nothing. A step that cannot be read stops the member.
 func TestSlotsEntries(t *testing.T) {
 	m, _ := leads(&slowTransfer{})
-	meet := func(e *entry) error { return m.Owned.meet(m, 7, e) }
+	meet := func(e *entry) error {
+		if e.after.id == movesID {
+			return openedMember{m, m.run}.moveSlots(7, e)
+		}
+		return m.Owned.meet(m, e)
+	}
 	step := func(kind slotmove.Kind) *entry {
 		return moveEntry(&slotmove.Entry{Kind: kind, Move: slotmove.ID{Source: "s1", Number: 1}, Peer: "s2", Slots: []cluster.Range{{First: 2, Last: 4}}}, 3, 4)
 	}

@@ -29,7 +29,7 @@ const (
 // historySlots is the form of the history with entries of the first kind, and historySlotMoves of both kinds.
 const (
 	historySlots     = 3
-	historySlotMoves = 5
+	historySlotMoves = 6
 )
 
 // groupSlots are the slots of a group. They do not change.
@@ -133,7 +133,8 @@ type ClusterState struct {
 type OwnedSlots struct {
 	// now has the slots of the newest applied entry; nil: the log names no slots. It may be read without
 	// the lock.
-	now atomic.Pointer[groupSlots]
+	now      atomic.Pointer[groupSlots]
+	stagings stagings
 	// claiming says that an entry with the slots of the configuration is under way. fault says why it
 	// cannot be made.
 	claiming bool
@@ -147,4 +148,13 @@ func (o *OwnedSlots) Slots() (generation int64, owned cluster.Owned) {
 		return s.table.Generation, s.owned()
 	}
 	return 0, owned
+}
+
+// Table returns the slots of the group as its log has them; nil: it names no slots. The table does not
+// change. Any goroutine may call it.
+func (o *OwnedSlots) Table() *slotmove.Table {
+	if s := o.now.Load(); s != nil {
+		return s.table
+	}
+	return nil
 }
