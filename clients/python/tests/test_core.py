@@ -418,7 +418,7 @@ def test_a_server_that_does_not_lead_is_left(played):
 def test_a_server_that_leads_its_shard_no_more_is_left(played):
     """What was sent to it gets its replies first, and what comes meanwhile goes to the next server, once."""
     core, link = played.core, played.core.commands
-    core.redirects = True
+    core.redirects = lambda words, moved: None
     one, two, three = (Request(["GUARD", "k", "7", "GET", n], True, lambda: None) for n in "123")
     core.request(one, played.now + 5, played.now)
     core.opened(link, played.now)
@@ -438,6 +438,108 @@ def test_a_server_that_leads_its_shard_no_more_is_left(played):
     assert [words[-1] for words in played.sent(link)] == ["3"]
     core.leave(one.error)
     assert not link.broken and not link.left, "it leads to another server by now"
+
+
+class Transport:
+    """The transport of a shard, as another one sees it."""
+
+    def __init__(self, played):
+        self.core, self._played = played.core, played
+        played.core.transport = lambda: self
+
+    def poke(self, begin):
+        begin(self.core, self._played.now)
+
+
+@pytest.fixture
+def other(played):
+    """A shard that the commands of the first one are redirected to."""
+    p = Played()
+    p.attach()
+    played.core.redirects = lambda words, moved: p.transport
+    p.transport, played.transport = Transport(p), Transport(played)
+    return p
+
+
+MOVED = b"-MOVED 1 10.0.0.2:6379\r\n"
+
+
+def test_a_hold_whose_slot_has_moved(played, other):
+    """It is asked for where the slot is, and released there. The connection stays."""
+    played.core.redirects, held = None, played.hold()
+    played.gone()
+    assert played.attach() == [["RENEW", "k", held.hold.task.owner.decode(), "TOKEN", "7"]]
+    played.core.redirects = lambda words, moved: other.transport
+    played.reply(MOVED)
+    assert held.core is other.core and not played.core.attached.broken
+    assert [words[0] for words in other.sent()] == ["RENEW"]
+    other.reply(b":1\r\n")
+    assert not held.hold.arriving and held.why_over() is None
+    released = Call(lambda: None)
+    played.core.release(held, released, played.now)  # a caller that has found the former shard
+    assert [words[0] for words in other.sent()] == ["UNLOCK"]
+    other.reply(b":0\r\n")
+    assert released.over and released.error is None
+    assert not other.core._holds and not played.core._holds and not held.hold.task.busy
+
+
+def test_a_hold_whose_slot_has_moved_is_lost_in_time(played, other):
+    """The answers of the new shard are none of the old one's: without one about the lock its lease may have ended."""
+    held = played.hold()
+    played.pass_time(5)
+    assert played.sent() == [["PING"]]
+    other.now = played.now
+    played.core.give(held.hold, other.transport)
+    for _ in range(13):
+        other.pass_time(1)
+        other.core._hear(other.now)
+    assert held.why_over() is None and held.remaining(other.now) < 1
+    other.pass_time(1)
+    assert held.why_over().reason == "unreachable"
+    assert [words[0] for words in other.sent() if words[0] != "PING"] == ["RENEW"] and other.core._debts, "the release is owed"
+
+
+def test_a_release_whose_slot_has_moved(played, other):
+    held, released = played.hold(), Call(lambda: None)
+    played.core.release(held, released, played.now)
+    played.reply(MOVED)
+    assert not released.over and [words[0] for words in other.sent()] == ["UNLOCK"]
+    other.reply(b":0\r\n")
+    assert released.over and released.error is None and not played.core.attached.broken
+    assert not played.core._holds and not held.hold.task.busy and not played.core._debts and not other.core._debts
+
+
+def test_shards_that_redirect_to_each_other_are_asked_now_and_then(played, other):
+    other.core.redirects = lambda words, moved: played.transport
+    held = played.hold()
+    played.core.give(held.hold, other.transport)
+    asked = 0
+    for step in range(100):
+        for shard in (played, other):
+            for words in shard.sent():
+                asked += words[0] == "RENEW"
+                shard.reply(MOVED if words[0] == "RENEW" else b"+PONG\r\n")
+            shard.pass_time(0.01)
+    assert 5 < asked < 20 and held.why_over() is None
+
+
+def test_two_shards_give_one_token(played, other):
+    """The token of a lock that comes from another shard is that of a lock that is here: each is lost alone."""
+    here, came = other.hold(), played.hold(Wish((b"other",)))
+    assert here.token(b"k") == came.token(b"other")
+    played.core.give(came.hold, other.transport)
+    assert [words[:2] for words in other.sent()] == [["RENEW", "other"]]
+    other.reply(b":1\r\n>4\r\n$9\r\nlock-lost\r\n$5\r\nother\r\n:7\r\n$6\r\nforced\r\n")
+    assert came.why_over().reason == "forced" and here.why_over() is None
+
+
+def test_a_wait_that_moves_is_asked_again(played):
+    call = played.ask(wait=60)
+    played.reply(b"+QUEUED\r\n")
+    played.sent()
+    owner = call.task.owner
+    played.reply(b">4\r\n$12\r\nlock-refused\r\n$1\r\nk\r\n$5\r\nmoved\r\n$%d\r\n%s\r\n" % (len(owner), owner))
+    assert [words[0] for words in played.sent()] == ["LOCK"] and not call.over
 
 
 def test_calls_of_one_task_for_one_key_come_one_after_the_other(played):

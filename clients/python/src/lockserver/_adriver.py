@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 import weakref
-from typing import Any, Callable, Dict, Optional, Set
+from typing import Any, Callable, Dict, Optional, Sequence, Set
 
 from . import errors
 from ._core import Call, Core, Event, Link, Names
 from ._dial import Endpoint, error_of
+from ._resp import Word
 from ._views import Stats
 
 
@@ -30,9 +31,13 @@ class AsyncDriver:
         self._settling = False
         self._gone: Optional["asyncio.Future[None]"] = None
 
-    def redirect(self) -> None:
+    def redirect(self, find: Callable[[Sequence[Word], str], Any]) -> None:
         """As :meth:`Driver.redirect`."""
-        self.core.redirects = True
+        self.core.redirects = find
+
+    def poke(self, begin: Callable[[Core, float], None]) -> None:
+        """As :meth:`Driver.poke`."""
+        self.run(begin)
 
     def stats(self) -> Stats:
         """What the client has now."""

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Generic, List, Optional, Sequence, Set, 
 import redis.exceptions
 
 from . import errors
-from ._core import Event, Redirected
+from ._core import HOP_PAUSE, MOST_HOPS, Event, Redirected
 from ._dial import Address, Endpoint, error_of
 from ._resp import Word, encode_word
 from ._views import Stats
@@ -28,9 +28,6 @@ D = TypeVar("D", bound=Any)
 SLOTS = 16384
 #: For how long one server is asked for the map, in seconds.
 _ASK = 1.0
-#: How many redirections of one call are followed at once. Then the map is being changed, and each further one waits.
-MOST_HOPS = 5
-HOP_PAUSE = 0.1
 
 #: The places of the first key in commands where it is not the second word. Those of None have no key.
 _FIRST_KEY: Dict[bytes, Optional[int]] = {
@@ -125,9 +122,16 @@ class ShardEndpoint(Endpoint):
                     return
 
     def _found(self, owners: List[Address]) -> None:
-        self._of.owners = owners
-        if owners[self.slot][0]:
-            self.go(owners[self.slot])
+        """A shard that serves nothing at its address any more is where its slots are now."""
+        former, self._of.owners = self._of.owners or [], owners
+        if self.address in owners:
+            self.go(self.address)
+            return
+        mine = [slot for slot, owner in enumerate(former) if owner == self.address]
+        for slot in [*mine, self.slot]:
+            if owners[slot][0]:
+                self.go(owners[slot])
+                return
 
 
 class Shards(Generic[D]):
@@ -173,7 +177,7 @@ class Shards(Generic[D]):
             same = None if found is not None else self._same(address)
             if found is None and same is None:
                 found = self._by_address[address] = self._new(ShardEndpoint(self, address, slot))
-                found.redirect()
+                found.redirect(self._elsewhere(found))
         if same is not None:
             same.endpoint.go(address)  # outside of the lock, which it takes itself
         return same if same is not None else found
@@ -200,10 +204,26 @@ class Shards(Generic[D]):
                 self.owners = [address if owner == former else owner for owner in owners]
 
     def redirected(self, key: bytes, e: Redirected, asked: D) -> None:
-        """Follows the redirection of a call. asked: its transport, which leaves a server that no longer leads its shard."""
+        """Follows the redirection of a call. asked: its transport, which leaves a server that no longer leads its shard. If the
+        slot has moved, what is held in it is asked for at the other shard."""
         self.learn(key, e.moved)
-        if self.known(key) is asked:
+        to, slot = self.known(key), slot_of(key)
+        if to is asked:
             asked.run(lambda core, now: core.leave(e))
+        elif to is not None and to is not self.first:
+            asked.run(lambda core, now: [core.give(hold, to) for hold in core.held_of(lambda key: slot_of(key) == slot)])
+
+    def _elsewhere(self, asked: D) -> Callable[[Sequence[Word], str], Optional[D]]:
+        """Returns what finds the transport of the shard that a redirection of a command names; None: it is of the same shard."""
+        def find(words: Sequence[Word], moved: str) -> Optional[D]:
+            key = first_key(words)
+            if key is None or self.owners is None:
+                return None
+            self.learn(key, moved)
+            to = self.known(key)
+            return None if to is asked or to is self.first else to
+
+        return find
 
     def renamed(self, former: Address, address: Address) -> None:
         """A shard has another address."""

@@ -34,6 +34,9 @@ DEFAULT_LEASE = 30.0
 _PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 #: For how long the first answer of the server is waited for at least, in seconds, however short the caller's wait is.
 LEAST = 0.1
+#: How many redirections in a row are followed at once. Then the map is being changed, and each further one waits.
+MOST_HOPS = 5
+HOP_PAUSE = 0.1
 
 #: Takes a reply (which may be a ServerError), or the error of a connection that has ended.
 Take = Callable[[Any, Optional[Exception]], None]
@@ -109,6 +112,7 @@ class Names:
         """Returns the names, after a fork new ones."""
         if self._process != os.getpid():
             self._process = os.getpid()
+            self.cores: "weakref.WeakSet[Core]" = weakref.WeakSet()  # those of the client in this process
             self.lock = threading.RLock()
             self.prefix = f"{self.name}:{secrets.token_hex(10)}:".encode()
             self._count = itertools.count(1)
@@ -270,13 +274,18 @@ class Loss(NamedTuple):
 class Handle:
     """One acquisition. Several stand for one hold if its task took the lock again."""
 
-    __slots__ = ("core", "hold", "keys", "on_lost", "on_asked", "place")
+    __slots__ = ("hold", "keys", "on_lost", "on_asked", "place")
 
-    def __init__(self, core: "Core", hold: "Hold", keys: Tuple[bytes, ...]) -> None:
-        self.core, self.hold, self.keys = core, hold, keys
+    def __init__(self, hold: "Hold", keys: Tuple[bytes, ...]) -> None:
+        self.hold, self.keys = hold, keys
         self.place: Optional[Tuple[str, int]] = None  # of the acquisition: file and line
         self.on_lost: List[Callable[[errors.LockLost], None]] = []
         self.on_asked: List[Callable[[str], None]] = []
+
+    @property
+    def core(self) -> "Core":
+        """The one that has the lock."""
+        return self.hold.core
 
     def token(self, key: bytes) -> int:
         """The fencing token of a key."""
@@ -329,10 +338,17 @@ class Hold:
     expiry: Optional[Timer] = None  # for that; a lock that is held for a moment may be released before it has one
     unsure: Optional[Timer] = None  # the server has not said that it knows of the holder: see Core._sure_until
     sure_until = 0.0  # without that
+    arriving = False  # its server may be another one than before, and has not said that it has the lock
+    hops = 0  # redirections in a row
 
     def __init__(self, core: Core, task: Task, wish: Wish, tokens: List[int], since: float) -> None:
         self.core, self.task, self.wish, self.tokens, self.since = core, task, wish, tokens, since
         self.handles: Set[Handle] = set()
+
+    @property
+    def names(self) -> List[Tuple[bytes, int]]:
+        """What identifies the locks of it. Two shards may give the same token."""
+        return list(zip(self.wish.keys, self.tokens))
 
     def end_timers(self) -> None:
         """It is released, or lost: time changes nothing any more."""
@@ -356,6 +372,10 @@ class Debt:
     failed = False
     entered = False  # it was sent, or will be by the next connection
     over = False
+    core: Optional[Core] = None  # the one that sends it
+    began: Optional[Core] = None  # the first one that had to
+    to: Optional[Any] = None  # the transport of the shard that it was redirected to
+    hops = 0  # redirections in a row
 
     def __init__(self, commands: List[Sent], paid: Optional[Callable[["Debt"], None]] = None) -> None:
         self.commands, self.paid = commands, paid
@@ -427,6 +447,14 @@ def _is_answer(reply: Any, error: Optional[Exception]) -> bool:
     return error is None and (type(reply) is not ServerError or not errors.is_elsewhere(reply))
 
 
+def words_of(command: Sent) -> Sequence[Word]:
+    """Returns the words of a command, which may be encoded."""
+    if isinstance(command, bytes):
+        words: List[Word] = next(iter(Parser().feed(command)))
+        return words
+    return command
+
+
 def _moved(reply: Any) -> bool:
     return str(reply).startswith("MOVED ")
 
@@ -446,7 +474,9 @@ class Core:
         self.name = name
         self.names = Names(name) if names is None else names
         self.prefix = self.names.prefix
-        self.redirects = False  # it is one of several shards: a call that another one serves ends with Redirected
+        # Of one of several shards: finds the transport of the shard that a redirection of a command names, or None if that is
+        # another server of the same shard. A call that another shard serves ends with Redirected.
+        self.redirects: Optional[Callable[[Sequence[Word], str], Any]] = None
         self.transport: Any = None  # refers to what runs it
         self.limit = limit
         self.lease = DEFAULT_LEASE
@@ -468,7 +498,7 @@ class Core:
         self._starting: List[Call] = []
         self._calls: Set[Acquire] = set()  # those that are not over
         self._waits: Dict[Tuple[bytes, bytes], Acquire] = {}  # those of them that have begun
-        self._holds: Dict[int, Hold] = {}
+        self._holds: Dict[Tuple[bytes, int], Hold] = {}
         self._ours: Set[bytes] = set()  # keys of locks that are held here, and not shared
         self._queued: Dict[bytes, int] = {}  # how many calls wait for a key
         self.idle = 0  # how many of them wait for a lock that is held here
@@ -476,6 +506,7 @@ class Core:
         self._debts: Set[Debt] = set()
         self._pending: "OrderedDict[int, Request]" = OrderedDict()
         self._answered = now
+        self._address: Optional[Tuple[str, int]] = None  # of the last server that has attached it, if it is of a shard
         self._lapsed = False
         self._resumed = False
         self._knows_lease = False  # this server has said how long it is
@@ -483,6 +514,7 @@ class Core:
         self._ping_at = now
         self._pinged: Optional[float] = None  # when a PING was sent that is not answered
         cores.add(self)
+        self.names.cores.add(self)
 
     # What the transport tells.
 
@@ -609,6 +641,9 @@ class Core:
             self.attached.worked()
             self.ready, self._refused, self._ping_at = True, None, now + self.lease / 6
             self._knows_lease, self.timers.early = False, True
+            if self._is_elsewhere():  # that server may not have all of them
+                for hold in self._held():
+                    self._arrives(hold)
             self._hear(sent)
             self.events.append(Event("attached"))
             self._started(None)
@@ -616,6 +651,14 @@ class Core:
             self._take_up(now)
 
         return take
+
+    def _is_elsewhere(self) -> bool:
+        """Whether the shard is at another address than before."""
+        transport = self.transport() if self.transport is not None and self.redirects is not None else None
+        if transport is None:
+            return False
+        former, self._address = self._address, transport.endpoint.address
+        return former not in (None, self._address)
 
     def _not_attached(self, reply: ServerError) -> None:
         text = str(reply)
@@ -643,25 +686,128 @@ class Core:
             self._send_debt(debt, now)
         for wait in sorted(self._waits.values(), key=lambda wait: wait.number):
             self._ask(wait, now)
-        for hold in {id(hold): hold for hold in self._holds.values()}.values():
-            if hold.unsure is not None:
-                self._prove(hold, now)
-            elif not hold.releasing:
-                self._check(hold, now)
+        for hold in self._held():
+            self._ask_for(hold, now)
+
+    def _held(self) -> List[Hold]:
+        return list({id(hold): hold for hold in self._holds.values()}.values())
+
+    def _ask_for(self, hold: Hold, now: float) -> None:
+        """Asks whether the server has a hold."""
+        if hold.unsure is not None and not hold.arriving:
+            self._prove(hold, now)
+        elif not hold.releasing:
+            self._check(hold, now)
 
     def _check(self, hold: Hold, now: float) -> None:
-        def take_for(key: bytes, token: int) -> Take:
+        def take_for(words: Command, key: bytes, token: int) -> Take:
             def take(reply: Any, error: Optional[Exception]) -> None:
                 if not _is_answer(reply, error):
-                    self._break(reply, error)
+                    self._hold_elsewhere(hold, words, reply, error)
                 elif reply == 0 or isinstance(reply, ServerError) and str(reply).startswith(("STALETOKEN", "WRONGTYPE")):
                     self._lose(hold, hold.loss("stale", key, token), self._now)
+                elif key == hold.wish.keys[-1] and hold.core is self:
+                    self._assured(hold)
 
             return take
 
         commands = hold.wish.check(hold.task.owner, hold.tokens)
         for words, key, token in zip(commands, hold.wish.keys, hold.tokens):
-            self.attached.send(words, take_for(key, token), now)
+            self.attached.send(words, take_for(words, key, token), now)
+
+    # What goes from one shard to another.
+
+    def _served_by(self, words: Sequence[Word], reply: Any, error: Optional[Exception]) -> Any:
+        """Returns the transport of the shard that a command was redirected to. None: the connection ends, and the next one has
+        to send the command."""
+        if error is None and self.redirects is not None and _moved(reply):
+            to = self.redirects(words, str(reply))
+            if to is not None and to.core is not self and not to.core.ended:
+                return to
+        self._break(reply, error)
+        return None
+
+    def _hold_elsewhere(self, hold: Hold, words: Sequence[Word], reply: Any, error: Optional[Exception]) -> None:
+        if hold.core is not self or hold.lost is not None or hold.releasing:
+            if error is None and not _moved(reply):
+                self._break(reply, error)
+            return
+        to = self._served_by(words, reply, error)
+        if to is not None:
+            self.give(hold, to)
+
+    def give(self, hold: Hold, to: Any) -> None:
+        """Has another shard asked for a hold. to: its transport."""
+        if hold.core is not self or hold.lost is not None or hold.releasing:
+            return
+        self._arrives(hold)
+        self._remove(hold)
+        hold.hops += 1
+        to.poke(lambda core, now: core.take_over(hold, now))
+
+    def take_over(self, hold: Hold, now: float) -> None:
+        """Asks for a hold that another shard had."""
+        self._now, hold.core = now, self
+        for name in hold.names:
+            self._holds[name] = hold
+        self._own(hold, True)
+        if hold.expiry is not None:
+            hold.expiry.cancel()
+            hold.expiry = None
+        self._expires(hold)
+        if hold.unsure is not None:
+            hold.unsure.cancel()
+            hold.unsure = self.timers.add(hold.sure_until, lambda at: self._lose_unsure(hold, at))
+        if self.closing:
+            self._lose(hold, hold.loss("closed"), now)
+            return
+        self.start(now)
+        if hold.hops > MOST_HOPS:
+            self.timers.add(now + HOP_PAUSE, lambda at: self._ask_late(hold, at))
+        elif self.ready and self.attached.broken is None:  # otherwise the next connection does it
+            self._ask_for(hold, now)
+
+    def _ask_late(self, hold: Hold, now: float) -> None:
+        if hold.core is self and hold.lost is None and self.ready and self.attached.broken is None:
+            self._ask_for(hold, now)
+
+    def held_of(self, fits: Callable[[bytes], bool]) -> List[Hold]:
+        """Returns the holds with keys that fit."""
+        return [hold for hold in self._held() if fits(hold.wish.keys[0])]
+
+    def _arrives(self, hold: Hold) -> None:
+        """The server has to say that it has a hold. A lock that the server renews is lost otherwise, when its lease may have ended."""
+        if hold.unsure is not None or hold.releasing or hold.lost is not None:
+            return
+        hold.arriving = True
+        if hold.wish.lease is None:
+            hold.sure_until = self._answered + self._sure_for()
+            hold.unsure = self.timers.add(hold.sure_until, lambda at: self._lose_unsure(hold, at))
+
+    def _assured(self, hold: Hold) -> None:
+        """The server has said that it has a hold."""
+        hold.hops = 0
+        if hold.arriving:
+            hold.arriving = False
+            if hold.unsure is not None:
+                hold.unsure.cancel()
+                hold.unsure = None
+
+    def take_debt(self, debt: Debt, now: float) -> None:
+        """Has commands done that another shard was to do."""
+        self._now = now
+        self._debts.add(debt)
+        self.start(now)
+        if debt.hops > MOST_HOPS:
+            self.timers.add(now + HOP_PAUSE, lambda _: self._enter(debt))
+        else:
+            self._enter(debt)
+
+    def wake(self) -> None:
+        """Has the transport look: another one has ended a call of its."""
+        transport = self.transport() if self.transport is not None else None
+        if transport is not None:
+            transport.poke(lambda core, now: None)
 
     def _break(self, reply: Any, error: Optional[Exception]) -> None:
         """Has the attached connection closed, because the server does not lead."""
@@ -705,8 +851,8 @@ class Core:
         for wait in list(self._waits.values()):
             if wait.placed:
                 self._withdraw(wait, self._silence(wait), now)
-        for hold in {id(hold): hold for hold in self._holds.values()}.values():
-            if hold.wish.lease is None:
+        for hold in self._held():
+            if hold.wish.lease is None and not hold.arriving:  # such a one has a time of its own
                 self._lose(hold, hold.loss("unreachable"), now)
 
     def _ping(self, now: float) -> None:
@@ -749,11 +895,11 @@ class Core:
             return
         keys = tuple(message[1]) if isinstance(message[1], list) else (message[1],)
         if message[0] == b"lock-lost" and isinstance(message[2], int):
-            hold = self._holds.get(message[2])
+            hold = self._holds.get((keys[0], message[2]))
             if hold is not None:
                 self._lose(hold, hold.loss(message[3].decode(), keys[0], message[2]), now)
         elif message[0] == b"lock-asked" and isinstance(message[2], int):
-            self._asked(message[2], message[3].decode(errors="replace"))
+            self._asked(keys[0], message[2], message[3].decode(errors="replace"))
         elif message[0] == b"lock-granted":
             tokens = tokens_of(message[2])
             if tokens is not None and len(tokens) == len(keys):
@@ -765,9 +911,9 @@ class Core:
         elif message[0] in (b"lock-refused", b"limit-refused"):
             self._was_refused(keys[0], message[2].decode(), message[3], now)
 
-    def _asked(self, token: int, reason: str) -> None:
+    def _asked(self, key: bytes, token: int, reason: str) -> None:
         """Another client asks for a lock. Whoever listens to it hears of that, as of a loss: by the one that tells of events."""
-        hold = self._holds.get(token)
+        hold = self._holds.get((key, token))
         if hold is not None:
             hold.asked = reason
             callbacks = tuple(told for handle in hold.handles for told in handle.on_asked)
@@ -865,7 +1011,7 @@ class Core:
                 self.idle += key in self._ours
 
     def _handle(self, hold: Hold, keys: Tuple[bytes, ...]) -> Handle:
-        handle = Handle(hold.core, hold, keys)
+        handle = Handle(hold, keys)
         hold.handles.add(handle)
         return handle
 
@@ -898,12 +1044,8 @@ class Core:
         if error is not None:
             self._may_come_late(call, now)
         if not _is_answer(reply, error):
-            if error is None and self.redirects and call.state == "asked" and _moved(reply):
-                call.finish(None, Redirected(str(reply), self.attached))
-                self._drop(call)
-                self._idle(call.task, call.wish.keys)
-                return
-            self._break(reply, error)
+            if not self._call_elsewhere(call, "asked", reply, error):
+                self._break(reply, error)
             return
         if call.state != "asked":
             return
@@ -921,10 +1063,24 @@ class Core:
             if call.end is not None and now >= call.end:
                 self._wait_over(call, now)
 
+    def _call_elsewhere(self, call: Acquire, state: str, reply: Any, error: Optional[Exception]) -> bool:
+        """Ends a call whose command was redirected to another shard: it begins again there."""
+        if error is not None or self.redirects is None or call.state != state or not _moved(reply):
+            return False
+        call.finish(None, Redirected(str(reply), self.attached))
+        self._drop(call)
+        self._idle(call.task, call.wish.keys)
+        return True
+
+    def _knows(self, owner: bytes, key: bytes, token: int) -> bool:
+        """Whether a call waits for a lock, or has it, at any shard. Two connections may lead to one server, as when another one
+        leads, and each of them hears of all grants."""
+        return any((owner, key) in core._waits or (key, token) in core._holds for core in list(self.names.cores))
+
     def _granted(self, keys: Tuple[bytes, ...], many: bool, tokens: List[int], owner: bytes, now: float) -> None:
         call = self._waits.get((owner, keys[0]))
         if call is None:
-            if tokens[0] not in self._holds and owner.startswith(self.prefix):
+            if owner.startswith(self.prefix) and not self._knows(owner, keys[0], tokens[0]):
                 # A request that has arrived after its call had ended. It may be of a lock or of a semaphore.
                 if many:
                     self._owe([Wish(keys, many=True).release(owner, tokens)])
@@ -1003,10 +1159,11 @@ class Core:
 
         def take(reply: Any, error: Optional[Exception]) -> None:
             if not _is_answer(reply, error):  # the next connection does it
-                self._break(reply, error)
+                self._hold_elsewhere(hold, ["LOCK.CONFIRM", key], reply, error)
                 return
-            if hold.unsure is None:
+            if hold.unsure is None or hold.core is not self:
                 return
+            hold.hops = 0
             hold.unsure.cancel()
             hold.unsure = None
             self._expires(hold)
@@ -1020,7 +1177,8 @@ class Core:
     def _confirmed(self, call: Acquire, reply: Any, error: Optional[Exception]) -> None:
         now = self._now
         if not _is_answer(reply, error):  # the next connection asks again
-            self._break(reply, error)
+            if not self._call_elsewhere(call, "granted", reply, error):
+                self._break(reply, error)
             return
         if call.state != "granted":
             return
@@ -1039,7 +1197,7 @@ class Core:
         call = self._waits.get((owner, key))
         if call is None or call.state != "queued":
             return
-        if reason in ("unconfirmed", "failover"):
+        if reason in ("unconfirmed", "failover", "moved"):
             self._ask(call, now)
             return
         error: errors.Error
@@ -1061,8 +1219,8 @@ class Core:
         """The server has given the lock. sure_until: it has to be confirmed."""
         wish, task = call.wish, call.task
         hold = Hold(self, task, wish, tokens, now)
-        for token in tokens:
-            self._holds[token] = hold
+        for name in hold.names:
+            self._holds[name] = hold
         for key in wish.keys:
             task.holds[key] = hold
         self._own(hold, True)
@@ -1160,6 +1318,16 @@ class Core:
         """Releases a lock, once for each time that it was taken. The call's result is None."""
         self._now = now
         hold = handle.hold
+        if hold.core is not self:  # its slot has moved just now
+            done = call._done
+
+            def end() -> None:
+                done()
+                self.wake()
+
+            call._done = end
+            hold.core.transport().poke(lambda core, now: core.release(handle, call, now))
+            return
         if handle.expired(now) is not None:  # the timer is late
             self._lose(hold, hold.loss("expired"), now)
         over = handle.why_over()
@@ -1203,7 +1371,7 @@ class Core:
             if hold.debt is None:
                 hold.releasing = False
                 self.release(self._handle(hold, hold.wish.keys), Call(lambda: None), now)
-            elif not hold.debt.over and hold.debt not in self._debts:
+            elif not hold.debt.over and hold.debt not in self._debts and hold.debt.core in (None, self):
                 self._enter(hold.debt)
         for debt in list(self._debts):
             if not debt.entered and debt not in self._unpaid:
@@ -1236,17 +1404,23 @@ class Core:
 
     def _forget(self, hold: Hold) -> None:
         hold.end_timers()
-        for token in hold.tokens:
-            if self._holds.get(token) is hold:
-                del self._holds[token]
         for key in hold.wish.keys:
             if hold.task.holds.get(key) is hold:
                 del hold.task.holds[key]
+        self._remove(hold)
+
+    def _remove(self, hold: Hold) -> None:
+        for name in hold.names:
+            if self._holds.get(name) is hold:
+                del self._holds[name]
         self._own(hold, False)
 
     def _lose(self, hold: Hold, loss: Loss, now: float) -> None:
         """Records that the lock at one of the keys is lost, and gives up the rest."""
         if hold.lost is not None:
+            return
+        if hold.core is not self:  # its slot has moved
+            hold.core.transport().poke(lambda core, at: core._lose(hold, loss, at))
             return
         if hold.releasing:
             # It may be gone because an UNLOCK was done and its answer lost. So only a push of the server is a loss.
@@ -1277,7 +1451,7 @@ class Core:
             if hold.expiry is not None:
                 hold.expiry.cancel()
             hold.ends_at, hold.expiry = sent + lease, None
-            self._expires(hold)
+            hold.core._expires(hold)
 
     def unconfirmed(self) -> List[Command]:
         """Returns the commands that confirm what its holders have, and the server may not know yet."""
@@ -1292,6 +1466,9 @@ class Core:
 
     def _enter(self, debt: Debt) -> None:
         self._debts.add(debt)
+        debt.core = self
+        if debt.began is None:
+            debt.began = self
         if self.ready and self.attached.broken is None:
             self._send_debt(debt, self._now)
         else:
@@ -1309,7 +1486,7 @@ class Core:
             def take_one(reply: Any, error: Optional[Exception]) -> None:
                 debt.replies, debt.failed = [reply], not _is_answer(reply, error)
                 if debt.failed:
-                    self._break(reply, error)
+                    debt.to = self._served_by(words_of(debt.commands[0]), reply, error)
                 if not debt.over:
                     self._answered_all(debt)
 
@@ -1323,7 +1500,7 @@ class Core:
                 debt.answered.add(number)
                 if not _is_answer(reply, error):
                     debt.failed = True
-                    self._break(reply, error)
+                    debt.to = self._served_by(words_of(debt.commands[number]), reply, error) or debt.to
                 if len(debt.answered) == len(debt.commands) and not debt.over:
                     self._answered_all(debt)
 
@@ -1334,7 +1511,13 @@ class Core:
 
     def _answered_all(self, debt: Debt) -> None:
         if debt.failed:
-            if debt not in self._unpaid:
+            to, debt.to = debt.to, None
+            if to is not None:
+                self._debts.discard(debt)
+                debt.hops += 1
+                to.poke(lambda core, now: core.take_debt(debt, now))
+                self._end_if_done()
+            elif debt not in self._unpaid:
                 self._unpaid.append(debt)
             return
         if debt.paid is not None:
@@ -1342,6 +1525,8 @@ class Core:
         debt.over, debt.paid = True, None
         self._debts.discard(debt)
         self._end_if_done()
+        if debt.began is not None and debt.began is not self:
+            debt.began.wake()
 
     # The other connection.
 
@@ -1423,7 +1608,7 @@ class Core:
         self._started(errors.Closed("the client was closed"))
         for call in list(self._calls):
             self._withdraw(call, errors.Closed("the client was closed"), now)
-        for hold in {id(hold): hold for hold in self._holds.values()}.values():
+        for hold in self._held():
             if keep_leases and hold.wish.lease is not None and not hold.releasing:
                 hold.lost = hold.loss("closed")
                 hold.handles.clear()

@@ -16,6 +16,7 @@ from . import errors
 from ._core import Call, Core, Event, Link, Names
 from ._dial import Endpoint, error_of
 from ._direct import Direct, Methods
+from ._resp import Word
 from ._views import Stats
 
 _log = logging.getLogger("lockserver")
@@ -149,7 +150,8 @@ class Driver:
                  watched: bool = True, names: Optional[Names] = None) -> None:
         """told: is told of events. watched: also of locks that were acquired, refused or released. names: of the owners."""
         self.endpoint, self._name, self._limit, self._told, self._watched = endpoint, name, limit, told, watched
-        self._names, self._redirects = names or Names(name), False
+        self._names = names or Names(name)
+        self._redirects: Optional[Callable[[Sequence[Word], str], Any]] = None
         _import_all(endpoint)
         self._renew()
         _drivers.add(self)
@@ -180,9 +182,9 @@ class Driver:
         self._leaving = False
         self.gone = threading.Event()
 
-    def redirect(self) -> None:
-        """Makes it that of a shard: calls that another shard serves end with Redirected."""
-        self._redirects = self.core.redirects = True
+    def redirect(self, find: Callable[[Sequence[Word], str], Any]) -> None:
+        """Makes it that of a shard: see Core.redirects."""
+        self._redirects = self.core.redirects = find
 
     @property
     def started(self) -> bool:
@@ -238,6 +240,13 @@ class Driver:
         except BaseException:
             self._interrupted(left)
             raise
+
+    def poke(self, begin: Callable[[Core, float], None]) -> None:
+        """Has the core do something, and the thread see to what follows. The transport of another shard calls it."""
+        with self.lock:
+            begin(self.core, time.monotonic())
+            self._start()
+            self._wake_up()
 
     def _interrupted(self, left: Optional[_Left]) -> None:
         """Mends what an interrupted call has left behind. left: what it had still to do; None: the core may be half done."""
