@@ -139,7 +139,8 @@ type hold struct {
 	// has the lock, which another shard had before.
 	unsure    *time.Timer
 	sureUntil time.Time
-	hops      int // redirections in a row
+	hops      int  // redirections in a row
+	leaving   bool // its shard has redirected a check, and the next shard is asked soon
 
 	mu    sync.Mutex
 	locks map[*held]bool

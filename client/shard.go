@@ -120,10 +120,7 @@ func (s *shard) check(h *hold, w *wire, checked chan<- error) {
 func (s *shard) checked(h *hold, i int, w *wire, a answer) error {
 	k := s.keeper
 	if !isReply(a.err) {
-		if s.redirected(w, a.err, h.keys[i], &h.hops, func(to *shard) { k.moveHold(h, to) }) {
-			return nil
-		}
-		return a.err
+		return s.checkedElsewhere(h, i, w, a.err)
 	}
 	if isStale(a.err) || a.err == nil && a.value == int64(0) {
 		h.lose(h.keys[i], h.tokens[i], stale)
@@ -133,6 +130,26 @@ func (s *shard) checked(h *hold, i int, w *wire, a answer) error {
 	if h.shard == s && i == len(h.keys)-1 {
 		h.hops = 0
 		h.assured()
+	}
+	return nil
+}
+
+// checkedElsewhere handles the answer to a check that the server has not done, and returns it unless it is a
+// redirection.
+func (s *shard) checkedElsewhere(h *hold, i int, w *wire, err error) error {
+	k := s.keeper
+	leave := func(leaving bool) {
+		k.mu.Lock()
+		h.leaving = leaving
+		k.mu.Unlock()
+	}
+	leave(true)
+	if !s.redirected(w, err, h.keys[i], &h.hops, func(to *shard) {
+		h.leaving = false
+		k.moveHold(h, to)
+	}) {
+		leave(false)
+		return err
 	}
 	return nil
 }

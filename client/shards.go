@@ -280,7 +280,9 @@ func (s *shard) doubt(w *wire) {
 		k.mu.Unlock()
 	}, "LOCK.ATTACH", "PREFIX", k.client.name+":")
 	for _, h := range k.heldAt(s) {
-		s.check(h, w, nil)
+		if !h.leaving {
+			s.check(h, w, nil)
+		}
 	}
 }
 

@@ -306,7 +306,7 @@ func (s *shard) wasRefused(w *wire, key, reason, owner string) {
 		return
 	}
 	switch reason {
-	case "unconfirmed", "failover":
+	case "unconfirmed", "failover", "moved":
 		s.ask(wt, w)
 	case "timeout", "cancelled": // or by an operator
 		k.finish(wt, outcome{err: ErrNotAcquired})

@@ -27,6 +27,7 @@ var mayHave = []struct {
 	{"moves of slots between groups: stagings of members, the driver, holding and redirecting", 2_300},
 	{"priorities, asking a holder, and what else users of locks, sales and delays ask for", 3_380},
 	{"files with recurring entries that older versions refuse", 50},
+	{"the client: a lock that is about to be asked for at another shard", 20},
 }
 
 // TestSizeOfTheProgram: the Go files outside of tests/, without _test.go, have no more lines than they may.
