@@ -120,7 +120,7 @@ const firstMoving, lastMoving, besideMoving = 1000, 1255, 5000
 
 func newQuiet(t *testing.T) *quiet {
 	c := start(t, shardsOf, false, "")
-	q := &quiet{mover: &mover{cluster: c, random: rand.New(rand.NewPCG(1, 1)), texts: map[string]int{}}, stop: make(chan struct{})}
+	q := &quiet{mover: &mover{cluster: c, random: rand.New(rand.NewPCG(1, 1)), texts: map[string]int{}, numbers: map[int]int{}}, stop: make(chan struct{})}
 	h, y := newHistories(), &tally{}
 	for i, p := range []struct {
 		probe *probe

@@ -18,6 +18,7 @@ import (
 // move is a move of slots, as CLUSTER GETSLOTMIGRATIONS of the source tells of it.
 type move struct {
 	name, state, message string
+	number               int // of the moves away from its shard
 	from                 int // the shard
 	frozenMS             int64
 	took                 time.Duration
@@ -37,11 +38,14 @@ type mover struct {
 
 	mu    sync.Mutex
 	moves []move
-	texts map[string]int // errors of requests, by text
+	// numbers has the number of the last move away from each shard that was followed to its end. It belongs
+	// to the goroutine that moves.
+	numbers map[int]int
+	texts   map[string]int // errors of requests, by text
 }
 
 func newMover(c *cluster, seed uint64, places []place) *mover {
-	return &mover{cluster: c, random: rand.New(rand.NewPCG(seed, 1<<32)), places: places, texts: map[string]int{}}
+	return &mover{cluster: c, random: rand.New(rand.NewPCG(seed, 1<<32)), places: places, texts: map[string]int{}, numbers: map[int]int{}}
 }
 
 // run moves slots until stop is closed, and waits for the end of the last move.
@@ -89,23 +93,36 @@ func (m *mover) begin(from, to, source, first, last int, cancel bool) (moved mov
 	m.asked++
 	begun := time.Now()
 	v := ask(m.at(source).Addr(), "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", strconv.Itoa(first), strconv.Itoa(last), "NODE", shard)
-	if v.Str != "OK" {
-		m.mu.Lock()
-		m.texts[v.String()]++
-		m.mu.Unlock()
+	if v.Kind != 0 && v.Str != "OK" && !strings.Contains(v.Str, "is not over yet") && !strings.Contains(v.Str, "already migrating") {
+		m.refused(v.String())
 		return moved
 	}
-	ranges := fmt.Sprintf("%d-%d", first, last)
-	if first == last {
-		ranges = strconv.Itoa(first)
-	}
+	return m.follow(from, begun, cancel)
+}
+
+// forgotten is the state of a move that the leader of its source does not list. Members do not keep the moves
+// that are over in their data.
+const forgotten = "forgotten"
+
+// follow follows the newest move away from a shard to its end.
+func (m *mover) follow(from int, begun time.Time, cancel bool) (moved move) {
 	after := time.Duration(m.random.IntN(100)) * time.Millisecond
+	var missing time.Time // since when the move is not listed; zero: it is listed, or no member leads
 	for ; ; time.Sleep(2 * time.Millisecond) {
-		newest, ok := m.newest(from, ranges)
-		if ok && over(newest.state) {
+		newest, is := m.newest(from)
+		switch {
+		case is == unlisted && missing.IsZero():
+			missing = time.Now()
+		case is == unlisted && time.Since(missing) > 5*time.Second:
+			newest.state = forgotten
+		case is != unlisted:
+			missing = time.Time{}
+		}
+		if over(newest.state) || newest.state == forgotten {
 			newest.took = time.Since(begun)
 			m.mu.Lock()
 			m.moves = append(m.moves, newest)
+			m.numbers[from] = max(m.numbers[from], newest.number)
 			m.mu.Unlock()
 			return newest
 		}
@@ -116,30 +133,47 @@ func (m *mover) begin(from, to, source, first, last int, cancel bool) (moved mov
 			}
 		}
 		if time.Since(begun) > patience {
-			m.mu.Lock()
-			m.texts[fmt.Sprintf("the move of %s from s%d is not over after %v: %+v", ranges, from+1, patience, newest)]++
-			m.mu.Unlock()
+			m.refused(fmt.Sprintf("a move from s%d is not over after %v: %+v", from+1, patience, newest))
 			return newest
 		}
 	}
 }
 
-// newest returns the newest move away from a shard, if it is of these slots.
-func (m *mover) newest(from int, ranges string) (found move, ok bool) {
+// refused counts a text.
+func (m *mover) refused(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.texts[text]++
+}
+
+// What the leader of a shard says of the newest move.
+const (
+	listed = iota
+	unlisted
+	nobody // leads
+)
+
+// newest returns the newest move away from a shard that has not been followed to its end.
+func (m *mover) newest(from int) (found move, is int) {
 	place := m.leader(from)
 	if place < 0 {
-		return found, false
+		return found, nobody
 	}
 	v := ask(m.at(place).Addr(), "CLUSTER", "GETSLOTMIGRATIONS")
+	if v.Kind != resp.Array {
+		return found, nobody
+	}
 	for _, e := range v.Elems {
 		f := fields(e)
-		if !strings.EqualFold(f["operation"], "EXPORT") {
+		_, text, _ := strings.Cut(f["name"], "/")
+		number, _ := strconv.Atoi(text)
+		if f["operation"] != "EXPORT" || number <= m.numbers[from] {
 			continue
 		}
 		frozen, _ := strconv.ParseInt(f["frozen_ms"], 10, 64)
-		return move{name: f["name"], state: f["state"], message: f["message"], from: from, frozenMS: frozen}, f["slot_ranges"] == ranges
+		return move{name: f["name"], number: number, state: f["state"], message: f["message"], from: from, frozenMS: frozen}, listed
 	}
-	return found, false
+	return found, unlisted
 }
 
 // fields are the names and values of a map.
