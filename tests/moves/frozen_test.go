@@ -5,7 +5,6 @@ package moves
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -120,7 +119,7 @@ const firstMoving, lastMoving, besideMoving = 1000, 1255, 5000
 
 func newQuiet(t *testing.T) *quiet {
 	c := start(t, shardsOf, false, "")
-	q := &quiet{mover: &mover{cluster: c, random: rand.New(rand.NewPCG(1, 1)), texts: map[string]int{}, numbers: map[int]int{}}, stop: make(chan struct{})}
+	q := &quiet{mover: newMover(c, 1, nil), stop: make(chan struct{})}
 	h, y := newHistories(), &tally{}
 	for i, p := range []struct {
 		probe *probe
@@ -165,7 +164,7 @@ func (q *quiet) fill(t *testing.T, keys int) {
 func (q *quiet) move(t *testing.T, from int) (moved move) {
 	t.Helper()
 	eventually(t, "a move succeeds", func() bool {
-		moved = q.begin(from, 1-from, q.leader(from), firstMoving, lastMoving, false)
+		moved = q.begin(from, 1-from, q.leader(from), firstMoving, lastMoving, -1)
 		require.Empty(t, q.texts)
 		return moved.state == "success"
 	})

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,63 +35,75 @@ type mover struct {
 	*cluster
 	random *rand.Rand
 	places []place
-	asked  int // requests for a move
+	asked  atomic.Int64 // requests for a move
+	// changes gets the states of moves as they change, if a reader waits for them.
+	changes chan string
 
 	mu    sync.Mutex
 	moves []move
-	// numbers has the number of the last move away from each shard that was followed to its end. It belongs
-	// to the goroutine that moves.
+	// numbers has the number of the last move away from each shard that was followed to its end.
 	numbers map[int]int
 	texts   map[string]int // errors of requests, by text
 }
 
 func newMover(c *cluster, seed uint64, places []place) *mover {
-	return &mover{cluster: c, random: rand.New(rand.NewPCG(seed, 1<<32)), places: places, texts: map[string]int{}, numbers: map[int]int{}}
+	return &mover{cluster: c, random: rand.New(rand.NewPCG(seed, 1<<32)), places: places, changes: make(chan string),
+		texts: map[string]int{}, numbers: map[int]int{}}
 }
 
-// run moves slots until stop is closed, and waits for the end of the last move.
+// run moves slots away from each shard until stop is closed, and waits for the end of the last moves.
 func (m *mover) run(stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(time.Duration(m.random.IntN(200)) * time.Millisecond):
-			m.once(m.places[m.random.IntN(len(m.places))].slot, m.random.IntN(64), m.random.IntN(64), m.random.IntN(8) == 0)
-		}
+	var all sync.WaitGroup
+	for from := range m.groups {
+		random := rand.New(rand.NewPCG(m.random.Uint64(), uint64(from)))
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Duration(random.IntN(300)) * time.Millisecond):
+					m.once(from, random)
+				}
+			}
+		})
 	}
+	all.Wait()
 }
 
-// once moves the slots around a slot that its shard has from the shard that has it to another one, and
-// perhaps cancels the move.
-func (m *mover) once(slot, below, above int, cancel bool) {
-	for from := range m.groups {
-		place := m.leader(from)
-		if place < 0 {
-			continue
-		}
-		of, ok := m.owned(place)
-		if !ok || !of[slot] {
-			continue
-		}
-		first, last := slot, slot
-		for ; first > max(0, slot-below) && of[first-1]; first-- {
-		}
-		for ; last < min(keyslot.Count-1, slot+above) && of[last+1]; last++ {
-		}
-		to := (from + 1 + m.random.IntN(len(m.groups)-1)) % len(m.groups)
-		m.begin(from, to, place, first, last, cancel)
+// once moves the slots around a slot of a place away from a shard, if the shard has it, and perhaps cancels
+// the move.
+func (m *mover) once(from int, random *rand.Rand) {
+	slot := m.places[random.IntN(len(m.places))].slot
+	below, above, cancel := random.IntN(64), random.IntN(64), random.IntN(8) == 0
+	to := (from + 1 + random.IntN(len(m.groups)-1)) % len(m.groups)
+	place := m.leader(from)
+	if place < 0 {
 		return
 	}
+	of, ok := m.owned(place)
+	if !ok || !of[slot] {
+		return
+	}
+	first, last := slot, slot
+	for ; first > max(0, slot-below) && of[first-1]; first-- {
+	}
+	for ; last < min(keyslot.Count-1, slot+above) && of[last+1]; last++ {
+	}
+	after := time.Duration(-1)
+	if cancel {
+		after = time.Duration(random.IntN(200)) * time.Millisecond
+	}
+	m.begin(from, to, place, first, last, after)
 }
 
-// begin begins a move, and follows it to its end.
-func (m *mover) begin(from, to, source, first, last int, cancel bool) (moved move) {
+// begin begins a move, and follows it to its end. It cancels the move after a time that is not negative.
+func (m *mover) begin(from, to, source, first, last int, cancel time.Duration) (moved move) {
 	target := m.leader(to)
 	if target < 0 {
 		return moved
 	}
 	shard := ask(m.at(target).Addr(), "CLUSTER", "MYSHARDID").Str
-	m.asked++
+	m.asked.Add(1)
 	begun := time.Now()
 	v := ask(m.at(source).Addr(), "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", strconv.Itoa(first), strconv.Itoa(last), "NODE", shard)
 	if v.Kind != 0 && v.Str != "OK" && !strings.Contains(v.Str, "is not over yet") && !strings.Contains(v.Str, "already migrating") {
@@ -105,8 +118,8 @@ func (m *mover) begin(from, to, source, first, last int, cancel bool) (moved mov
 const forgotten = "forgotten"
 
 // follow follows the newest move away from a shard to its end.
-func (m *mover) follow(from int, begun time.Time, cancel bool) (moved move) {
-	after := time.Duration(m.random.IntN(100)) * time.Millisecond
+func (m *mover) follow(from int, begun time.Time, cancel time.Duration) (moved move) {
+	state := ""
 	var missing time.Time // since when the move is not listed; zero: it is listed, or no member leads
 	for ; ; time.Sleep(2 * time.Millisecond) {
 		newest, is := m.newest(from)
@@ -126,8 +139,15 @@ func (m *mover) follow(from int, begun time.Time, cancel bool) (moved move) {
 			m.mu.Unlock()
 			return newest
 		}
-		if cancel && time.Since(begun) > after {
-			cancel = false
+		if newest.state != state {
+			state = newest.state
+			select {
+			case m.changes <- state:
+			default:
+			}
+		}
+		if cancel >= 0 && time.Since(begun) > cancel {
+			cancel = -1
 			if place := m.leader(from); place >= 0 {
 				ask(m.at(place).Addr(), "CLUSTER", "CANCELSLOTMIGRATIONS")
 			}
@@ -146,28 +166,35 @@ func (m *mover) refused(text string) {
 	m.texts[text]++
 }
 
-// What the leader of a shard says of the newest move.
+// last returns the number of the last move away from a shard that was followed to its end.
+func (m *mover) last(from int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.numbers[from]
+}
+
+// These say how the leader of a shard knows the newest move.
 const (
 	listed = iota
 	unlisted
-	nobody // leads
+	noLeader
 )
 
 // newest returns the newest move away from a shard that has not been followed to its end.
 func (m *mover) newest(from int) (found move, is int) {
 	place := m.leader(from)
 	if place < 0 {
-		return found, nobody
+		return found, noLeader
 	}
 	v := ask(m.at(place).Addr(), "CLUSTER", "GETSLOTMIGRATIONS")
 	if v.Kind != resp.Array {
-		return found, nobody
+		return found, noLeader
 	}
 	for _, e := range v.Elems {
 		f := fields(e)
 		_, text, _ := strings.Cut(f["name"], "/")
 		number, _ := strconv.Atoi(text)
-		if f["operation"] != "EXPORT" || number <= m.numbers[from] {
+		if f["operation"] != "EXPORT" || number <= m.last(from) {
 			continue
 		}
 		frozen, _ := strconv.ParseInt(f["frozen_ms"], 10, 64)
@@ -227,6 +254,18 @@ func (m *mover) frozen() (all times) {
 	defer m.mu.Unlock()
 	for _, v := range m.moves {
 		all = append(all, time.Duration(v.frozenMS)*time.Millisecond)
+	}
+	return all
+}
+
+// long returns the moves that were frozen for longer than a slot may be.
+func (m *mover) long() (all []move) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, v := range m.moves {
+		if v.frozenMS > frozenAtMost.Milliseconds() {
+			all = append(all, v)
+		}
 	}
 	return all
 }

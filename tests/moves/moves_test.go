@@ -60,6 +60,9 @@ func newCrowd(c *cluster, seed uint64) *crowd {
 			require.Equal(c.t, "OK", v.Str)
 		}
 	}
+	for _, p := range w.places {
+		judge.fill(c.t, p)
+	}
 	for i := range clientsOf {
 		client := w.client(i, seed)
 		w.all.Go(func() { client.live(w.places, w.stop) })
@@ -152,6 +155,49 @@ func (c *client) sale(t *testing.T, p place, voucher string) (has books) {
 	return has
 }
 
+// ballastOf is how many constant keys each place has, and ballastBytes the size of each of them.
+const ballastOf, ballastBytes = 4000, 200
+
+func ballast(p place, i int) (key, value string) {
+	key = p.key(fmt.Sprint("ballast", i))
+	return key, strings.Repeat(key, ballastBytes/len(key)+1)
+}
+
+// together is how many keys a command has.
+const together = 200
+
+// fill sets the constant keys.
+func (c *client) fill(t *testing.T, p place) {
+	t.Helper()
+	for i := 0; i < ballastOf; i += together {
+		words := []string{"MSET"}
+		for n := range together {
+			key, value := ballast(p, i+n)
+			words = append(words, key, value)
+		}
+		_, v := c.until(keep, "", p.slot, words...)
+		require.Equal(t, "OK", v.Str)
+	}
+}
+
+// judgeBallast returns which of these keys are not as they were.
+func (c *client) judgeBallast(t *testing.T, p place) (faults []string) {
+	t.Helper()
+	for i := 0; i < ballastOf; i += together {
+		words := []string{"MGET"}
+		for n := range together {
+			key, _ := ballast(p, i+n)
+			words = append(words, key)
+		}
+		for n, v := range c.read(t, p, words...).Elems {
+			if key, value := ballast(p, i+n); v.Str != value {
+				faults = append(faults, fmt.Sprintf("%s is %.40q", key, v.Str))
+			}
+		}
+	}
+	return faults
+}
+
 // judge compares the histories with what the cluster has.
 func (w *crowd) judge(seed uint64) (faults map[string][]string) {
 	t := w.on.t
@@ -184,6 +230,7 @@ func (w *crowd) judge(seed uint64) (faults map[string][]string) {
 		judged(p.key(leases), judgeLeases(w.events(p.key(leases))))
 		judged(p.key(sale), judgeSale(w.events(p.key(sale)), 0, c.sale(t, p, p.key(sale))))
 		judged(p.key(heldSale), judgeSale(w.events(p.key(heldSale)), saleHoldMS*1000, c.sale(t, p, p.key(heldSale))))
+		judged(p.key("ballast"), c.judgeBallast(t, p))
 		eventually(t, "nothing is pending", func() bool { return c.integer(t, p, "DELAY.COUNT", p.delays()) == 0 })
 		var stream []added
 		ids, atMS := c.field(t, p, p.delays(), "id")
@@ -212,7 +259,7 @@ func TestMoves(t *testing.T) {
 			m.run(stopMoves)
 		}
 	}()
-	s := &saboteur{cluster: c, random: rand.New(rand.NewPCG(seed, 1<<34)), counts: map[string]int{}}
+	s := &saboteur{cluster: c, random: rand.New(rand.NewPCG(seed, 1<<34)), counts: map[string]int{}, changes: m.changes}
 	w.progress()
 	faults := 0
 	for begun := time.Now(); faults < *kills || time.Since(begun).Minutes() < *minutes; faults++ {
@@ -230,8 +277,8 @@ func TestMoves(t *testing.T) {
 		w.requests.Load(), w.unknown.Load(), w.redirected.Load(), w.most, w.way, w.refused.Load())
 	if !*still {
 		m.awaitNone(t)
-		t.Logf("%d moves were asked for: %v; refused: %v", m.asked, m.states(), m.texts)
-		t.Logf("frozen, ms: number, median, p99, longest: %s", m.frozen())
+		t.Logf("%d moves were asked for: %v; refused: %v", m.asked.Load(), m.states(), m.texts)
+		t.Logf("frozen, ms: number, median, p99, longest: %s; longer than a second: %+v", m.frozen(), m.long())
 	}
 	t.Logf("slots of the shards: %v", c.checkSlots())
 	for key, found := range w.judge(seed) {

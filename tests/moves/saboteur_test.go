@@ -19,6 +19,8 @@ type saboteur struct {
 	*cluster
 	random *rand.Rand
 	counts map[string]int
+	// changes gets the states of moves as they change.
+	changes <-chan string
 }
 
 // killing kills members, and starts them again.
@@ -98,6 +100,26 @@ func (s *saboteur) upTo(least, more int) time.Duration {
 	return time.Duration(least+s.random.IntN(more)) * time.Millisecond
 }
 
+// await waits for a moment of a move, but not for long, or not at all.
+func (s *saboteur) await() (moment string) {
+	states := []string{"snapshotting", "streaming", "failover-paused", "failover-granted", "success"}
+	state := states[s.random.IntN(len(states))]
+	if s.random.IntN(3) == 0 {
+		return "at any time"
+	}
+	late := time.After(2 * time.Second)
+	for {
+		select {
+		case is := <-s.changes:
+			if is == state {
+				return "when a move is " + state
+			}
+		case <-late:
+			return "while no move is " + state
+		}
+	}
+}
+
 // harm lets something happen to members for a while.
 func (s *saboteur) harm() {
 	same := func(a, b int) bool { return a/membersOf == b/membersOf }
@@ -107,9 +129,10 @@ func (s *saboteur) harm() {
 		s.cutting("cut off from other shards", func(p, other int) bool { return other != clients && !same(p, other) }),
 		s.cutting("cut off from other shards", func(p, other int) bool { return other != clients && !same(p, other) }),
 	}
+	moment := s.await()
 	places, who := s.victims()
 	what := all[s.random.IntN(len(all))]
-	s.t.Logf("%s (%v): %s", who, places, what.name)
+	s.t.Logf("%s (%v): %s, %s", who, places, what.name, moment)
 	s.counts[what.name]++
 	what.begin(places)
 	time.Sleep(s.upTo(20, 2000))
