@@ -162,7 +162,7 @@ func TestAuditOfLeases(t *testing.T) {
 // notAudited are the dangerous commands that are not logged. They read, are about their own connection or one
 // key, or are refused. The log has replicas anyway.
 var notAudited = "acl|dryrun acl|getuser acl|list acl|users client|list client|no-evict cluster|addslots cluster|addslotsrange cluster|bumpepoch " +
-	"cluster|count-failure-reports cluster|delslots cluster|delslotsrange cluster|failover cluster|flushslots cluster|forget cluster|meet " +
+	"cluster|count-failure-reports cluster|delslots cluster|delslotsrange cluster|failover cluster|flushslots cluster|forget cluster|getslotmigrations cluster|meet " +
 	"cluster|replicas cluster|replicate cluster|reset cluster|saveconfig cluster|set-config-epoch cluster|setslot cluster|slaves " +
 	"commandlog|get commandlog|len config|get info keys lastsave latency|doctor latency|graph latency|histogram latency|history latency|latest " +
 	"module|list pfdebug pfselftest psync raft|info raft|members raft|read replconf restore restore-asking role slowlog|get slowlog|len sort sort_ro sync"

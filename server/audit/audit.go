@@ -35,6 +35,7 @@ var audited = []string{
 	"function|load", "function|delete", "function|flush", "function|restore", "function|kill", "script|flush", "script|kill",
 	"slowlog|reset", "commandlog|reset", "latency|reset",
 	"raft|add", "raft|remove", "raft|transfer", "raft|snapshot", "raft|check", "raft|backup",
+	"cluster|migrateslots", "cluster|cancelslotmigrations",
 }
 
 // auditedFirst lists commands that are logged before they run, even if they are then refused: they may not
