@@ -5,19 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"lockserver/internal/inspect"
@@ -286,45 +283,25 @@ func clusterSnapshotStatus(dir string, stdout io.Writer) error {
 	return nil
 }
 
-// runCluster is `lockserver cluster` from its arguments, without that word, to its exit code.
-func runCluster(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := balance(ctx, args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, clusterUsage)
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "lockserver cluster: %v\n", err)
-		return 1
-	}
-	return 0
-}
-
 // transferPatience is the largest time for a transfer of the lead.
 const transferPatience = 30 * time.Second
 
 // balance is `lockserver cluster balance`.
 func balance(ctx context.Context, args []string, stdout io.Writer) error {
-	var r remote
-	var dry bool
-	f := flag.NewFlagSet("cluster", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	r.flags(f)
-	f.BoolVar(&dry, "dry-run", false, "")
-	words, err := parseMixed(f, args)
-	if err != nil {
+	var v clusterVerb
+	slots := v.set("balance").Bool("slots", false, "")
+	if err := v.parse(args); err != nil {
 		return err
 	}
-	if len(words) != 1 || words[0] != "balance" {
-		return errors.New("balance: try lockserver cluster --help")
+	if *slots {
+		return v.move(ctx, stdout, func(all []shardSlots) ([]slotMove, error) { return planBalance(all), nil })
 	}
-	o, err := r.options()
-	if err != nil {
-		return err
-	}
-	v, err := lookAtGroups(ctx, &r, o)
+	return balanceLeads(ctx, &v.remote, v.target, v.dry, stdout)
+}
+
+// balanceLeads evens out the leads of machines.
+func balanceLeads(ctx context.Context, r *remote, o inspect.Target, dry bool, stdout io.Writer) error {
+	v, err := lookAtGroups(ctx, r, o)
 	if err == nil {
 		err = v.fault()
 	}
@@ -406,12 +383,3 @@ func machineOf(m *inspect.GroupMember) string {
 	}
 	return host
 }
-
-const clusterUsage = `Usage: lockserver cluster balance [--dry-run] [--addr host:port ...]
-
-Spreads the leaders of a cluster over its machines, if each shard is a raft group and a machine has members of several.
-It asks leaders to hand their lead on (RAFT TRANSFER), and changes nothing else. A machine is the host in the address of
-its clients. Nothing is done while a shard has no leader, or a slot is not served.
-
-  --dry-run    print the transfers, and ask for none
-` + remoteUsage

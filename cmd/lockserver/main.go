@@ -149,6 +149,7 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver debug bundle FILE        what helps to find a fault, of all members, in one file; see lockserver debug --help
   lockserver reshard --dir DIR --shards N  split or join the data of shards; see lockserver reshard --help
   lockserver cluster balance          spread the leaders of shards over machines; see lockserver cluster --help
+  lockserver cluster move             move slots to another shard; also drain, moves, cancel; see lockserver cluster --help
   lockserver recover --dir DIR        go on without a majority of a raft group; see lockserver recover --help
   lockserver top                      what a running server does, once a second; see lockserver top --help
   lockserver locks                    the locks that are held; see lockserver locks --help

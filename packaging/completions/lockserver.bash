@@ -10,7 +10,7 @@ _lockserver() {
 	snapshot) options='--dir --raft-id --raft-members --raft-group --group-id --token-floor --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	debug) options='--seconds --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	reshard) options='--help' ;;
-	cluster) options='--dry-run --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
+	cluster) options='--dry-run --slots --count --from --to --portion --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	recover) options='--dir --i-accept-data-loss --help' ;;
 	top) options='--interval --once --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	locks) options='--owner --match --json --addr --user --pass-file --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
