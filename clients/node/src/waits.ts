@@ -230,6 +230,7 @@ export class Waits {
     switch (reason) {
       case 'unconfirmed':
       case 'failover':
+      case 'moved':
         this.ask(wait, wire);
         break;
       case 'timeout':

@@ -145,6 +145,7 @@ class Clusterlike {
     const it = new Clusterlike();
     it.owner = () => 0;
     it.asked = [];
+    it.keys = [];
     it.links = new Set();
     it.listeners = [];
     for (const [i, server] of servers.entries()) {
@@ -182,6 +183,9 @@ class Clusterlike {
     const queue = [];
     let rest = Buffer.alloc(0);
     let replies = Buffer.alloc(0);
+    const send = (reply) => {
+      if (!this.narrow || reply[0] !== 0x3e || this.owner(slotOf(subjectOf(reply))) === i) client.write(reply);
+    };
     const flush = () => {
       while (queue.length > 0) {
         if (queue[0] !== null) {
@@ -191,12 +195,12 @@ class Clusterlike {
         const size = sizeOf(replies);
         if (size === 0) return;
         const isPush = replies[0] === 0x3e;
-        client.write(replies.subarray(0, size));
+        send(replies.subarray(0, size));
         replies = replies.subarray(size);
         if (!isPush) queue.shift();
       }
       for (let size = sizeOf(replies); size > 0; size = sizeOf(replies)) { // pushes
-        client.write(replies.subarray(0, size));
+        send(replies.subarray(0, size));
         replies = replies.subarray(size);
       }
     };
@@ -209,12 +213,15 @@ class Clusterlike {
         const [name] = words;
         const key = { MLOCK: words[2], MUNLOCK: words[2], HELLO: undefined, PING: undefined, CLUSTER: undefined, CONFIG: undefined, 'LOCK.ATTACH': undefined };
         const at = name in key ? key[name] : words[1];
-        const owner = at === undefined ? i : this.owner(slotOf(at));
+        let owner = at === undefined ? i : this.owner(slotOf(at));
+        if (at !== undefined && this.nowhere === slotOf(at)) owner = 1 - i; // each names the other one
+        if (name === 'LOCK.ATTACH') link.attached = true;
         if (name === this.silent) this.unanswered = true;
         else if (name === 'CLUSTER' && words[1] === 'SLOTS') queue.push(this.slots());
         else if (name === 'CLUSTER') queue.push(`$2\r\nn${i}\r\n`);
         else if (owner !== i) {
           this.asked.push(name);
+          this.keys.push(at);
           queue.push(`-MOVED ${slotOf(at)} 127.0.0.1:${this.ports[owner]}\r\n`);
         } else {
           queue.push(null);
@@ -235,12 +242,32 @@ class Clusterlike {
     }
   }
 
+  /** The connections to a server that are attached to owners. */
+  attached(i) { return [...this.links].filter((link) => link.i === i && link.attached); }
+
+  /** Moves the slot of a key to the other one of two servers. As a server does, the former one ends the connections that are attached. */
+  move(key) {
+    const { owner } = this;
+    const slot = slotOf(key);
+    const former = owner(slot);
+    this.asked = [];
+    this.keys = [];
+    this.owner = (it) => (it === slot ? 1 - former : owner(it));
+    for (const link of this.attached(former)) link.client.destroy();
+  }
+
   breakAll(i) { for (const link of [...this.links]) if (i === undefined || link.i === i) link.client.destroy(); }
 
   close() {
     for (const listener of this.listeners) listener.close();
     this.breakAll();
   }
+}
+
+/** The first key of a push. */
+function subjectOf(push) {
+  const parts = String(push).split('\r\n');
+  return parts[3].startsWith('*') ? parts[5] : parts[4];
 }
 
 /** The size of the first whole value in bytes of RESP; 0: there is none yet. */
@@ -436,6 +463,107 @@ test('a server that answers no more behind the login: a wait for a latch has ano
   await latch.down();
   await eventually(() => open, 'the wait is over');
   await wait;
+});
+
+/** A key in the slots of a server, and in none of those of other keys. */
+function keyAt(i, prefix, ...others) {
+  for (let n = 0; ; n++) {
+    const key = `${prefix}${n}`;
+    if (halves(slotOf(key)) === i && !others.some((other) => slotOf(other) === slotOf(key))) return key;
+  }
+}
+
+/** Waits until a server has renewed the lease of a lock. */
+async function renewed(server, key) {
+  let least = Infinity;
+  await eventually(async () => {
+    const info = await server.call('LOCK.INFO', key);
+    const ttl = Number(Array.isArray(info) ? info[info.indexOf('ttl') + 1] : (info.ttl ?? info.get('ttl')));
+    const rises = ttl > least;
+    least = Math.min(least, ttl);
+    return rises;
+  }, `the lease of ${key} is renewed`);
+}
+
+for (const used of [true, false]) {
+  test(`a slot moves to a shard that was ${used ? '' : 'not '}used before: what is held and waited for goes along`, { timeout: 5 * PATIENCE }, async (t) => {
+    const one = await TestServer.start({ args: ['--lock-watchdog-timeout', String(LEASE)] });
+    t.after(() => one.close());
+    const end = cleanup(t);
+    const map = end(await Clusterlike.over(() => one.port, () => one.port));
+    map.owner = halves;
+    map.narrow = true; // a server tells of its own slots
+    const locks = end(await locksOf(map.urls));
+    const key = keyAt(0, 'moved');
+    const name = (what) => `{${key}}${what}`;
+    const kept = await locks.acquire(keyAt(0, 'kept', key));
+    if (used) await locks.using(keyAt(1, 'far'), () => {});
+    const held = await locks.acquire(key);
+    const fixed = await locks.acquire(name('fixed'), { lease: 3_600_000 });
+    const both = await locks.acquireAll([name('a'), name('b')]);
+    const permit = await locks.semaphore(name('permits'), 3).acquire();
+    await one.call('LOCK', name('taken'), 'another');
+    const waits = locks.acquire(name('taken'), { wait: PATIENCE });
+    const latch = locks.latch(name('latch'));
+    await latch.set(1);
+    const opened = latch.wait();
+    await eventually(async () => (await one.call('LOCK.WAITERS')).length === 1, 'it waits');
+    for (const to of [1, 0, 1]) {
+      map.move(key);
+      await eventually(() => map.attached(0).length === 1 && map.attached(1).length === 1, `both are attached, and the slot is at ${to}`);
+      for (const lock of [held, fixed]) assert.equal(await lock.guard('EXISTS', name('none')), 0);
+      for (const lock of [held, fixed, both, permit, kept]) await lock.check();
+      assert.equal(await kept.guard('EXISTS', kept.keys[0]), 1);
+      assert.deepEqual(map.keys.filter((it) => !it.includes(key)), [], 'the other lock stays');
+    }
+    await locks.using(name('again'), () => {});
+    await one.call('UNLOCK', name('taken'), 'another');
+    await (await waits).release();
+    await latch.down();
+    await opened;
+    await kept.release();
+    map.listeners[0].close();
+    map.breakAll(0);
+    map.keys = [];
+    for (const it of [key, name('a'), name('permits')]) await renewed(one, it);
+    await locks.using(name('again'), () => {});
+    for (const lock of [held, fixed, both, permit]) {
+      await lock.check();
+      await lock.release();
+    }
+    assert.deepEqual(map.keys, []);
+    assert.deepEqual(locks.told, []);
+    assert.deepEqual(await one.call('LOCK.LIST'), []);
+  });
+}
+
+test('a slot that no shard serves yet: each names the other one for a while', { timeout: 5 * PATIENCE }, async (t) => {
+  const one = await TestServer.start({ args: ['--lock-watchdog-timeout', String(LEASE)] });
+  t.after(() => one.close());
+  const end = cleanup(t);
+  const map = end(await Clusterlike.over(() => one.port, () => one.port));
+  map.owner = halves;
+  map.narrow = true;
+  const locks = end(await locksOf(map.urls));
+  const key = keyAt(0, 'moved');
+  const kept = await locks.acquire(keyAt(0, 'kept', key));
+  const held = await locks.acquire(key);
+  await one.call('LOCK', `{${key}}taken`, 'another');
+  const waits = locks.acquire(`{${key}}taken`, { wait: PATIENCE });
+  await eventually(async () => (await one.call('LOCK.WAITERS')).length === 1, 'it waits');
+  map.nowhere = slotOf(key);
+  map.move(key);
+  await eventually(() => map.keys.length >= 12, 'it goes to and fro');
+  assert.equal(await kept.guard('EXISTS', kept.keys[0]), 1);
+  map.nowhere = undefined;
+  await one.call('UNLOCK', `{${key}}taken`, 'another');
+  await (await waits).release();
+  await held.check();
+  await renewed(one, key);
+  await held.release();
+  await kept.release();
+  assert.deepEqual(locks.told, []);
+  assert.deepEqual(await one.call('LOCK.LIST'), []);
 });
 
 test('a lock that the new shard of its slot does not have is lost', async (t) => {
