@@ -31,6 +31,12 @@ final class Clusterlike implements AutoCloseable {
     volatile IntUnaryOperator owner;
     /** The names of the commands that were redirected. */
     final List<String> redirected = new CopyOnWriteArrayList<>();
+    /** Their keys. */
+    final List<String> redirectedKeys = new CopyOnWriteArrayList<>();
+    /** The slot for which each of two servers names the other one; -1: none. */
+    volatile int nowhere = -1;
+    /** Whether a server tells only of keys in its own slots. */
+    volatile boolean narrow;
     private final int[] targets;
     private final List<ServerSocket> listeners = new ArrayList<>();
     private final Set<Link> links = ConcurrentHashMap.newKeySet();
@@ -83,6 +89,21 @@ final class Clusterlike implements AutoCloseable {
     void mend(int server) {
         mute.remove(server);
         breakAll(server);
+    }
+
+    /** How many connections to a server are attached to owners. */
+    long attached(int server) {
+        return links.stream().filter(link -> link.server == server && link.attached).count();
+    }
+
+    /** Moves a slot to the other one of two servers. As a server does, the former one ends the connections that are attached. */
+    void move(int slot) {
+        IntUnaryOperator before = owner;
+        int former = before.applyAsInt(slot);
+        redirected.clear();
+        redirectedKeys.clear();
+        owner = it -> it == slot ? 1 - former : before.applyAsInt(it);
+        links.stream().filter(link -> link.server == former && link.attached).forEach(Link::end);
     }
 
     /** Breaks the connections to a server. */
@@ -143,6 +164,7 @@ final class Clusterlike implements AutoCloseable {
 
     private final class Link {
         final int server;
+        volatile boolean attached;
         private final Socket client;
         private final Socket target;
         /** What the client gets: answers of this proxy, and null for each that the server will give. */
@@ -190,16 +212,18 @@ final class Clusterlike implements AutoCloseable {
             if (name.equals("CLUSTER")) {
                 return new String(words.get(1), StandardCharsets.US_ASCII).equals("SLOTS") ? slots() : "$2\r\nn" + server + "\r\n";
             }
+            attached |= name.equals("LOCK.ATTACH");
             int at = Set.of("MLOCK", "MUNLOCK", "LIMIT.MTAKE").contains(name) ? 2 : 1;
             if (WITHOUT_KEY.contains(name) || words.size() <= at) {
                 return null;
             }
             int slot = SlotHash.getSlot(words.get(at));
-            int has = owner.applyAsInt(slot);
+            int has = slot == nowhere ? 1 - server : owner.applyAsInt(slot);
             if (has == server) {
                 return null;
             }
             redirected.add(name);
+            redirectedKeys.add(new String(words.get(at), StandardCharsets.UTF_8));
             return "-MOVED " + slot + " 127.0.0.1:" + listeners.get(has).getLocalPort() + "\r\n";
         }
 
@@ -214,8 +238,9 @@ final class Clusterlike implements AutoCloseable {
             InputStream in = new BufferedInputStream(target.getInputStream());
             while (true) {
                 ByteArrayOutputStream raw = new ByteArrayOutputStream();
-                int kind = frame(in, raw, null);
-                if (mute.contains(server)) {
+                List<byte[]> texts = new ArrayList<>();
+                int kind = frame(in, raw, texts);
+                if (mute.contains(server) || narrow && kind == '>' && owner.applyAsInt(SlotHash.getSlot(texts.get(1))) != server) {
                     continue;
                 }
                 synchronized (answers) {

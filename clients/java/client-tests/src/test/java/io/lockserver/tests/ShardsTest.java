@@ -437,6 +437,108 @@ class ShardsTest {
         }
     }
 
+    /** Waits until a server has renewed the lease of a lock. */
+    private static void renewed(TestServer server, String key) throws Exception {
+        long[] least = {Long.MAX_VALUE};
+        Await.until("the lease of " + key + " is renewed", () -> {
+            Object info = server.call("LOCK.INFO", key);
+            Object ttl = info instanceof java.util.Map<?, ?> map ? map.get("ttl") : ((List<?>) info).get(((List<?>) info).indexOf("ttl") + 1);
+            long left = Long.parseLong(String.valueOf(ttl));
+            boolean rises = left > least[0];
+            least[0] = Math.min(least[0], left);
+            return rises;
+        });
+    }
+
+    /** What is held in a slot, and waited for, goes along to a shard that was used before or not. The former one is not needed then. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aSlotMoves(boolean used) throws Exception {
+        try (Lockserver one = Lockserver.start("--lock-watchdog-timeout", LEASE_MS); Clusterlike map = new Clusterlike(one.port(), one.port());
+                LockClient locks = Clients.create(map.uris())) {
+            map.narrow = true;
+            String key = key(slot -> slot < HALF);
+            int slot = SlotHash.getSlot(key);
+            String tag = "{" + key + "}";
+            HeldLock kept = locks.lock(key(it -> it < HALF && it != slot));
+            if (used) {
+                locks.lock(key(it -> it >= HALF)).unlock();
+            }
+            HeldLock held = locks.lock(key);
+            HeldLock fixed = locks.lock(tag + "fixed", LockOptions.defaults().withLease(Duration.ofHours(1)));
+            HeldLock both = locks.acquireAll(List.of(tag + "a", tag + "b"), LockOptions.defaults());
+            HeldLock permit = locks.semaphore(tag + "permits", 3).acquire(1, LockOptions.defaults());
+            one.call("LOCK", tag + "taken", "another");
+            one.call("LIMIT.TAKE", tag + "rate", "1", "1", ENDLESS);
+            Call<HeldLock> waits = Call.of(() -> locks.lock(tag + "taken"));
+            Call<Limiter.Decision> units = Call.of(() -> locks.limiter(tag + "rate", 1, 1, Duration.ofHours(1)).take(1, Duration.ofHours(2)));
+            Latch latch = locks.latch(tag + "latch");
+            latch.set(1);
+            Call<Boolean> opened = Call.of(() -> latch.await(Duration.ofHours(1)));
+            Await.until("both wait", () -> ((List<?>) one.call("LOCK.WAITERS")).size() == 2);
+            List<HeldLock> all = List.of(held, fixed, both, permit);
+            for (int to : new int[] {1, 0, 1}) {
+                map.move(slot);
+                Await.until("both are attached, and the slot is at " + to, () -> map.attached(0) == 1 && map.attached(1) == 1);
+                assertEquals(0L, held.guard("EXISTS", tag + "none"));
+                assertEquals(0L, fixed.guard("EXISTS", tag + "none"));
+                all.forEach(HeldLock::ensureHeld);
+                assertEquals(1L, kept.guard("EXISTS", kept.key()));
+                assertTrue(map.redirectedKeys.stream().allMatch(it -> it.contains(key)), () -> "the other lock stays: " + map.redirectedKeys);
+            }
+            locks.lock(tag + "again").unlock();
+            one.call("UNLOCK", tag + "taken", "another");
+            waits.get().unlock();
+            Await.until("the units are waited for", () -> ((List<?>) one.call("LOCK.WAITERS")).size() == 1);
+            one.call("LIMIT.GIVE", tag + "rate", "1", "1", ENDLESS);
+            assertTrue(units.get().allowed());
+            latch.countDown();
+            assertTrue(opened.get());
+            kept.unlock();
+            map.closeAddress(0);
+            map.redirectedKeys.clear();
+            for (String it : List.of(key, tag + "a", tag + "permits")) {
+                renewed(one, it);
+            }
+            locks.lock(tag + "again").unlock();
+            for (HeldLock lock : all) {
+                assertNull(lock.loss());
+                lock.unlock();
+            }
+            assertEquals(List.of(), map.redirectedKeys);
+            assertEquals(List.of(), one.call("LOCK.LIST"));
+        }
+    }
+
+    /** Each shard names the other one for a while, as between the end of a slot at one and its begin at the other. */
+    @Test
+    void aSlotThatNoShardServesYet() throws Exception {
+        try (Lockserver one = Lockserver.start("--lock-watchdog-timeout", LEASE_MS); Clusterlike map = new Clusterlike(one.port(), one.port());
+                LockClient locks = Clients.create(map.uris())) {
+            map.narrow = true;
+            String key = key(slot -> slot < HALF);
+            int slot = SlotHash.getSlot(key);
+            HeldLock kept = locks.lock(key(it -> it < HALF && it != slot));
+            HeldLock held = locks.lock(key);
+            one.call("LOCK", "{" + key + "}taken", "another");
+            Call<HeldLock> waits = Call.of(() -> locks.lock("{" + key + "}taken"));
+            Await.until("it waits", () -> LockTest.waiters(one, "{" + key + "}taken") == 1);
+            map.nowhere = slot;
+            map.move(slot);
+            Await.until("it goes to and fro", () -> map.redirected.size() >= 12);
+            assertEquals(1L, kept.guard("EXISTS", kept.key()));
+            map.nowhere = -1;
+            one.call("UNLOCK", "{" + key + "}taken", "another");
+            waits.get().unlock();
+            renewed(one, key);
+            for (HeldLock lock : List.of(held, kept)) {
+                assertNull(lock.loss());
+                lock.unlock();
+            }
+            assertEquals(List.of(), one.call("LOCK.LIST"));
+        }
+    }
+
     /** A release that is under way when its slot goes elsewhere is done there. */
     @Test
     void aReleaseIsRedirected() throws Exception {

@@ -269,7 +269,7 @@ final class RateWaits {
                 return;
             }
             switch (reason) {
-                case "failover" -> send(asked, wire);
+                case "failover", "moved" -> send(asked, wire);
                 case "timeout" -> end(asked, null);
                 case "cancelled" -> fail(asked, new NotAcquiredException("the wait for \"" + asked.key + "\" was cancelled"));
                 default -> fail(asked, new ServerException("ERR the server has ended the wait: " + reason));

@@ -448,7 +448,7 @@ final class Waits {
                 return wait != null;
             }
             switch (reason) {
-                case "unconfirmed", "failover" -> send(wait, wire);
+                case "unconfirmed", "failover", "moved" -> send(wait, wire);
                 case "timeout" -> fail(wait, new WaitTimeoutException(timeout(wait)));
                 case "cancelled" -> fail(wait, new NotAcquiredException("the wait for " + wait.wish.keys() + " was cancelled"));
                 case "deadlock" -> fail(wait, new DeadlockException("the wait for " + wait.wish.keys() + " would never end"));
