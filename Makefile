@@ -558,6 +558,12 @@ slotmoves: ## moves of slots between groups, played with lost messages and leade
 moves: ## locks, sales, waits and delayed entries on two shards of three processes, while slots move and members are killed, paused and cut off (MINUTES=n SEED=n KILLS=n; STILL=1: no slot moves)
 	$(GO) test -tags raft -count=1 -timeout 0 -v $(GOTESTFLAGS) -run '^TestMoves$$|Judged' ./tests/moves -minutes $(MINUTES) -kills $(if $(filter file,$(origin KILLS)),1,$(KILLS)) $(if $(SEED),-seed $(SEED)) $(if $(STILL),-still)
 
+.PHONY: moves-clients
+moves-clients: build need-java clients-node-build $(PACKAGE_VENV)/ready ## programs with the packages for Go, Python, Node and Java hold locks and wait, while the slots of all that move there and back (ROUNDS=n)
+	cd clients/java && mvn -B -ntp -q -pl lockserver-client compile org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath \
+		-Dmdep.outputFile=$(CURDIR)/bin/java-client.classpath -Dmdep.includeScope=runtime
+	$(GO) test -tags raft -count=1 -v $(GOTESTFLAGS) -run '^TestProgramsWhileSlotsMove$$' ./tests/moves -programs -rounds $(or $(ROUNDS),5)
+
 .PHONY: moves-planted
 moves-planted: ## the same with planted faults, each of which must be found
 	$(GO) test -tags raft -count=1 -v -timeout 60m -run '^TestPlantedFaults$$' $(GOTESTFLAGS) ./tests/moves -planted

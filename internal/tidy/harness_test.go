@@ -37,6 +37,7 @@ var starters = map[string]string{
 	"tests/clients/go/fleet_test.go":        "the program fleet, which answers line by line",
 	"tests/comparison/program_test.go":      "programs with a library each, whose lines are read with their times",
 	"tests/console/world_test.go":           "a server in a module that does not import the root",
+	"tests/moves/programs_test.go":          "clients in other languages, which answer line by line",
 	"tests/readme/redis_cli_oracle_test.go": "redis-cli as a terminal",
 	"tests/vanish/programs_test.go":         "clients in other languages, which answer line by line",
 }

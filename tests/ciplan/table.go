@@ -74,6 +74,8 @@ func waits() []suite {
 		{name: "raft", fast: "make raft", full: "make raft", seconds: 150,
 			paths: []string{"server/raft/", "server/topology/", "server/shardmap/", "server/groups/", "tests/raft/", "tests/groups/", "tests/membership/"}},
 		{name: "moves", full: "make moves STILL=1 MINUTES=3", seconds: 220, paths: []string{"server/groups/", "tests/moves/", "tests/fleet/"}},
+		{name: "moves-clients", full: "make moves-clients", seconds: 120,
+			paths: []string{"tests/moves/", "client/", "clients/python/src/", "clients/node/src/", "clients/java/lockserver-client/"}},
 		{name: "moves-planted", full: "make moves-planted", seconds: 300, paths: []string{"tests/moves/"}},
 		{name: "damage", full: "make damage MINUTES=10", seconds: 620, paths: []string{"server/raft/engine/", "tests/raft/rot_test.go"}},
 		{name: "upgrade", full: "make upgrade", seconds: 90, paths: []string{"server/raft/", "tests/raft/upgrade_test.go"}},
