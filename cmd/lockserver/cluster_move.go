@@ -234,7 +234,7 @@ func (m *slotMover) begin(ctx context.Context, p *portionRun) error {
 // isPassing reports whether a command with an error reply is worth another try.
 func isPassing(err error) bool {
 	text := err.Error()
-	for _, word := range []string{"CLUSTERDOWN", "LOADING", "MOVED", "does not lead", "can only be used on primary", "already migrating", "one move at a time"} {
+	for _, word := range []string{"CLUSTERDOWN", "LOADING", "MOVED", "does not lead", "can only be used on primary", "already migrating", "already moving", "cannot move now", "one move at a time"} {
 		if strings.Contains(text, word) {
 			return true
 		}

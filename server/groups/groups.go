@@ -219,6 +219,7 @@ func MayOwn(db *store.DB, text string) error {
 func (s *Shard) State() raft.ClusterState {
 	age, silent := s.shards.Old()
 	is := raft.ClusterState{Shard: s.names.Shard, SlotFaults: s.shards.Faults(), MapFaults: silent, MapAgeMS: age.Milliseconds()}
+	is.Moves = raft.MovesState(s.group.MoveFigures(s.host.NowMS()))
 	for _, r := range s.shards.View().Own.Shard.Slots {
 		is.Slots += r.Last - r.First + 1
 	}

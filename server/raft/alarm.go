@@ -29,12 +29,13 @@ const (
 	// AlarmClientAddress: no server answers at the client address of a member
 	AlarmClientAddress Kind = "client-address"
 	AlarmSlots         Kind = "slots" // a slot of the cluster has two owners, or the group cannot own its slots
+	AlarmMove          Kind = "move"  // slots do not move on, or commands wait too long for their move
 	AlarmMap           Kind = "map"   // another shard of the cluster has been silent: the map of it may be old
 )
 
 // Kinds are all kinds.
 var Kinds = []Kind{AlarmStopped, AlarmWaiting, AlarmNoLeader, AlarmDiffers, AlarmRefused, AlarmDisk, AlarmDamaged, AlarmSnapshot, AlarmUnreachable, AlarmBehind, AlarmClock,
-	AlarmCertificate, AlarmClientAddress, AlarmSlots, AlarmMap}
+	AlarmCertificate, AlarmClientAddress, AlarmSlots, AlarmMap, AlarmMove}
 
 // Alarm is something that an operator has to look at, in one line.
 type Alarm struct {
@@ -91,12 +92,15 @@ func (m *Member) alarms(s *Status) (all []Alarm) {
 			add(AlarmRefused, "%s: %s", r.Raft, r.Why)
 		}
 	}
-	slots, maps := m.Owned.faults(m)
+	slots, maps, moves := m.Owned.faults(m)
 	for _, fault := range slots {
 		add(AlarmSlots, "%s", fault)
 	}
 	for _, fault := range maps {
 		add(AlarmMap, "%s", fault)
+	}
+	for _, fault := range moves {
+		add(AlarmMove, "%s", fault)
 	}
 	m.ownAlarms(s, add)
 	m.othersAlarms(s, add)

@@ -64,6 +64,10 @@ func TestEachKindOfAlarm(t *testing.T) {
 			m.host.(lone).is.MapFaults = []string{"the shard 's2' has not answered for 31 s"}
 			return m.host.(lone).is.MapFaults[0]
 		},
+		AlarmMove: func(m *Member, _ *Status) string {
+			m.host.(lone).is.Moves.Faults = []string{"the move s1/7 to the shard s2 has not gone on for 61 s"}
+			return m.host.(lone).is.Moves.Faults[0]
+		},
 		AlarmWaiting: func(_ *Member, s *Status) string {
 			s.Leader, s.Waiting = Peer{}, AwaitsAdd
 			return "this server is in no group yet: " + AwaitsAdd

@@ -127,13 +127,17 @@ func (m *Member) mayMove(step *slotmove.Entry) error {
 	return nil
 }
 
-// faults returns the texts of the alarms about slots, and about the map of the shards.
-func (o *OwnedSlots) faults(m *Member) (slots, maps []string) {
+// faults returns the texts of the alarms about slots, about the map of the shards, and about moves of slots.
+// Only the leader hears from the other shard of a move, so only its moves have faults.
+func (o *OwnedSlots) faults(m *Member) (slots, maps, moves []string) {
 	c := m.host.Cluster()
 	if o.fault != "" {
 		c.SlotFaults = append(c.SlotFaults, o.fault)
 	}
-	return c.SlotFaults, c.MapFaults
+	if m.state == leading {
+		moves = c.Moves.Faults
+	}
+	return c.SlotFaults, c.MapFaults, moves
 }
 
 // write writes the fields of INFO about the cluster.
@@ -144,6 +148,12 @@ func (o *OwnedSlots) write(m *Member, t *info.Text) {
 	t.Line("raft_slots", c.Slots)
 	t.Line("raft_slots_generation", generation)
 	t.Line("raft_map_age_ms", c.MapAgeMS)
+	t.Line("raft_moves_away", c.Moves.Away)
+	t.Line("raft_moves_in", c.Moves.In)
+	t.Line("raft_move_bytes_sent", c.Moves.Sent)
+	t.Line("raft_move_bytes_left", c.Moves.Left)
+	t.Line("raft_move_frozen_ms", c.Moves.FrozenMS)
+	t.Line("raft_move_silent_ms", c.Moves.SilentMS)
 }
 
 // Staged returns the memory of slots that arrive, in bytes.

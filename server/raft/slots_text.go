@@ -127,6 +127,18 @@ type ClusterState struct {
 	SlotFaults, MapFaults []string
 	// MapAgeMS is the time since the last answer of the shard that has been silent for the longest time.
 	MapAgeMS int64
+	Moves    MovesState
+}
+
+// MovesState holds figures about the moves of slots from and to a shard.
+type MovesState struct {
+	// Away and In count the moves from and to the shard that are not over.
+	Away, In int
+	// Sent and Left are bytes of the newest move from the shard: see topology.Move. FrozenMS is the time in
+	// which commands waited for it. SilentMS is the time since it went on last; 0: it is over.
+	Sent, Left, FrozenMS, SilentMS int64
+	// Faults has a line for each fault of a move from the shard.
+	Faults []string
 }
 
 // OwnedSlots are the slots of a group that is a shard of a cluster.

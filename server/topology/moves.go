@@ -9,7 +9,8 @@ type Mover interface {
 	Begin(slots []cluster.Range, shard string) (name string, err error)
 	// Cancel cancels the move away from this shard, if it can be cancelled still. Without the lock.
 	Cancel() error
-	// Moves returns the open moves of this shard and the last moves that have ended, newest first.
+	// Moves returns the open moves of this shard and the last moves that have ended, newest first. It may be
+	// called with the lock and without.
 	Moves() []Move
 }
 
@@ -54,3 +55,11 @@ func (s MoveState) Over() bool { return s >= Succeeded }
 
 // UseMover sets the mover of a server. Its group is a shard of a cluster. Call it before the server starts.
 func (g *Group) UseMover(m Mover) { g.mover = m }
+
+// Moves returns the moves of the mover. A group without a mover has no moves.
+func (g *Group) Moves() []Move {
+	if g.mover == nil {
+		return nil
+	}
+	return g.mover.Moves()
+}

@@ -249,11 +249,7 @@ func cancelMoves(g *Group, p *Connection, c *commands.Ctx, later Later) error {
 // listMoves replies with a map for each move: the fields of Valkey in its order, then others. A server that
 // cannot move slots has an empty list.
 func listMoves(g *Group, _ *Connection, c *commands.Ctx) error {
-	var all []Move
-	if g.mover != nil {
-		all = g.mover.Moves()
-	}
-	now := g.seen.Load()
+	all, now := g.Moves(), g.seen.Load()
 	c.Out.Array(len(all))
 	for i := range all {
 		writeMove(c, now, &all[i])
