@@ -22,6 +22,7 @@ import (
 	"lockserver/server/cluster"
 	"lockserver/server/raft"
 	"lockserver/server/shardmap"
+	"lockserver/server/slotmove"
 	"lockserver/server/topology"
 	"lockserver/store"
 )
@@ -183,7 +184,13 @@ func (s *Shard) show() {
 	for _, m := range now.Own.Members {
 		v.Members = append(v.Members, topology.Member{ID: m.ID, Host: m.Host, Port: m.Port, Up: true, Shard: v.Shard})
 	}
+	sent := s.sent()
 	for _, other := range now.Others {
+		for _, to := range sent { // the other shard has not said so yet
+			if to.To == other.Name && other.Generation <= to.Generation {
+				other.Slots = cluster.Join(cluster.Without(other.Slots, to.Slots), to.Slots)
+			}
+		}
 		for _, m := range other.Members {
 			is := topology.Member{ID: m.ID, Host: m.Host, Port: m.Port, Up: other.Up, Shard: other.Name}
 			if m.ID == other.Leads {
@@ -195,6 +202,14 @@ func (s *Shard) show() {
 	if err := s.group.Update(v); err != nil {
 		s.log.Error("raft: clients cannot learn of the cluster's shards", "cause", err)
 	}
+}
+
+// sent returns where slots of this group went, by its log.
+func (s *Shard) sent() []slotmove.Sent {
+	if t := s.member.Owned.Table(); t != nil {
+		return t.Sent
+	}
+	return nil
 }
 
 // MayOwn returns why the group cannot begin to own slots with a text of Claim: it has keys of other slots.
