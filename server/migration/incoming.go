@@ -40,21 +40,23 @@ func (d *Driver) write(r *slotmove.Request) error {
 	d.mu.Lock()
 	d.heard[r.Move] = time.Now()
 	d.mu.Unlock()
-	var stages []*slotmove.Entry
-	for _, e := range r.Entries {
-		if e.Move = r.Move; e.Kind == slotmove.Stage {
-			stages = append(stages, e)
+	for i := 0; i < len(r.Entries); {
+		var stages []*slotmove.Entry // those in a row are written together
+		for ; i < len(r.Entries) && r.Entries[i].Kind == slotmove.Stage; i++ {
+			r.Entries[i].Move = r.Move
+			stages = append(stages, r.Entries[i])
+		}
+		if len(stages) > 0 {
+			if err := d.member.MoveSlots(stages...); err != nil && !raft.IsVoid(err) {
+				return err
+			}
 			continue
 		}
-		if err := d.writeOne(e); err != nil {
+		r.Entries[i].Move = r.Move
+		if err := d.writeOne(r.Entries[i]); err != nil {
 			return err
 		}
-	}
-	if len(stages) == 0 {
-		return nil
-	}
-	if err := d.member.MoveSlots(stages...); err != nil && !raft.IsVoid(err) {
-		return err
+		i++
 	}
 	return nil
 }

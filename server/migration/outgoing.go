@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"slices"
 	"time"
 
 	"lockserver/internal/background"
@@ -265,7 +266,11 @@ func (d *Driver) send(o *outgoing, t *slotmove.Table) bool {
 		return false
 	}
 	before := o.view.Report.At
-	return d.ask(o, t, o.pending...) && o.view.Report.At != before
+	entries := o.pending
+	if frozen && o.drained { // the target need not be asked once more
+		entries = append(slices.Clip(entries), &slotmove.Entry{Kind: slotmove.Ready, Move: o.id, To: t.Out.End})
+	}
+	return d.ask(o, t, entries...) && o.view.Report.At != before
 }
 
 // chunk adds the next chunk to those that are sent, and reports whether another one may follow. While the

@@ -31,6 +31,9 @@ const (
 func (bs *backups) Backup() (Reply, error) {
 	least := uint64(0)
 	bs.m.host.Locked(func() { least = bs.m.index })
+	if t := bs.m.Owned.Table(); t != nil && (t.Out != nil || len(t.In) > 0) {
+		return nil, errBackupMoves
+	}
 	// plant:raft-backup
 	if err := bs.snapshotForBackup(); err != nil {
 		return nil, err
@@ -77,7 +80,7 @@ func (b *backup) writeTo(c *commands.Ctx, id string) {
 	numbers := []struct {
 		name string
 		is   int64
-	}{{"index", int64(b.info.Index)}, {"term", int64(b.info.Term)}, {"time-ms", b.head.ClockMS}, {"token", b.head.Token}, {"recurs", recurs}, {"bytes", b.info.Bytes - int64(headBytes)}}
+	}{{"index", int64(b.info.Index)}, {"term", int64(b.info.Term)}, {"time-ms", b.head.ClockMS}, {"token", b.head.Token}, {"recurs", recurs}, {"bytes", b.bytes}}
 	c.Out.Map(len(words)/2 + len(numbers))
 	for _, w := range words {
 		c.Out.BulkString(w)
@@ -115,11 +118,26 @@ func (bs *backups) openBackup() (*backup, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backup{info: info, from: from, data: bufio.NewReaderSize(from, 64<<10)}
+	in := &counted{from: from}
+	b := &backup{info: info, from: from, data: bufio.NewReaderSize(in, 64<<10)}
 	if b.head, err = ReadHead(b.data); err != nil {
 		return nil, errors.Join(err, from.Close())
 	}
+	b.bytes = info.Bytes - (in.bytes - int64(b.data.Buffered()))
 	return b, nil
+}
+
+// counted counts the bytes that were read.
+type counted struct {
+	from  io.Reader
+	bytes int64
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(b []byte) (n int, err error) {
+	n, err = c.from.Read(b)
+	c.bytes += int64(n)
+	return n, err
 }
 
 // Read is the reply to RAFT READ: the next piece. After the last piece it returns an empty one, and closes

@@ -295,6 +295,7 @@ type anew struct {
 type backup struct {
 	info   SnapshotInfo
 	head   Head
+	bytes  int64 // of the RDB file behind the head
 	from   io.ReadCloser
 	data   *bufio.Reader // of from, behind the head
 	offset int64

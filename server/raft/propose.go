@@ -125,7 +125,7 @@ func (r *rounds) agree() {
 		var entries [][]byte
 		marked := false
 		r.m.host.Locked(func() {
-			if marked = r.m.checking.wantsMark && !r.quiet && !r.m.unseen; !marked {
+			if marked = r.m.checking.wantsMark && !r.quiet && !r.m.unseen && !r.m.held; !marked { // take may be ahead of the data
 				f, entries = r.begin()
 			}
 		})

@@ -40,7 +40,7 @@ type groupSlots struct {
 
 // moved reports whether the log of the group has moves, so that older versions must not read a snapshot. s
 // may be nil.
-func (s *groupSlots) moved() bool { return s != nil && (s.table.Last > 0 || len(s.table.Met) > 0) }
+func (s *groupSlots) moved() bool { return s != nil && s.table.Moved() }
 
 // owned returns the slots with the names of the shard and of the cluster.
 func (s *groupSlots) owned() cluster.Owned {

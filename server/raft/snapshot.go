@@ -85,6 +85,7 @@ const (
 	errNoBackup    commands.Error = "ERR no backup has this id: it was read to its end, or left alone for a minute"
 	errBackupPlace commands.Error = "ERR a backup is read from its beginning to its end, one piece after the other"
 	errBackupBusy  commands.Error = "ERR the backup is being read"
+	errBackupMoves commands.Error = "ERR no backup is made while slots move to this shard, or from it: try again when the move is over"
 	errManyBackups commands.Error = "ERR too many backups are being read"
 	errSnapping    commands.Error = "ERR a snapshot is being made, or the lead handed on"
 )

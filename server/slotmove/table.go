@@ -129,6 +129,9 @@ func (t *Table) Slot(n int) State {
 	return Absent
 }
 
+// Moved reports whether slots have ever moved, or begun to move, to this shard or from it.
+func (t *Table) Moved() bool { return t.Last > 0 || len(t.Met) > 0 }
+
 // Frozen reports whether a slot is frozen. A command that touches all slots waits then.
 func (t *Table) Frozen() bool { return t.Out != nil && t.Out.State == Frozen }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -106,30 +107,19 @@ func randomStep(rng *rand.Rand, t *slotmove.Table) *slotmove.Entry {
 	return e
 }
 
-// TestTableOfMoves: steps of moves, random and some of them void, go through the log of a group. The members
-// end, begin again from the log or from a snapshot, and lose the lead. At the end all have the table of slots
-// that the steps make.
+// TestTableOfMoves: steps of moves, random and some of them void, go through the log of a group, beside the
+// steps that its leader takes by itself. The members end, begin again from the log or from a snapshot, and
+// lose the lead. At the end all have the same table of slots, and the same slots that arrive.
 func TestTableOfMoves(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(testkit.Seed(t), 1))
 	g := newGroup(t, 3, asShard)
 	eventually(t, "the group owns its slots", func() bool { return g.leader().field("raft_slots_generation") == "1" })
-	want := g.leader().slotTable()
-	require.Equal(t, slotmove.New("s1", []slotrange.Range{{First: 0, Last: 99}}), want)
+	require.Equal(t, slotmove.New("s1", []slotrange.Range{{First: 0, Last: 99}}), g.leader().slotTable())
 	counts := map[bool]int{}
 	for range 10 {
 		for range 8 {
-			step := randomStep(rng, want)
-			next := want.Clone()
-			_, err := next.Apply(1, step)
-			if step.Kind == slotmove.Give && err == nil {
-				continue // its place has the index of another entry, which is not known here
-			}
-			require.Equal(t, err == nil, g.moveSlots(step), "%+v", step)
-			counts[err == nil]++
-			if err == nil {
-				want = next
-			}
+			counts[g.moveSlots(randomStep(rng, g.leader().slotTable()))]++
 		}
 		m := g.all[rng.IntN(3)]
 		if rng.IntN(2) == 0 {
@@ -146,20 +136,12 @@ func TestTableOfMoves(t *testing.T) {
 	lost.start()
 	t.Logf("%d steps counted, %d were void", counts[true], counts[false])
 	require.Greater(t, counts[true], 10)
-	eventually(t, "all have applied the log", func() bool {
-		_, ok := g.place()
+	eventually(t, "all have the same table", func() bool {
 		at := g.all[0].field("raft_applied_index")
-		return ok && at == g.all[1].field("raft_applied_index") && at == g.all[2].field("raft_applied_index")
-	})
-	first := g.all[0].slotTable()
-	for _, m := range g.all {
-		got := m.slotTable()
-		require.Equal(t, first, got, m.peer.ID)
-		require.EqualValues(t, want.Generation, m.number("raft_slots_generation"))
-		if out := got.Out; out != nil { // its indices are those of the log
-			require.Positive(t, out.Cut)
-			out.Cut, out.End.Cut, out.End.Index = want.Out.Cut, want.Out.End.Cut, want.Out.End.Index
+		if at != g.all[1].field("raft_applied_index") || at != g.all[2].field("raft_applied_index") {
+			return false
 		}
-		require.Equal(t, want.AppendTo(nil), got.AppendTo(nil), "%s: %+v", m.peer.ID, got)
-	}
+		first := g.all[0].slotTable()
+		return reflect.DeepEqual(first, g.all[1].slotTable()) && reflect.DeepEqual(first, g.all[2].slotTable())
+	})
 }

@@ -128,6 +128,8 @@ func (b *BackupFile) take(a rdb.AuxField) {
 		b.Members = a.Value
 	case rdb.AuxSlots:
 		b.Slots = a.Value
+		_, t, err := raft.ReadSlots(a.Value)
+		b.Head.Moves = err == nil && t != nil && t.Moved()
 	case "ctime":
 		if b.ClockMS == 0 {
 			b.ClockMS = n * 1000
