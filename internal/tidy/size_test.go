@@ -24,7 +24,7 @@ var mayHave = []struct {
 	{"moves of slots between groups: the digest, the ends of leases, the deletion of dropped slots", 220},
 	{"moves of slots between groups: the door to the mechanism", 60},
 	{"moves of slots between groups: the commands of Valkey", 330},
-	{"moves of slots between groups: stagings of members, the driver, holding and redirecting", 2_300},
+	{"moves of slots between groups: stagings of members, the driver, holding and redirecting", 2_400},
 	{"moves of slots between groups: lockserver cluster move, drain, moves and cancel", 900},
 	{"moves of slots between groups: figures and alarms", 100},
 	{"priorities, asking a holder, and what else users of locks, sales and delays ask for", 3_380},

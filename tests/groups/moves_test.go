@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -173,7 +172,9 @@ func TestMoveEndsAfterKills(t *testing.T) {
 		to.AwaitLeader()
 		got := leader.Try("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "7", "NODE", names[to])
 		require.Equal(t, "+OK", got.String())
-		time.Sleep(time.Duration(round*25) * time.Millisecond) // any moment of the move
+		for range round * 8 { // any moment of the move
+			leader.Try("CLUSTER", "GETSLOTMIGRATIONS")
+		}
 		victim := []*fleet.Group{from, to}[round%2].AwaitLeader()
 		victim.Kill()
 		victim.Launch()
