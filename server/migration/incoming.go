@@ -98,15 +98,15 @@ func (d *Driver) take(e *slotmove.Entry) error {
 	if d.member.Owned.Table().Report(e.Move).Taken {
 		return nil
 	}
-	if err := d.member.Hold(); err != nil {
+	hold, err := d.member.Hold(raft.ForTake)
+	if err != nil {
 		return err
 	}
+	defer d.member.EndHold(hold)
 	d.server.Slice(func() { e.ClockMS = d.server.NowMS() })
-	err := d.propose(e)
-	if err == nil {
+	if err = d.propose(e); err == nil {
 		d.member.AwaitShown(d.member.Owned.Table().Generation)
 	}
-	d.member.EndHold()
 	return err
 }
 

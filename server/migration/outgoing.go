@@ -6,6 +6,7 @@ import (
 
 	"lockserver/internal/background"
 	"lockserver/server/cluster"
+	"lockserver/server/raft"
 	"lockserver/server/slotdata"
 	"lockserver/server/slotmove"
 	"lockserver/store"
@@ -37,6 +38,7 @@ type outgoing struct {
 	own     int64            // the newest leave entry that this leader has written; it may cut there
 	at      slotmove.Place   // the end of the newest chunk
 	pending []*slotmove.Entry
+	hold    uint64    // of all clients, by this leader's last freeze (raft.Member.Hold); 0: there was none
 	drained bool      // the last chunk of a freeze is among the chunks
 	streams bool      // all pieces of the cut were sent; under Driver.mu
 	broken  int       // how often a stream was broken
@@ -214,9 +216,7 @@ func (d *Driver) do(step slotmove.Step, o *outgoing, t *slotmove.Table) (more bo
 			d.fail(o, "the data at the other shard is not the same")
 		}
 		o.view.FrozeMS = 0
-		err := d.propose(entry(slotmove.Cancel))
-		d.member.EndHold()
-		return err == nil
+		return d.propose(entry(slotmove.Cancel)) == nil
 	}
 	return false
 }
@@ -306,24 +306,28 @@ func (d *Driver) chunk(o *outgoing, out *slotmove.Out, frozen bool) (more bool) 
 	return left > 0
 }
 
-// freeze holds all clients, and writes freeze.
+// freeze holds all clients, and writes freeze. If the clients were let go meanwhile, FrozeMS stays 0, and
+// thaw is the next step.
 func (d *Driver) freeze(o *outgoing, t *slotmove.Table) bool {
 	began := nowMS()
-	if err := d.member.Hold(); err != nil {
+	hold, err := d.member.Hold(raft.ForFreeze)
+	if err != nil {
 		return false
 	}
 	e := &slotmove.Entry{Kind: slotmove.Freeze, Move: o.id}
 	d.server.Slice(func() { e.ClockMS = d.server.NowMS() })
-	o.view.FrozeMS, o.drained = began, false
-	if err := d.propose(e); err != nil {
-		o.view.FrozeMS = 0
-		d.member.EndHold()
-		return false
+	o.drained = false
+	frozen := false
+	if err = d.propose(e); err == nil {
+		now := d.member.Owned.Table()
+		frozen = now != nil && now.Frozen()
 	}
-	if now := d.member.Owned.Table(); now == nil || !now.Frozen() {
-		o.view.FrozeMS = 0
-		d.member.EndHold()
+	d.server.Slice(func() { frozen = frozen && d.member.Reign() == o.reign && d.member.Holds(hold) })
+	if !frozen {
+		d.member.EndHold(hold)
+		return err == nil
 	}
+	o.view.FrozeMS, o.hold = began, hold
 	return true
 }
 
@@ -358,7 +362,7 @@ func (d *Driver) given(o *outgoing, t *slotmove.Table) {
 	if v.FrozeMS != 0 {
 		d.held(o)
 	}
-	d.member.EndHold()
+	d.member.EndHold(o.hold)
 }
 
 // clean deletes the keys of the slots that the target has taken, and reports whether all are deleted, and the

@@ -86,8 +86,8 @@ type Member struct {
 	lagging
 
 	holding bool // writes are held for a snapshot, or all clients for a transfer
-	held    bool // all clients are held for a step of a move of slots: see Hold
-	moving  bool // the lead is handed on: clients are held until the next leader serves
+	holds
+	moving bool // the lead is handed on: clients are held until the next leader serves
 	// unseen says that this member leads and its host does not know it yet. The host would redirect
 	// clients, and others redirect them back. So no round begins, and the others do not hear of this leader
 	// before.

@@ -125,7 +125,7 @@ func (r *rounds) agree() {
 		var entries [][]byte
 		marked := false
 		r.m.host.Locked(func() {
-			if marked = r.m.checking.wantsMark && !r.quiet && !r.m.unseen && !r.m.held; !marked { // take may be ahead of the data
+			if marked = r.m.checking.wantsMark && !r.quiet && !r.m.unseen && r.m.held == notHeld; !marked { // take may be ahead of the data
 				f, entries = r.begin()
 			}
 		})
@@ -284,20 +284,7 @@ func (r *rounds) awaitFor(limit time.Duration, is func() bool) {
 // release ends that writes are held: for a snapshot, a transfer, or because the last period of undo is full.
 func (m *Member) release() {
 	if m.holding {
-		m.holding, m.held, m.undoing.full = false, false, false
+		m.holding, m.held, m.undoing.full = false, notHeld, false
 		m.host.HoldWrites(false)
-	}
-}
-
-// hold holds all clients. Under the lock.
-func (m *Member) hold() {
-	m.holding, m.held = true, true
-	m.host.HoldAll()
-}
-
-// endHold lets the clients go on that hold holds. Under the lock.
-func (m *Member) endHold() {
-	if m.held {
-		m.release()
 	}
 }

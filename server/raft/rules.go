@@ -25,11 +25,12 @@ func (m *Member) MayRecur() error {
 }
 
 // older returns a member that is known to run a version that cannot apply a form of the history. A member
-// without an answer is not returned.
+// without an answer is not returned, nor one of this version that has just started, and sends no report yet.
 func (s *Status) older(history int64) (o Observation, ok bool) {
+	version := s.observation(Peer{ID: s.ID}).Version
 	for _, p := range s.Peers {
 		o := s.observation(p)
-		if p.ID != s.ID && (o.Reported || o.Version != "") && o.History < history {
+		if p.ID != s.ID && (o.Reported || o.Version != "" && o.Version != version) && o.History < history {
 			return o, true
 		}
 	}

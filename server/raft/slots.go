@@ -111,13 +111,22 @@ func (m *Member) MoveSlots(steps ...*slotmove.Entry) (err error) {
 	return err
 }
 
+// heldFor are the steps that are written only while clients are held for them.
+var heldFor = map[slotmove.Kind]HoldKind{slotmove.Freeze: ForFreeze, slotmove.Give: ForFreeze, slotmove.Take: ForTake}
+
 // mayMove returns why this member cannot propose a step; nil: it can. A member without an answer is no
-// reason.
+// reason, and no member is one for a move that has begun.
 func (m *Member) mayMove(step *slotmove.Entry) error {
 	if m.state != leading {
 		return m.errNotHere()
 	}
+	if kind, is := heldFor[step.Kind]; is && m.held != kind {
+		return errNotHolden
+	}
 	if step.Kind != slotmove.Leave && step.Kind != slotmove.Arrive {
+		return nil
+	}
+	if t := m.Owned.Table(); t != nil && t.Out != nil && step.Kind == slotmove.Leave && t.Out.Number == step.Move.Number {
 		return nil
 	}
 	s := m.engine.Status()
@@ -203,7 +212,9 @@ func (a openedMember) moveSlots(index uint64, e *entry) (err error) {
 			// plant:slots-stage
 			m.host.EndUnit()
 		case slotmove.ServeSlots:
-			m.endHold()
+			if m.held == ForFreeze {
+				m.release()
+			}
 		case slotmove.DropStaging:
 			delete(o.stagings, step.Move)
 		case slotmove.TakeStaging:
@@ -227,7 +238,7 @@ func (a openedMember) take(step *slotmove.Entry, next *groupSlots) (err error) {
 	deposed := false
 	m.host.Slice(func() {
 		if m.run == a.run && m.state == leading {
-			if m.host.HandOn(); !m.held || !m.allCommitted() {
+			if m.host.HandOn(); m.held != ForTake || !m.allCommitted() {
 				m.depose("slots were taken while commands ran")
 				deposed = true
 			}

@@ -76,7 +76,7 @@ func (m *Member) lead(run int) {
 		m.tick, m.echo = true, true // an entry that names the history that goes on here
 		m.EndSlice()
 		if t := m.Owned.Table(); t != nil && t.Frozen() {
-			m.hold() // until thaw, which its driver writes
+			m.hold(ForFreeze) // until thaw, which its driver writes
 		}
 		m.sayAhead()
 		m.host.Log().Info("raft: this member leads", "served-after-ms", inMS(time.Since(begun)), "id", m.engine.Status().ID, "leases-extended-by-ms", max(gap.MS, gap.MovedMS), "caught-up-in-ms", inMS(caughtUp))
