@@ -6,29 +6,6 @@ import (
 	"lockserver/commands"
 )
 
-// Errors of Hold.
-const (
-	errHeld      commands.Error = "ERR clients wait for something else"
-	errNotHolden commands.Error = "ERR what was done before is not committed"
-)
-
-// HoldKind says for which step of a move of slots all clients of a leader are held.
-type HoldKind uint8
-
-// A shard can be the source of one move and the target of others at the same time. So the end of a step of
-// one of them must not end a hold of another one.
-const (
-	notHeld   HoldKind = iota
-	ForFreeze          // from before freeze until thaw, or until clients are sent to the target
-	ForTake            // while take is written and applied
-)
-
-// holds is the hold of all clients for a step of a move. The zero value holds none.
-type holds struct {
-	held   HoldKind
-	number uint64 // of the last hold; each one has its own
-}
-
 // Hold holds all clients of a leader, since nothing may happen beside a step of a move. It returns the number
 // of the hold. Then all effects are committed, and none follow until EndHold, or until this member gives way.
 // A hold for freeze ends with thaw and cancel, too. After an error no client is held by this call. Without
@@ -67,24 +44,6 @@ func (m *Member) EndHold(number uint64) {
 		m.endHold(number)
 		m.host.EndUnit()
 	})
-}
-
-// Holds reports whether a hold has not ended. Under the lock.
-func (m *Member) Holds(number uint64) bool { return m.held != notHeld && m.number == number }
-
-// hold holds all clients, and returns the number of the hold. Under the lock.
-func (m *Member) hold(kind HoldKind) (number uint64) {
-	m.holding, m.held = true, kind
-	m.number++
-	m.host.HoldAll()
-	return m.number
-}
-
-// endHold lets the clients go on that a hold holds. Under the lock.
-func (m *Member) endHold(number uint64) {
-	if m.Holds(number) {
-		m.release()
-	}
 }
 
 // Reign names the time for which this member leads without a break; empty: it does not lead. Under the lock.

@@ -288,3 +288,21 @@ func (m *Member) release() {
 		m.host.HoldWrites(false)
 	}
 }
+
+// Holds reports whether a hold has not ended. Under the lock.
+func (m *Member) Holds(number uint64) bool { return m.held != notHeld && m.number == number }
+
+// hold holds all clients, and returns the number of the hold. Under the lock.
+func (m *Member) hold(kind HoldKind) (number uint64) {
+	m.holding, m.held = true, kind
+	m.number++
+	m.host.HoldAll()
+	return m.number
+}
+
+// endHold lets the clients go on that a hold holds. Under the lock.
+func (m *Member) endHold(number uint64) {
+	if m.Holds(number) {
+		m.release()
+	}
+}
