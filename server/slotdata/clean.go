@@ -4,13 +4,16 @@ import "lockserver/store"
 
 // Cleaning deletes the keys of slots from the data of a shard that has dropped them. The leader of the shard
 // does that, in units of its log, so all members have the same data at each entry. A new leader begins a
-// Cleaning from the start. The leader writes arrive for one of the slots when Step has returned true.
+// Cleaning from the start. The leader writes drop when Step has returned true.
 //
-// Other keys may be written between two steps. Keys of the slots must not be: the slots are absent.
+// Other keys may be written between two steps. Clients write no keys of the slots any more, but what falls
+// due there may: a delayed entry makes its stream again if that was deleted first. So a cleaning goes over
+// all keys until it has found no key of the slots.
 type Cleaning struct {
 	slots  *Slots
 	data   *store.Store
 	cursor uint64
+	found  bool // a key of the slots, since the cursor was 0
 }
 
 // NewCleaning returns a cleaning that has deleted no key yet.
@@ -33,5 +36,11 @@ func (c *Cleaning) Step(most int) (done bool) {
 	for _, key := range gone {
 		db.Delete(key)
 	}
-	return c.cursor == 0
+	c.found = c.found || len(gone) > 0
+	if c.cursor != 0 {
+		return false
+	}
+	done = !c.found
+	c.found = false
+	return done
 }

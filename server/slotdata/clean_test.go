@@ -11,7 +11,8 @@ import (
 )
 
 // TestCleaningIsBounded: a step deletes at most the given number of keys, each by an effect. All keys of the
-// slots go while clients write and delete keys of other slots.
+// slots go while clients write and delete keys of other slots, and while what falls due makes keys of the
+// slots again, for a time.
 func TestCleaningIsBounded(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 13))
@@ -46,6 +47,9 @@ func TestCleaningIsBounded(t *testing.T) {
 					st.SetFrozenTime(false)
 					delete(want, string(key))
 				}
+			}
+			if key := fmt.Appendf(nil, "key:%d", r.IntN(4000)); lower.Has(key) && r.IntN(2000) > steps*most {
+				db.EditString(key).Set([]byte("added"), store.NoTTL)
 			}
 			st.TakeEffects()
 		}
