@@ -165,7 +165,7 @@ var notAudited = "acl|dryrun acl|getuser acl|list acl|users client|list client|n
 	"cluster|count-failure-reports cluster|delslots cluster|delslotsrange cluster|failover cluster|flushslots cluster|forget cluster|getslotmigrations cluster|meet " +
 	"cluster|replicas cluster|replicate cluster|reset cluster|saveconfig cluster|set-config-epoch cluster|setslot cluster|slaves " +
 	"commandlog|get commandlog|len config|get info keys lastsave latency|doctor latency|graph latency|histogram latency|history latency|latest " +
-	"module|list pfdebug pfselftest psync raft|info raft|members raft|read replconf restore restore-asking role slowlog|get slowlog|len sort sort_ro sync"
+	"module|list pfdebug pfselftest psync raft|info raft|members raft|move raft|read replconf restore restore-asking role slowlog|get slowlog|len sort sort_ro sync"
 
 // TestAuditIsWhole: a new dangerous command is logged, or is in the list above. Each name that is logged is
 // that of a command.
