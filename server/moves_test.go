@@ -55,7 +55,7 @@ func shardOf(t *testing.T, m topology.Mover, leader string) *testkit.Client {
 	return testkit.Dial(t, srv.Dial)
 }
 
-// TestMigrateSlots: the arguments are checked in Valkey's order and words before a move begins.
+// TestMigrateSlots (D178): the arguments are checked in Valkey's order and words before a move begins.
 func TestMigrateSlots(t *testing.T) {
 	t.Parallel()
 	m := new(fakeMover)
@@ -104,7 +104,7 @@ func TestMigrateSlots(t *testing.T) {
 	require.Equal(t, "-CLUSTERDOWN no leader", c.Do(strings.Fields(migrate+"SLOTSRANGE 0 9 NODE s2")...).String())
 }
 
-// TestCancelSlotMigrations: only a move away from this shard is cancelled.
+// TestCancelSlotMigrations (D178): only a move away from this shard is cancelled.
 func TestCancelSlotMigrations(t *testing.T) {
 	t.Parallel()
 	m := &fakeMover{moves: []topology.Move{{Name: "s2/1", State: topology.Streaming}, {Name: "s1/7", Away: true, State: topology.Failed}}}
@@ -116,7 +116,7 @@ func TestCancelSlotMigrations(t *testing.T) {
 	require.Equal(t, []string{"cancel"}, m.begun)
 }
 
-// TestGetSlotMigrations: the fields are those of Valkey, then others.
+// TestGetSlotMigrations (D178): the fields are those of Valkey, then others.
 func TestGetSlotMigrations(t *testing.T) {
 	t.Parallel()
 	m := &fakeMover{moves: []topology.Move{
@@ -141,8 +141,8 @@ func TestGetSlotMigrations(t *testing.T) {
 	require.Len(t, reply.Elems[0].Elems, 2*16)
 }
 
-// TestMovesElsewhere: a member that does not lead names the leader, and a server that cannot move slots says
-// what to use.
+// TestMovesElsewhere (D178): a member that does not lead names the leader, and a server that cannot move
+// slots says what to use.
 func TestMovesElsewhere(t *testing.T) {
 	t.Parallel()
 	const migrate, cancel = "CLUSTER MIGRATESLOTS SLOTSRANGE 0 9 NODE s2", "CLUSTER CANCELSLOTMIGRATIONS"
