@@ -2,6 +2,7 @@ package server
 
 import (
 	"log/slog"
+	"slices"
 
 	"lockserver/commands"
 	"lockserver/internal/lockhistory"
@@ -10,6 +11,7 @@ import (
 	"lockserver/server/migration"
 	"lockserver/server/pubsub"
 	"lockserver/server/slotdata"
+	"lockserver/server/slotmove"
 	"lockserver/server/wait"
 	"lockserver/store"
 )
@@ -65,6 +67,53 @@ func (h migrationHost) Left(slots *slotdata.Slots) {
 	if ex.tracking.InUse() {
 		ex.tracking.Flushed()
 	}
+}
+
+// QueuedWaits implements migration.Server.
+func (h migrationHost) QueuedWaits(slots *slotdata.Slots, most int) (all []slotmove.QueuedWait) {
+	wait.MovedWaits(&h.executor.Waits, slots.Has, func(w wait.MovedWait) bool {
+		all = append(all, slotmove.QueuedWait(w))
+		most -= all[len(all)-1].Size()
+		return most > 0
+	})
+	return all
+}
+
+// enteredPerSlice is the number of waits that enter their queues while others wait for the lock.
+const enteredPerSlice = 500
+
+// EnterWaits implements migration.Server.
+func (h migrationHost) EnterWaits(all []slotmove.QueuedWait, shiftMS int64) {
+	ex := h.executor
+	for part := range slices.Chunk(all, enteredPerSlice) {
+		h.Slice(func() {
+			if ex.Waits.Follows {
+				return
+			}
+			for i := range part {
+				w := wait.MovedWait(part[i])
+				if w.SinceUS += shiftMS * 1000; w.DeadlineMS != 0 {
+					w.DeadlineMS += shiftMS
+				}
+				ex.enterWait(&w)
+			}
+			h.EndUnit()
+		})
+	}
+}
+
+// enterWait lets a wait of another shard enter its queues. It has a session of its own, which has ended.
+func (ex *executor) enterWait(w *wait.MovedWait) {
+	user := ex.users.Find([]byte(w.User))
+	if user == nil {
+		return
+	}
+	s := ex.newSession(noConn{})
+	s.User, s.Dead, s.Terminated = user, true, true
+	if err := wait.EnterMoved(&s.Party, ex.Table, w); err != nil {
+		ex.Logger.Debug("raft: a wait does not go along with its slots", "cause", err)
+	}
+	ex.Waits.LeavePlaces(&s.Party)
 }
 
 // hearsShardOf reports whether the session is subscribed to a sharded channel of the slots.

@@ -67,6 +67,9 @@ type Request struct {
 	// locks, which are strict, have levels above 0.
 	Level uint8
 	NowUS int64
+	// AgedUS is for how many microseconds the call has waited elsewhere, for the order among levels. Such
+	// calls enter in their order of there, before any other call for their keys.
+	AgedUS int64
 	// Strict waiters are served strictly in order: when a strict waiter cannot go, those behind it do not
 	// try.
 	Strict bool
@@ -406,7 +409,7 @@ func (qs *Queues) Enter(w *Waiter, call Call, r *Request) {
 	w.call, w.db, w.units, w.kind, w.reentrant, w.strict = call, int32(r.DB), r.Units, r.Kind, r.Reentrant, r.Strict
 	w.counts, w.latch = r.Counts || r.Reentrant, r.Latch
 	qs.entered++
-	w.number, w.level, w.rank = qs.entered, r.Level, qs.rankNow(r.Level, r.NowUS)
+	w.number, w.level, w.rank = qs.entered, r.Level, qs.rankNow(r.Level, r.NowUS)-r.AgedUS
 	last := (*Place)(nil)
 	for _, key := range r.Keys {
 		hash := qs.hash(key)

@@ -34,6 +34,13 @@ type Server interface {
 	// Left is called when slots are not served here any more: clients that wait for their keys are
 	// redirected, and connections that expect news of them are closed.
 	Left(slots *slotdata.Slots)
+	// QueuedWaits returns the waits with NOTIFY for keys of the slots, in the order in which they began: the
+	// first of them, up to about most bytes.
+	QueuedWaits(slots *slotdata.Slots, most int) []slotmove.QueuedWait
+
+	// EnterWaits lets such waits of another shard enter their queues, while all clients are held. It is
+	// called without the lock. Waits that cannot enter are left out.
+	EnterWaits(all []slotmove.QueuedWait, shiftMS int64)
 }
 
 // Peers are the other shards.

@@ -53,7 +53,7 @@ func (d *Driver) write(r *slotmove.Request) error {
 			continue
 		}
 		r.Entries[i].Move = r.Move
-		if err := d.writeOne(r.Entries[i]); err != nil {
+		if err := d.writeOne(r.Entries[i], r.Waits); err != nil {
 			return err
 		}
 		i++
@@ -61,8 +61,8 @@ func (d *Driver) write(r *slotmove.Request) error {
 	return nil
 }
 
-// writeOne writes arrive, ready or take.
-func (d *Driver) writeOne(e *slotmove.Entry) error {
+// writeOne writes arrive, ready or take. The waits go along with take.
+func (d *Driver) writeOne(e *slotmove.Entry, waits []slotmove.QueuedWait) error {
 	switch e.Kind {
 	case slotmove.Arrive:
 		if err := d.endOlder(e.Move); err != nil {
@@ -75,7 +75,7 @@ func (d *Driver) writeOne(e *slotmove.Entry) error {
 			}
 		})
 	case slotmove.Take:
-		return d.take(e)
+		return d.take(e, waits)
 	default:
 		return commands.Error("ERR a source asks for no such step")
 	}
@@ -93,8 +93,8 @@ func (d *Driver) endOlder(id slotmove.ID) error {
 	return nil
 }
 
-// take takes the slots, while all clients are held, and waits until clients are served here.
-func (d *Driver) take(e *slotmove.Entry) error {
+// take takes the slots with their waits, while all clients are held, and waits until clients are served here.
+func (d *Driver) take(e *slotmove.Entry, waits []slotmove.QueuedWait) error {
 	if d.member.Owned.Table().Report(e.Move).Taken {
 		return nil
 	}
@@ -106,6 +106,9 @@ func (d *Driver) take(e *slotmove.Entry) error {
 	d.server.Slice(func() { e.ClockMS = d.server.NowMS() })
 	if err = d.propose(e); err == nil {
 		d.member.AwaitShown(d.member.Owned.Table().Generation)
+		if d.member.Owned.Table().Report(e.Move).Taken {
+			d.server.EnterWaits(waits, e.ShiftMS())
+		}
 	}
 	return err
 }
@@ -145,7 +148,7 @@ func (d *Driver) arriving(in *slotmove.In) {
 	defer d.target.Unlock()
 	switch in.NextIn(&status, failed != nil) {
 	case slotmove.WriteTake:
-		_ = d.take(status.Take(in.Move, 0))
+		_ = d.take(status.Take(in.Move, 0), nil)
 	case slotmove.WriteDrop:
 		_ = d.propose(&slotmove.Entry{Kind: slotmove.Drop, Move: in.Move, Cancelled: status.Over})
 	}

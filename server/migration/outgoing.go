@@ -20,6 +20,9 @@ const (
 	mostPending = 16
 	// nearBytes is the size of the rest of the stream at which the slots may be frozen.
 	nearBytes = 64 << 10
+	// mostWaitBytes bounds the waits that go along with the slots. Clients are held meanwhile. The owners of
+	// the others ask the target anew.
+	mostWaitBytes = 4 << 20
 	// mostBroken is how often a stream may break before the move is cancelled.
 	mostBroken = 5
 	// cleanedPerSlice is the number of keys that are looked at, while others wait, to delete moved ones.
@@ -205,7 +208,7 @@ func (d *Driver) do(step slotmove.Step, o *outgoing, t *slotmove.Table) (more bo
 		d.server.Slice(func() { e.Token = d.server.LastToken() })
 		return d.propose(e) == nil
 	case slotmove.AskTake:
-		d.ask(o, t, d.takeEntry(o, t))
+		d.askTake(o, t)
 		return o.view.Report.Taken
 	case slotmove.WriteDrop:
 		return d.clean(o) && d.propose(entry(slotmove.Drop)) == nil
@@ -240,12 +243,18 @@ func (d *Driver) askArrive(o *outgoing, t *slotmove.Table) bool {
 
 // ask sends entries to the target, and takes its report.
 func (d *Driver) ask(o *outgoing, t *slotmove.Table, entries ...*slotmove.Entry) (ok bool) {
+	return d.request(o, t, &slotmove.Request{Entries: entries})
+}
+
+// request sends a request to the target, and takes its report.
+func (d *Driver) request(o *outgoing, t *slotmove.Table, r *slotmove.Request) (ok bool) {
 	limit := sendFor
 	if v := &o.view; v.FrozeMS != 0 && !o.left {
 		limit = min(limit, max(time.Duration(slotmove.FreezeMS-(nowMS()-v.FrozeMS))*time.Millisecond, stepEvery))
 	}
-	name, _ := d.peers.Name()
-	answer, err := d.peers.Send(t.Out.Target, &slotmove.Request{Cluster: name, To: t.Out.Target, Move: o.id, Entries: entries}, limit)
+	r.Cluster, _ = d.peers.Name()
+	r.To, r.Move = t.Out.Target, o.id
+	answer, err := d.peers.Send(t.Out.Target, r, limit)
 	if err != nil {
 		d.server.Log().Debug("raft: the target of a move does not answer", "move", o.id, "cause", err)
 		return false
@@ -337,10 +346,16 @@ func (d *Driver) askReady(o *outgoing, t *slotmove.Table) bool {
 	return ok && o.view.Report.Ready
 }
 
-// takeEntry returns the entry by which the target takes the slots.
-func (d *Driver) takeEntry(o *outgoing, t *slotmove.Table) *slotmove.Entry {
+// askTake asks the target to take the slots. The waits with NOTIFY go along while clients are held here.
+func (d *Driver) askTake(o *outgoing, t *slotmove.Table) {
 	status := t.Status(o.id.Number)
-	return status.Take(o.id, 0)
+	r := &slotmove.Request{Entries: []*slotmove.Entry{status.Take(o.id, 0)}}
+	d.server.Slice(func() {
+		if d.member.Holds(o.hold) {
+			r.Waits = d.server.QueuedWaits(o.slots, mostWaitBytes)
+		}
+	})
+	d.request(o, t, r)
 }
 
 // given sends the waiting clients to the target, as soon as it has taken the slots, or as the time of the

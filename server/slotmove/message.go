@@ -8,6 +8,24 @@ type Request struct {
 	// Entries are steps that the target's leader is to write: arrive, stage, ready or take. Without them the
 	// source is asked for the status of the move.
 	Entries []*Entry
+	// Waits go along with take: waits with NOTIFY for keys of the slots, in the order in which they began.
+	Waits []QueuedWait
+}
+
+// QueuedWait is a wait with NOTIFY (wait.MovedWait). No log has it.
+type QueuedWait struct {
+	User                string
+	Words               [][]byte
+	SinceUS, DeadlineMS int64
+}
+
+// Size returns about the length of the wait in a message.
+func (w *QueuedWait) Size() (n int) {
+	n = len(w.User) + 24
+	for _, word := range w.Words {
+		n += len(word) + 4
+	}
+	return n
 }
 
 // Answer is the answer to a request: the report of the target, or the status of the source.
@@ -30,6 +48,16 @@ func (r *Request) AppendTo(dst []byte) []byte {
 	for _, e := range r.Entries {
 		w.text(string(e.AppendTo(nil)))
 	}
+	w.length(len(r.Waits))
+	for i := range r.Waits {
+		of := &r.Waits[i]
+		w.text(of.User)
+		w.length(len(of.Words))
+		for _, word := range of.Words {
+			w.text(string(word))
+		}
+		w.numbers(of.SinceUS, of.DeadlineMS)
+	}
 	return w.b
 }
 
@@ -46,6 +74,14 @@ func ParseRequest(b []byte) (*Request, error) {
 			return nil, err
 		}
 		r.Entries = append(r.Entries, e)
+	}
+	for n := in.length(); n > 0 && !in.bad; n-- {
+		of := QueuedWait{User: in.text()}
+		for words := in.length(); words > 0 && !in.bad; words-- {
+			of.Words = append(of.Words, []byte(in.text()))
+		}
+		of.SinceUS, of.DeadlineMS = in.number(), in.number()
+		r.Waits = append(r.Waits, of)
 	}
 	if in.bad || len(in.b) > 0 {
 		return nil, errDamaged

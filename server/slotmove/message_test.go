@@ -7,7 +7,8 @@ import (
 )
 
 func exampleRequest() *Request {
-	return &Request{Cluster: "shop", To: "s2", Move: ID{"s1", 7}, Entries: examples()[:3]}
+	return &Request{Cluster: "shop", To: "s2", Move: ID{"s1", 7}, Entries: examples()[:3],
+		Waits: []QueuedWait{{"default", [][]byte{[]byte("LOCK"), []byte("a"), {}}, 1 << 50, 0}, {"ann", nil, -1, 7}}}
 }
 
 func exampleAnswer() *Answer {

@@ -42,6 +42,8 @@ type queuedWaits struct {
 	endedParty *Party // has the waits that the session has given up
 	judges     bool   // those that are looked at are ended if the user may not have the locks any more
 	denied     bool   // the user was deleted: all of them are to end
+	// moved has the times of a wait from another shard that enters its queues here now; nil: it begins here.
+	moved *movedTimes
 	// The fields below are used after the end of the session.
 	gone         bool
 	ending       bool  // the time is over for which places are kept
@@ -49,6 +51,9 @@ type queuedWaits struct {
 	kept         bool  // the waits are in keptPlaces
 	older, Newer *queuedWaits
 }
+
+// movedTimes are times of a wait that began at another shard: see MovedWait.
+type movedTimes struct{ sinceUS, deadlineMS int64 }
 
 // queuedBytes is about what a wait with NOTIFY takes beside its words and places.
 const queuedBytes = int(unsafe.Sizeof(queuedWait{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(parkedExtra{})) + 8
@@ -123,13 +128,18 @@ func (ws *Waits) enqueue(c *commands.Ctx, wait *commands.Wait) error {
 		c.Out.Simple("QUEUED")
 		return nil
 	}
-	if err := ws.limitWaits(c, wait); err != nil {
+	moved := s.queuedOf().moved
+	if err := ws.limitWaits(c, wait); err != nil && moved == nil {
 		ws.refusedAtOnce(c, wait, lockhistory.Refused, lockhistory.Limited)
 		return err
 	}
 	w := &queuedWait{Parked: Parked{Party: s, Row: c.Row, lock: wait.Lock, Words: commands.PackWords(c.Argv), sinceUS: ws.Store.NowUS()}}
+	nowUS := w.sinceUS
+	if moved != nil {
+		w.sinceUS, wait.DeadlineMS = min(moved.sinceUS, nowUS), moved.deadlineMS
+	}
 	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: !wait.Permits, Counts: wait.Counts, Strict: wait.Queue, Kind: uint8(wait.Kind),
-		Level: wait.Priority, NowUS: w.sinceUS}
+		Level: wait.Priority, NowUS: nowUS, AgedUS: nowUS - w.sinceUS}
 	r.First, r.Name = w.textOf(wait.Keys[0]), w.textOf(wait.Owner)
 	ws.Queues.Enter(&w.Waiter, w, &r)
 	if !w.lock.Limiter() { // a limiter waits for time alone

@@ -209,3 +209,84 @@ func TestMoveEndsAfterKills(t *testing.T) {
 		require.Equal(t, fmt.Sprint(i), at.Try("GET", fmt.Sprintf("%d{%s}", i, key(t, i%1000%8))).Str)
 	}
 }
+
+// TestWaitsMoveWithTheirPlaces: owners wait with NOTIFY, for locks and permits, when slots move. At the other
+// shard they stand in the same order, also by priority, and owners that ask again keep their places.
+func TestWaitsMoveWithTheirPlaces(t *testing.T) {
+	c := prepare(t, shard{"s1", "0-8191", 3}, shard{"s2", "8192-16383", 3}).start()
+	one, two := c.groups[0], c.groups[1]
+	c.awaitOwners(map[int]*fleet.Group{0: one, 8192: two})
+	tag := func(name string) string { return name + "{" + key(t, 60) + "}" }
+	lock, permits, both := tag("lock"), tag("permits"), tag("both")
+	c.ask("LOCK", lock, "holder", "PX", "3600000")
+	c.ask("SEM.ACQUIRE", permits, "holder", "LIMIT", "3", "PERMITS", "3", "PX", "3600000")
+	waits := map[string][][]string{}
+	for i, priority := range []int{0, 3, 0, 9, 3, 0, 1} {
+		owner := fmt.Sprint("w", i)
+		end := []string{"PX", "3600000", "WAIT", "3600000", "PRIORITY", fmt.Sprint(priority), "NOTIFY", "ONCE"}
+		waits[lock] = append(waits[lock], append([]string{"LOCK", lock, owner}, end...))
+		waits[permits] = append(waits[permits], append([]string{"SEM.ACQUIRE", permits, owner}, end...))
+	}
+	waits[lock] = append(waits[lock], []string{"MLOCK", "2", lock, both, "many", "PX", "3600000", "WAIT", "3600000", "NOTIFY", "ONCE"})
+	session := clientOf(t, one.AwaitLeader())
+	for _, all := range waits {
+		for _, words := range all {
+			require.Equal(t, "+QUEUED", session.Do(words...).String(), "%s", words)
+		}
+	}
+	order := func(key string) (owners []string) {
+		info := "LOCK.INFO"
+		if key == permits {
+			info = "SEM.INFO"
+		}
+		v, _ := c.ask(info, key)
+		for i := 0; i+1 < len(v.Elems); i += 2 {
+			if v.Elems[i].Str == "waiters" {
+				for _, w := range v.Elems[i+1].Elems {
+					owners = append(owners, field(w, "owner"))
+				}
+			}
+		}
+		return owners
+	}
+	before := map[string][]string{lock: order(lock), permits: order(permits)}
+	require.Equal(t, []string{"w3", "w1", "w4", "w6", "w0", "w2", "w5"}, before[permits])
+	require.Len(t, before[lock], 8)
+
+	require.Equal(t, "success", c.move(one, "s2", 50, 70))
+	c.awaitOwners(map[int]*fleet.Group{49: one, 60: two})
+	require.Empty(t, one.AwaitLeader().Try("LOCK.WAITERS").Elems, "no owner waits at the former shard")
+	session = clientOf(t, two.AwaitLeader())
+	for key, all := range waits {
+		require.Equal(t, before[key], order(key))
+		for i := range all { // the last one first
+			words := all[len(all)-1-i]
+			require.Equal(t, "+QUEUED", session.Do(words...).String(), "%s", words)
+		}
+		require.Equal(t, before[key], order(key))
+	}
+	c.ask("UNLOCK", lock, "holder")
+	c.ask("SEM.RELEASE", permits, "holder")
+	for _, owner := range before[lock] {
+		words := waits[lock][len(waits[lock])-1]
+		for _, w := range waits[lock] {
+			if w[2] == owner {
+				words = w
+			}
+		}
+		got, _ := c.ask(words...)
+		if owner == "many" {
+			require.Len(t, got.Elems, 2, "%s has its turn: %s", words, got)
+			c.ask("MUNLOCK", "2", lock, both, owner)
+			continue
+		}
+		require.Equal(t, resp.Integer, got.Kind, "%s has its turn: %s", words, got)
+		c.ask("UNLOCK", lock, owner)
+	}
+	for _, i := range []int{3, 1, 4} {
+		got, _ := c.ask(waits[permits][i]...)
+		require.Equal(t, resp.Integer, got.Kind)
+	}
+	got, _ := c.ask(waits[permits][6]...)
+	require.Equal(t, "+QUEUED", got.String())
+}
