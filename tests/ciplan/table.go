@@ -29,6 +29,11 @@ var core = [...]string{"server/", "commands/", "store/", "internal/resp/"}
 // with returns the paths and those of core.
 func with(paths ...string) []string { return append(paths, core[:]...) }
 
+// moving returns the directories of groups as shards, and of moves of slots between them.
+func moving() []string {
+	return []string{"server/raft/", "server/groups/", "server/migration/", "server/slotmove/", "server/slotdata/"}
+}
+
 // table returns all suites in the order in which they run: first the quickest suites, then the suites that
 // need the machine for themselves, then the longest suites.
 func table() []suite {
@@ -61,8 +66,7 @@ func checks() []suite {
 		{name: "lock-path", fast: "make lock-path", alone: true, seconds: 60, paths: with("tests/lockpath/", "internal/waiting/", "internal/lockhistory/", "internal/lockclass/")},
 		{name: "simulation", fast: "make simulation RUNS=300 SEED=802000", full: "make simulation RUNS=4000", seconds: 200,
 			paths: []string{"server/raft/", "server/topology/", "server/shardmap/", "server/groups/", "tests/simulation/"}},
-		{name: "slotmoves", fast: "make slotmoves RUNS=1000 SEED=802000", full: "make slotmoves FOR=20m", seconds: 40,
-			paths: []string{"server/slotmove/", "tests/slotmoves/"}},
+		{name: "slotmoves", fast: "make slotmoves RUNS=1000 SEED=802000", full: "make slotmoves FOR=20m", seconds: 40, paths: []string{"server/slotmove/", "tests/slotmoves/"}},
 	}
 }
 
@@ -72,10 +76,8 @@ func waits() []suite {
 		{name: "diff", fast: "make diff N=50000 SEED=20261121", full: "make diff N=300000", seconds: 200,
 			paths: with("tests/differential/", "tests/grammar/", "internal/config/")},
 		{name: "raft", fast: "make raft", full: "make raft", seconds: 150,
-			paths: []string{"server/raft/", "server/topology/", "server/shardmap/", "server/groups/", "server/migration/", "server/slotmove/", "server/slotdata/",
-				"tests/raft/", "tests/groups/", "tests/membership/"}},
-		{name: "moves", full: "make moves MINUTES=10", seconds: 700,
-			paths: []string{"server/raft/", "server/groups/", "server/migration/", "server/slotmove/", "server/slotdata/", "tests/moves/", "tests/fleet/"}},
+			paths: append(moving(), "server/topology/", "server/shardmap/", "tests/raft/", "tests/groups/", "tests/membership/")},
+		{name: "moves", full: "make moves MINUTES=10", seconds: 700, paths: append(moving(), "tests/moves/", "tests/fleet/")},
 		{name: "moves-clients", full: "make moves-clients", seconds: 120,
 			paths: []string{"tests/moves/", "client/", "clients/python/src/", "clients/node/src/", "clients/java/lockserver-client/"}},
 		{name: "moves-planted", full: "make moves-planted", seconds: 900, paths: []string{"tests/moves/"}},
