@@ -92,7 +92,7 @@ var clusterTopic = topic{"A cluster", []directive{
 	{Name: "cluster-shard", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Groups.Shard }),
 		Doc: "the name of this server's group as a shard, the same for all its members"},
 	{Name: "cluster-slots", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Groups.Slots }),
-		Doc: "the slots that the group owns when it forms, as `0-5460`; ranges have spaces between them. Afterwards its log counts"},
+		Doc: "the slots that the group owns when it forms, as `0-5460`; ranges have spaces between them. `none`: it has no slots, until some are moved to it. Afterwards its log counts"},
 	{Name: "cluster-peers", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Groups.Peers }),
 		Doc: "addresses for clients of some members of other shards, as `host:port` with spaces between them. The others are learnt. A server logs in there with `masteruser` and `masterauth`, and over TLS with `tls-replication yes`"},
 	{Name: "cluster-announce-ip", Kind: text(func(c *Config) *string { return &c.ClusterAnnounceIP }),

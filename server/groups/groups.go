@@ -73,7 +73,7 @@ func Check(g *config.Groups, fits bool) error {
 	case !fits:
 		return errors.New("cluster-name needs a raft group (raft-id) with raft-clients cluster, and cluster-enabled yes")
 	}
-	if _, err := cluster.ParseRanges(g.Slots); err != nil {
+	if _, err := claimed(g); err != nil {
 		return fmt.Errorf("cluster-slots: %w", err)
 	}
 	for at := range strings.FieldsSeq(g.Peers) {
@@ -86,14 +86,25 @@ func Check(g *config.Groups, fits bool) error {
 
 // Claim returns the text that the log of the group gets when the group begins to own slots: see
 // raft.MemberOptions.
-// It is empty if the directives name no slots.
+// It is empty if the directives do not say which slots.
 func Claim(g *config.Groups) string {
-	slots, err := cluster.ParseRanges(g.Slots)
-	if err != nil || len(slots) == 0 {
+	slots, err := claimed(g)
+	if err != nil || g.Slots == "" {
 		return ""
 	}
 	owned := cluster.Owned{Cluster: g.Cluster, Shard: g.Shard, Slots: slots}
 	return owned.String()
+}
+
+// noSlots is cluster-slots of a group that joins a cluster as a shard without slots. It gets some by moves.
+const noSlots = "none"
+
+// claimed returns the slots of cluster-slots.
+func claimed(g *config.Groups) ([]cluster.Range, error) {
+	if g.Slots == noSlots {
+		return nil, nil
+	}
+	return cluster.ParseRanges(g.Slots)
 }
 
 // New returns the group as a shard, with directives that Check accepts. path is the file that keeps the map;

@@ -19,6 +19,7 @@ const (
 	errSlotOrCount commands.Error = "ERR Invalid slot or number of keys"
 	errNoMaster    commands.Error = "ERR The specified node is not a master"
 	errFixedSlots  commands.Error = "ERR the slots of this cluster are fixed while it runs: see docs/CLUSTER.md"
+	errGroups      commands.Error = "ERR the shards are raft groups, which change by CLUSTER MIGRATESLOTS and by RAFT: see docs/CLUSTER.md"
 	errNoMap       commands.Error = "ERR this server is no shard of a cluster of raft groups: see docs/CLUSTER.md"
 	errOwnAffairs  commands.Error = "ERR the servers of this group share its slots and leadership out among themselves"
 )
@@ -37,7 +38,7 @@ func readWrite(_ *Group, p *Connection, c *commands.Ctx) error {
 	return nil
 }
 
-// asking has no effect: no slot is ever being moved to another shard.
+// asking has no effect: a slot that moves is served by one shard at a time, and MOVED sends clients there.
 func asking(_ *Group, _ *Connection, c *commands.Ctx) error {
 	c.Out.OK()
 	return nil
@@ -60,6 +61,9 @@ func refuseChange(g *Group, _ *Connection, c *commands.Ctx) error {
 		if err := refuseSlots(c, c.Argv[2:], ranged, name == "addslots"); err != nil {
 			return err
 		}
+	}
+	if g.mover != nil {
+		return errGroups
 	}
 	return errFixedSlots
 }

@@ -290,3 +290,23 @@ func TestWaitsMoveWithTheirPlaces(t *testing.T) {
 	got, _ := c.ask(waits[permits][6]...)
 	require.Equal(t, "+QUEUED", got.String())
 }
+
+// TestShardWithoutSlots: a group joins a cluster as a shard without slots, and gets some by a move.
+func TestShardWithoutSlots(t *testing.T) {
+	c := prepare(t, shard{"s1", "0-16383", 3}, shard{"s2", "none", 1}).start()
+	one, two := c.groups[0], c.groups[1]
+	c.awaitOwners(map[int]*fleet.Group{0: one, 16383: one})
+	c.ask("SET", key(t, 5), "x")
+	eventually(t, "both shards know each other", func() bool {
+		shards := func(g *fleet.Group) int { return len(g.AwaitLeader().Try("CLUSTER", "SHARDS").Elems) }
+		return shards(one) == 2 && shards(two) == 2
+	})
+	require.Contains(t, two.AwaitLeader().Try("CLUSTER", "INFO").Str, "cluster_state:ok")
+	require.Contains(t, two.AwaitLeader().Try("GET", key(t, 5)).Str, "MOVED 5 ")
+	require.Equal(t, "success", c.move(one, "s2", 0, 99))
+	c.awaitOwners(map[int]*fleet.Group{0: two, 99: two, 100: one})
+	got, by := c.ask("GET", key(t, 5))
+	require.Equal(t, "x", got.Str)
+	require.Equal(t, two.Leader(), by)
+	require.Contains(t, two.AwaitLeader().Try("CLUSTER", "SETSLOT", "5", "STABLE").Str, "CLUSTER MIGRATESLOTS")
+}
