@@ -47,6 +47,7 @@ type outgoing struct {
 	broken  int       // how often a stream was broken
 	left    bool      // Server.Left was called
 	since   time.Time // when the target was first asked to let the move begin; zero: not yet
+	trouble error     // of the last message to the target; nil: it was answered
 }
 
 // nowMS is a time that only rises, in milliseconds.
@@ -236,7 +237,11 @@ func (d *Driver) askArrive(o *outgoing, t *slotmove.Table) bool {
 	if o.view.Report.Refused {
 		d.fail(o, "the other shard does not take the slots")
 	} else if time.Since(o.since) > refusedFor {
-		d.fail(o, "the other shard has not let the move begin")
+		why := "the other shard has not let the move begin"
+		if o.trouble != nil {
+			why += ": " + o.trouble.Error()
+		}
+		d.fail(o, why)
 	}
 	return false
 }
@@ -255,7 +260,7 @@ func (d *Driver) request(o *outgoing, t *slotmove.Table, r *slotmove.Request) (o
 	r.Cluster, _ = d.peers.Name()
 	r.To, r.Move = t.Out.Target, o.id
 	answer, err := d.peers.Send(t.Out.Target, r, limit)
-	if err != nil {
+	if o.trouble = err; err != nil {
 		d.server.Log().Debug("raft: the target of a move does not answer", "move", o.id, "cause", err)
 		return false
 	}

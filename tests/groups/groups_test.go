@@ -287,6 +287,7 @@ func TestRefused(t *testing.T) {
 }
 
 // TestLogin: members ask each other as a user. Without its password they learn nothing, and an alarm says so.
+// Without its right to RAFT MOVE no slot moves, and the state of the move says so.
 func TestLogin(t *testing.T) {
 	c := prepare(t, shard{"s1", "0-8191", 1}, shard{"s2", "8192-16383", 1})
 	login := func(password string) {
@@ -318,4 +319,6 @@ func TestLogin(t *testing.T) {
 	for _, p := range c.all() {
 		require.NotContains(t, p.Try("RAFT", "INFO").String(), "does not count")
 	}
+	require.Equal(t, "failed", c.move(c.groups[0], "s2", 0, 9), "the user has no right to RAFT MOVE")
+	require.Contains(t, c.groups[0].AwaitLeader().Try("CLUSTER", "GETSLOTMIGRATIONS").String(), "has not let the move begin: NOPERM")
 }
