@@ -316,3 +316,13 @@ func TestClusterVerbs(t *testing.T) {
 	}
 	does("Usage: lockserver cluster balance", "move", "--help")
 }
+
+// TestDefaultPortion: a portion has a bounded number of slots, and about a bounded number of keys.
+func TestDefaultPortion(t *testing.T) {
+	for _, tt := range []struct {
+		keys        int64
+		slots, want int
+	}{{0, 8192, 512}, {1000, 8192, 512}, {1_000_000, 8192, 409}, {1_000_000, 256, 12}, {1_000_000, 1, 1}, {1 << 40, 16384, 1}} {
+		require.Equal(t, tt.want, portionOf(tt.keys, tt.slots), "%d keys in %d slots", tt.keys, tt.slots)
+	}
+}

@@ -62,8 +62,17 @@ type clusterVerb struct {
 // pollEvery is the time between two questions for the state of a move.
 const pollEvery = 200 * time.Millisecond
 
-// mostInPortion is the largest portion of a move by default: commands wait while its last changes are sent.
-const mostInPortion = 512
+// These bound a portion of a move by default. Commands to the source wait while its last changes are sent,
+// and commands to the target while it takes the keys.
+const (
+	mostInPortion     = 512 // slots
+	mostKeysInPortion = 50_000
+)
+
+// portionOf returns how many slots a portion has by default, if a shard has keys in slots.
+func portionOf(keys int64, slots int) int {
+	return int(min(mostInPortion, max(1, mostKeysInPortion*int64(slots)/max(1, keys))))
+}
 
 // set makes the flags.
 func (v *clusterVerb) set(name string) *flag.FlagSet {
@@ -71,7 +80,7 @@ func (v *clusterVerb) set(name string) *flag.FlagSet {
 	v.flagset.SetOutput(io.Discard)
 	v.remote.flags(v.flagset)
 	v.flagset.BoolVar(&v.dry, "dry-run", false, "")
-	v.flagset.IntVar(&v.portion, "portion", mostInPortion, "")
+	v.flagset.IntVar(&v.portion, "portion", byKeys, "")
 	return v.flagset
 }
 
@@ -82,7 +91,7 @@ func (v *clusterVerb) parse(args []string) error {
 		return err
 	case len(words) > 0:
 		return fmt.Errorf("'%s': try lockserver cluster --help", words[0])
-	case v.portion < 1:
+	case v.portion < 1 && v.portion != byKeys:
 		return errors.New("--portion: at least one slot")
 	}
 	v.target, err = v.remote.options()
@@ -115,7 +124,29 @@ func (v *clusterVerb) move(ctx context.Context, stdout io.Writer, plan func(all 
 		return nil
 	}
 	m := &slotMover{leaders: l, out: stdout, live: isTerminal(stdout), every: pollEvery}
-	return m.run(ctx, portions(moves, v.portion))
+	most := v.portion
+	if most == byKeys {
+		most = l.portionOf(ctx, all, moves)
+	}
+	return m.run(ctx, portions(moves, most))
+}
+
+// byKeys is --portion by default: see portionOf.
+const byKeys = -1
+
+// portionOf returns how many slots a portion of some moves has by default. A shard that does not say how many
+// keys it has is taken for one with few keys.
+func (l *shardLeaders) portionOf(ctx context.Context, all []shardSlots, moves []slotMove) int {
+	most := mostInPortion
+	for _, s := range all {
+		if !slices.ContainsFunc(moves, func(m slotMove) bool { return m.from == s.name }) {
+			continue
+		}
+		if _, size, err := l.ask(ctx, s.name, "DBSIZE"); err == nil {
+			most = min(most, portionOf(size.Int, countOf(s.slots)))
+		}
+	}
+	return most
 }
 
 // moveSlots is `lockserver cluster move`.
@@ -280,5 +311,5 @@ The exit code is 0 if the work was done, 3 if only some of the slots were moved,
   --count N        so many slots, the highest of the source
   --from SHARD     the shard that gives slots
   --to SHARD       the shard that gets them
-  --portion N      how many slots move at a time (512)
+  --portion N      how many slots move at a time (512, or fewer that have about 50,000 keys)
 ` + remoteUsage

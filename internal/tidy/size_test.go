@@ -29,6 +29,7 @@ var mayHave = []struct {
 	{"moves of slots between groups: figures and alarms", 100},
 	{"moves of slots between groups: waits go along with their places", 200},
 	{"moves of slots between groups: a shard that begins without slots, and why a move fails", 40},
+	{"moves of slots between groups: portions by their keys", 40},
 	{"priorities, asking a holder, and what else users of locks, sales and delays ask for", 3_380},
 	{"files with recurring entries that older versions refuse", 50},
 	{"the client: a lock that is about to be asked for at another shard", 20},

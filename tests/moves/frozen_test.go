@@ -24,6 +24,9 @@ var (
 	keysFlag  = flag.Int("keys", 100_000, "how many keys move while TestFrozen measures the other slots")
 )
 
+// keysTogether is about how many keys TestFrozen moves at a time: as many as 'lockserver cluster move' does.
+const keysTogether = 50_000
+
 // frozenAtMost is the longest time that a slot may be frozen.
 const frozenAtMost = time.Second
 
@@ -163,8 +166,14 @@ func (q *quiet) fill(t *testing.T, keys int) {
 // move moves the slots from a shard to the other one.
 func (q *quiet) move(t *testing.T, from int) (moved move) {
 	t.Helper()
+	return q.moveOf(t, from, firstMoving, lastMoving)
+}
+
+// moveOf moves some slots from a shard to the other one.
+func (q *quiet) moveOf(t *testing.T, from, first, last int) (moved move) {
+	t.Helper()
 	eventually(t, "a move succeeds", func() bool {
-		moved = q.begin(from, 1-from, q.leader(from), firstMoving, lastMoving, -1)
+		moved = q.begin(from, 1-from, q.leader(from), first, last, -1)
 		require.Empty(t, q.texts)
 		return moved.state == "success"
 	})
@@ -199,12 +208,17 @@ func TestFrozen(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	besideBefore, anotherBefore := q.beside.take(), q.another.take()
-	moved := q.move(t, 0)
+	begun, longest, portions := time.Now(), int64(0), 0
+	slots := max(1, (lastMoving-firstMoving+1)*keysTogether/max(1, *keysFlag))
+	for first := firstMoving; first <= lastMoving; first += slots {
+		moved := q.moveOf(t, 0, first, min(lastMoving, first+slots-1))
+		longest, portions = max(longest, moved.frozenMS), portions+1
+	}
 	beside, another := q.beside.take(), q.another.take()
-	t.Logf("%d keys moved in %v, frozen for %d ms; requests for other slots, ms:\n%30s %7s %10s %10s %10s\n%30s %s\n%30s %s\n%30s %s\n%30s %s",
-		*keysFlag, moved.took, moved.frozenMS, "", "number", "median", "p99", "longest", "source, before", besideBefore, "source, meanwhile", beside,
+	t.Logf("%d keys moved in %v and %d moves, frozen for %d ms at most; requests for other slots, ms:\n%30s %7s %10s %10s %10s\n%30s %s\n%30s %s\n%30s %s\n%30s %s",
+		*keysFlag, time.Since(begun), portions, longest, "", "number", "median", "p99", "longest", "source, before", besideBefore, "source, meanwhile", beside,
 		"target, before", anotherBefore, "target, meanwhile", another)
 	t.Logf("p99 beside p99 before: source %.2f, target %.2f; the longest pause of this process was %v",
 		float64(beside.of(0.99))/float64(besideBefore.of(0.99)), float64(another.of(0.99))/float64(anotherBefore.of(0.99)), q.pauses.longest())
-	require.LessOrEqual(t, moved.frozenMS, (frozenAtMost + q.pauses.longest()).Milliseconds())
+	require.LessOrEqual(t, longest, (frozenAtMost + q.pauses.longest()).Milliseconds())
 }
