@@ -137,7 +137,7 @@ func (c *Client) Close() {
 var pauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
 
 // again sends a command that may be sent twice. It stops when the server has answered, after the last
-// attempt, or when the client's limit is over.
+// attempt, or when the client's limit is over. Answers of shards that do not serve the slot are no attempts.
 func (c *Client) again(ctx context.Context, words []string) (any, error) {
 	if c.keeper.isClosed() {
 		return nil, ErrClosed
@@ -154,12 +154,29 @@ func (c *Client) untilAnswered(limited context.Context, words []string) (any, er
 		args[i] = word
 	}
 	for attempt := 0; ; attempt++ {
-		reply, err := c.once(limited, args)
+		reply, err := c.untilServed(limited, args)
 		if isReply(err) || attempt == len(pauses) || limited.Err() != nil {
 			return reply, replied(err)
 		}
 		select {
 		case <-time.After(pauses[attempt]):
+		case <-limited.Done():
+			return nil, fmt.Errorf("%w: %w", ended(limited), err)
+		}
+	}
+}
+
+// untilServed sends a command by the library until a shard serves its slot, or limited ends. A shard that
+// does not serve the slot has not done the command. The library has followed some redirections at once before
+// it returns one.
+func (c *Client) untilServed(limited context.Context, args []any) (any, error) {
+	for hops := quickHops + 1; ; hops++ {
+		reply, err := c.once(limited, args)
+		if c.cluster == nil || !notServed(err) {
+			return reply, err
+		}
+		select {
+		case <-time.After(hopPause(hops)):
 		case <-limited.Done():
 			return nil, fmt.Errorf("%w: %w", ended(limited), err)
 		}

@@ -179,24 +179,24 @@ func (k *keeper) sendOnce(ctx context.Context, key string, words []string) (any,
 		if k.isClosed() {
 			return nil, ErrClosed
 		}
+		rest := pause
 		if w != nil {
 			select {
 			case a := <-w.send(words...):
 				switch {
 				case a.err == nil || isReply(a.err):
 					return a.value, a.err
-				case !k.follow(a.err, key, s.addr):
+				case !k.follow(a.err, key, s.addr) && !isUnserved(a.err):
 					return nil, fmt.Errorf("%w: %w", errNotDone, a.err)
 				}
-				if hops++; hops < mostHops {
-					continue
-				}
+				hops++
+				rest = hopPause(hops)
 			case <-ctx.Done():
 				return nil, fmt.Errorf("%w: %w", errNotDone, ended(ctx))
 			}
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(rest):
 		case <-foreign:
 			return nil, ErrNotLockserver
 		case <-ctx.Done():

@@ -209,7 +209,7 @@ func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.limit, ErrNoAnswer)
 	defer cancel()
 	words := []any{guard, key, l.Token()}
-	reply, err := c.once(limited, append(words, args...))
+	reply, err := c.untilServed(limited, append(words, args...))
 	if !isStale(err) {
 		return reply, replied(err)
 	}

@@ -135,15 +135,18 @@ func (s *shard) checked(h *hold, i int, w *wire, a answer) error {
 }
 
 // checkedElsewhere handles the answer to a check that the server has not done, and returns it unless it is a
-// redirection.
+// redirection. The first redirection counts, if there are several checks.
 func (s *shard) checkedElsewhere(h *hold, i int, w *wire, err error) error {
 	k := s.keeper
-	leave := func(leaving bool) {
+	leave := func(leaving bool) (before bool) {
 		k.mu.Lock()
-		h.leaving = leaving
-		k.mu.Unlock()
+		defer k.mu.Unlock()
+		before, h.leaving = h.leaving, leaving
+		return before
 	}
-	leave(true)
+	if before := leave(true); before && notServed(err) {
+		return nil
+	}
 	if !s.redirected(w, err, h.keys[i], &h.hops, func(to *shard) {
 		h.leaving = false
 		k.moveHold(h, to)

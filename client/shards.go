@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -11,12 +12,23 @@ import (
 	"time"
 )
 
-// mostHops is how often a command is redirected at once. Then the map of the cluster is being changed, and
-// each further redirection waits for hopPause.
+// quickHops is how often a command is redirected at once. Then the slot is between two shards, and each
+// further redirection waits: firstHopPause, then twice as long each time, up to longestHopPause.
 const (
-	mostHops = 5
-	hopPause = 100 * time.Millisecond
+	quickHops       = 2
+	firstHopPause   = 5 * time.Millisecond
+	longestHopPause = 100 * time.Millisecond
 )
+
+// hopPause returns how long a command waits after its redirection with this number. Half of it is chance, so
+// that clients do not come together.
+func hopPause(hops int) time.Duration {
+	if hops <= quickHops {
+		return 0
+	}
+	d := min(firstHopPause<<min(hops-quickHops-1, 10), longestHopPause)
+	return d/2 + rand.N(d/2)
+}
 
 // shards knows the shards that a client uses, and which of them serves a key. A plain server has no slots:
 // only is its shard, and the other fields stay empty. The fields are guarded by mu of the keeper.
@@ -232,10 +244,20 @@ func (k *keeper) forgetRoutes(addr string) {
 	k.client.cluster.Refresh()
 }
 
+// isUnserved reports whether an error reply says that no shard serves the slot. The server still serves its
+// other slots.
+func isUnserved(err error) bool {
+	var reply ReplyError
+	return errors.As(err, &reply) && strings.HasPrefix(string(reply), "CLUSTERDOWN Hash slot")
+}
+
+// notServed reports whether an error reply says that the server does not serve the slot.
+func notServed(err error) bool { return movedTo(err, "") != "" || isUnserved(err) }
+
 // redirected handles the answer to a command for a key that the server has not done. If another shard serves
-// the key, move is called with that shard, and with mu held, and redirected returns true. Otherwise the
-// connection is closed, and the command has to be sent by the next one. hops counts the redirections of the
-// command.
+// the key, or none does, move is called with the shard to ask, and with mu held, and redirected returns true.
+// Otherwise the connection is closed, and the command has to be sent by the next one. hops counts the
+// redirections of the command.
 func (s *shard) redirected(w *wire, err error, key string, hops *int, move func(to *shard)) bool {
 	k := s.keeper
 	if s.addr == "" || isBroken(err) {
@@ -245,15 +267,19 @@ func (s *shard) redirected(w *wire, err error, key string, hops *int, move func(
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	addr := k.followLocked(err, key, s.addr)
+	if addr == "" && isUnserved(err) {
+		addr = s.addr
+		k.client.cluster.Refresh()
+	}
 	if addr == "" {
 		w.close(err)
 		return false
 	}
 	to := k.at(addr)
-	if *hops++; *hops <= mostHops {
+	if *hops++; *hops <= quickHops {
 		move(to)
 	} else {
-		time.AfterFunc(hopPause, func() {
+		time.AfterFunc(hopPause(*hops), func() {
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			move(k.instead(to, key))
@@ -297,12 +323,9 @@ func (k *keeper) moveWait(wt *wait, to *shard) {
 	}
 }
 
-// moveHold has another shard asked whether it has a hold; the caller holds mu. Without an answer the hold is
-// lost when its lease may have ended, counted from the last answer of the former shard.
+// moveHold has a shard asked whether it has a hold; the caller holds mu. Without an answer the hold is lost
+// when its lease may have ended, counted from the last answer of the former shard.
 func (k *keeper) moveHold(h *hold, to *shard) {
-	if h.shard == to {
-		return
-	}
 	if h.unsure == nil && h.lease == 0 {
 		h.sureUntil = h.shard.answered.Add(k.sureFor())
 		h.unsure = time.AfterFunc(time.Until(h.sureUntil), func() { h.lose(h.keys[0], h.tokens[0], unreachable) })

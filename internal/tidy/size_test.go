@@ -33,6 +33,7 @@ var mayHave = []struct {
 	{"priorities, asking a holder, and what else users of locks, sales and delays ask for", 3_380},
 	{"files with recurring entries that older versions refuse", 50},
 	{"the client: a lock that is about to be asked for at another shard", 20},
+	{"the client: calls that go on while no shard serves their slot", 40},
 }
 
 // TestSizeOfTheProgram: the Go files outside of tests/, without _test.go, have no more lines than they may.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -32,6 +33,9 @@ type movingShards struct {
 	mu        sync.Mutex
 	elsewhere map[int]bool // slots that the other shard has
 	nowhere   map[int]bool // slots for which each shard names the other one
+	unserved  string       // their answer for these slots, in place of MOVED; empty: it is MOVED
+	counted   string       // the command with a limited number of these answers; empty: no limit
+	answers   int          // the number of answers before the slots are served
 	shut      [2]bool      // shards that are gone
 	conns     map[*movingConn]bool
 	asked     []string // the commands that were redirected, and their keys
@@ -140,6 +144,16 @@ func (c *movingConn) answer(words resp.Value) string {
 		return ""
 	}
 	m.asked = append(m.asked, name+" "+key)
+	between := m.nowhere[slot]
+	if name == m.counted {
+		if m.answers--; m.answers == 0 {
+			m.counted = ""
+			clear(m.nowhere)
+		}
+	}
+	if between && m.unserved != "" {
+		return "-" + m.unserved + "\r\n"
+	}
 	return fmt.Sprintf("-MOVED %d %s\r\n", slot, movingAddrs[1-c.shard])
 }
 
@@ -426,4 +440,70 @@ func TestSlotThatNoShardServesYet(t *testing.T) {
 		require.NoError(t, kept.Unlock(ctx))
 		require.Zero(t, len(op.Do("LOCK.LIST").Elems))
 	})
+}
+
+// bounce has no shard serve the slot of a key, until a command has had a number of answers.
+func (m *movingShards) bounce(key, unserved, counted string, answers int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked, m.unserved, m.counted, m.answers = nil, unserved, counted, answers
+	m.nowhere[keyslot.Of([]byte(key))] = true
+}
+
+// open returns the connections.
+func (m *movingShards) open() map[*movingConn]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.conns)
+}
+
+// TestCallsGoOnUntilASlotIsServed: the two shards redirect to each other for 30 answers to a call, or say
+// that no shard serves the slot. The call succeeds. It waits between its redirections, and so do the checks
+// of the locks in the slot. The connections stay, and the locks are kept.
+func TestCallsGoOnUntilASlotIsServed(t *testing.T) {
+	for _, unserved := range []string{"", "CLUSTERDOWN Hash slot not served"} {
+		t.Run(unserved, func(t *testing.T) {
+			overMovingShards(t, func(t *testing.T, m *movingShards, c *client.Client, op *testkit.Client) {
+				key := keyAt(0, "moved")
+				held, err := c.Lock(ctx, key)
+				require.NoError(t, err)
+				fixed, err := c.Lock(ctx, "{"+key+"}fixed", client.Lease(time.Hour))
+				require.NoError(t, err)
+				far, err := c.Lock(ctx, keyAt(1, "far"))
+				require.NoError(t, err)
+				latch := c.Latch("{" + key + "}latch")
+				_, err = latch.Set(ctx, 3)
+				require.NoError(t, err)
+				var next *client.Lock
+				for _, call := range []struct {
+					name string
+					run  func() error
+				}{
+					{"GUARD", func() error { _, err := held.Guard(ctx, "EXISTS", key); return err }},
+					{"LOCK.INFO", func() error { _, _, err := c.Info(ctx, key); return err }},
+					{"LATCH.DOWN", func() error { _, err := latch.Down(ctx); return err }},
+					{"LOCK", func() error { next, err = c.Lock(ctx, "{"+key+"}next"); return err }},
+					{"UNLOCK", func() error { return next.Unlock(ctx) }},
+				} {
+					before, began := m.open(), time.Now()
+					m.bounce(key, unserved, call.name, 30)
+					require.NoError(t, call.run(), call.name)
+					took := time.Since(began)
+					time.Sleep(2 * lease)
+					asked := m.redirected()
+					require.GreaterOrEqual(t, len(asked), 30, call.name)
+					require.Less(t, len(asked), 150, call.name) // of the call, and of two or three locks
+					require.Greater(t, took, 100*time.Millisecond, "%s did not wait: %v", call.name, asked)
+					require.Subset(t, m.open(), before, call.name)
+					for _, l := range []*client.Lock{held, fixed, far} {
+						require.NoError(t, l.Context().Err(), call.name)
+					}
+				}
+				for _, l := range []*client.Lock{held, fixed, far} {
+					require.NoError(t, l.Unlock(ctx))
+				}
+				require.Zero(t, len(op.Do("LOCK.LIST").Elems))
+			})
+		})
+	}
 }
