@@ -32,6 +32,7 @@ class Moving:
     def __init__(self, port):
         self.to, self.ports, self.redirected = port, [free_port(), free_port()], []
         self.elsewhere, self.nowhere, self.closed = set(), set(), set()  # slots, slots, shards
+        self.unserved, self.counted, self.answers = b"", "", 0  # see bounce
         self._lock, self._open, self._listeners = threading.Lock(), [], []
         for shard, own in enumerate(self.ports):
             listener = socket.create_server(("127.0.0.1", own))
@@ -55,6 +56,18 @@ class Moving:
     def hide(self, key, hidden):
         """Has each shard say that the other one serves the slot of a key."""
         self.nowhere = {_cluster.slot_of(key.encode())} if hidden else set()
+
+    def bounce(self, key, unserved, counted, answers):
+        """Has no shard serve the slot of a key, until a command has had a number of answers. unserved: what they are, in place of MOVED."""
+        self.redirected, self.unserved, self.counted, self.answers = [], unserved, counted, answers
+        self.hide(key, True)
+
+    def count(self, name):
+        """Counts an answer to a command."""
+        with self._lock:
+            self.answers -= name == self.counted
+            if self.counted and self.answers == 0:
+                self.counted, self.nowhere = "", set()
 
     def end(self, which):
         """Ends connections."""
@@ -141,7 +154,9 @@ class _Way:
         if of.owner(slot) == self.shard and slot not in of.nowhere:
             return None
         of.redirected.append((words[0].decode(), key.decode()))
-        return b"-MOVED %d 127.0.0.1:%d\r\n" % (slot, of.ports[1 - self.shard])
+        unserved = of.unserved if slot in of.nowhere else b""
+        of.count(words[0].decode())
+        return unserved or b"-MOVED %d 127.0.0.1:%d\r\n" % (slot, of.ports[1 - self.shard])
 
     def _flush(self):
         """Replies keep their order."""

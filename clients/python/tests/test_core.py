@@ -520,7 +520,7 @@ def test_shards_that_redirect_to_each_other_are_asked_now_and_then(played, other
                 asked += words[0] == "RENEW"
                 shard.reply(MOVED if words[0] == "RENEW" else b"+PONG\r\n")
             shard.pass_time(0.01)
-    assert 5 < asked < 20 and held.why_over() is None
+    assert 5 < asked < 30 and held.why_over() is None
 
 
 def test_two_shards_give_one_token(played, other):

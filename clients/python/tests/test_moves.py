@@ -121,3 +121,34 @@ def test_a_slot_that_no_shard_serves_yet(server, shards, make, background):
     kept.release()
     assert told.losses == []
     assert control.execute_command("LOCK.LIST") == []
+
+
+@pytest.mark.parametrize("unserved", [b"", b"-CLUSTERDOWN Hash slot not served\r\n"])
+def test_calls_go_on_until_their_slot_is_served(server, shards, make, background, unserved):
+    """They ask now and then, as the locks and waits in it do. The connections stay, and no loss is told."""
+    told = Told()
+    locks = make(shards.urls, observer=told, timeout=PATIENCE)
+    moved = key_of("moved", 0)
+    held = [locks.lock(moved).acquire(), locks.lock(f"{{{moved}}}fixed", lease=3600).acquire(), locks.lock(key_of("far", 1)).acquire()]
+    latch, got = locks.latch(f"{{{moved}}}latch"), []
+    latch.set(3)
+    calls = {
+        "GUARD": lambda: held[0].guard("EXISTS", moved),
+        "LOCK.INFO": lambda: locks.info(moved),
+        "LATCH.DOWN": latch.down,
+        "LOCK": lambda: got.append(locks.lock(f"{{{moved}}}next").acquire()),
+        "UNLOCK": lambda: got[0].release(),
+    }
+    for name, call in calls.items():
+        before = shards.ways()
+        shards.bounce(moved, unserved, name, 15)
+        call()
+        assert shards.counted == ""
+        assert len(shards.redirected) < 150, name  # of the call, and of two or three locks
+        assert set(before) <= set(shards.ways()), name
+        for lock in held:
+            lock.check()
+    for lock in held:
+        lock.release()
+    assert told.losses == []
+    assert server.control.execute_command("LOCK.LIST") == []

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Generic, List, Optional, Sequence, Set, 
 import redis.exceptions
 
 from . import errors
-from ._core import HOP_PAUSE, MOST_HOPS, Event, Redirected
+from ._core import Event, Redirected, hop_pause
 from ._dial import Address, Endpoint, error_of
 from ._resp import Word, encode_word
 from ._views import Stats
@@ -170,6 +170,10 @@ class Shards(Generic[D]):
         address = owners[slot]
         if not address[0]:
             raise errors.NoConnection(f"no shard of the cluster serves the slot {slot}")
+        return self._at(address, slot)
+
+    def _at(self, address: Address, slot: int) -> D:
+        """Returns the transport to the shard at an address, which serves a slot."""
         with self._lock():
             found = self._by_address.get(address)
             if found is None and self.closed:
@@ -180,7 +184,9 @@ class Shards(Generic[D]):
                 found.redirect(self._elsewhere(found))
         if same is not None:
             same.endpoint.go(address)  # outside of the lock, which it takes itself
-        return same if same is not None else found
+        found = same if same is not None else found
+        assert found is not None
+        return found
 
     def _same(self, address: Address) -> Optional[D]:
         """Returns the transport of the shard that has a member at an address, if it has one for another member.
@@ -192,25 +198,29 @@ class Shards(Generic[D]):
                 return self._by_address[address]
         return None
 
-    def learn(self, key: bytes, moved: str) -> None:
-        """Records a redirection: MOVED, a slot, and host:port."""
+    def learn(self, key: bytes, moved: str) -> Optional[Address]:
+        """Records a redirection: MOVED, a slot, and host:port. Returns the address; None: there is none in the reply."""
         host, _, port = moved.split()[-1].rpartition(":")
         owners = self.owners
-        if owners is not None and port.isdigit():
-            former = owners[slot_of(key)]
-            address = (host.strip("[]") or former[0], int(port))
-            owners[slot_of(key)] = address
-            if address in self.members.get(former, ()):  # another member leads that shard
-                self.owners = [address if owner == former else owner for owner in owners]
+        if owners is None or not port.isdigit():
+            return None
+        former = owners[slot_of(key)]
+        address = (host.strip("[]") or former[0], int(port))
+        owners[slot_of(key)] = address
+        if address in self.members.get(former, ()):  # another member leads that shard
+            self.owners = [address if owner == former else owner for owner in owners]
+        return address
 
     def redirected(self, key: bytes, e: Redirected, asked: D) -> None:
         """Follows the redirection of a call. asked: its transport, which leaves a server that no longer leads its shard. If the
         slot has moved, what is held in it is asked for at the other shard."""
-        self.learn(key, e.moved)
-        to, slot = self.known(key), slot_of(key)
+        address, slot = self.learn(key, e.moved), slot_of(key)
+        if address is None:  # no shard serves the slot
+            return
+        to = self._at(address, slot)  # and not known(key): another call may be redirected to and fro
         if to is asked:
             asked.run(lambda core, now: core.leave(e))
-        elif to is not None and to is not self.first:
+        elif to is not self.first:
             asked.run(lambda core, now: [core.give(hold, to) for hold in core.held_of(lambda key: slot_of(key) == slot)])
 
     def _elsewhere(self, asked: D) -> Callable[[Sequence[Word], str], Optional[D]]:
@@ -219,8 +229,8 @@ class Shards(Generic[D]):
             key = first_key(words)
             if key is None or self.owners is None:
                 return None
-            self.learn(key, moved)
-            to = self.known(key)
+            address = self.learn(key, moved)
+            to = asked if address is None else self._at(address, slot_of(key))
             return None if to is asked or to is self.first else to
 
         return find
@@ -352,7 +362,7 @@ class Shards(Generic[D]):
 
 def follow(hops: int) -> Tuple[int, float]:
     """Returns the number of redirections with this one, and for how many seconds the next call waits."""
-    return hops + 1, 0.0 if hops < MOST_HOPS else HOP_PAUSE
+    return hops + 1, hop_pause(hops + 1)
 
 
 __all__ = ["Redirected", "Shards", "first_key", "follow", "slot_of"]

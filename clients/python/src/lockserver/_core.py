@@ -16,6 +16,7 @@ import heapq
 import itertools
 import math
 import os
+import random
 import secrets
 import threading
 import weakref
@@ -34,9 +35,10 @@ DEFAULT_LEASE = 30.0
 _PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 #: For how long the first answer of the server is waited for at least, in seconds, however short the caller's wait is.
 LEAST = 0.1
-#: How many redirections in a row are followed at once. Then the map is being changed, and each further one waits.
-MOST_HOPS = 5
-HOP_PAUSE = 0.1
+#: How many redirections in a row are followed at once. Then the slot is between two shards, and each further one waits: the
+#: first pause in seconds, which doubles, and the longest.
+_QUICK_HOPS = 2
+_HOP_PAUSE, _LONGEST_HOP_PAUSE = 0.005, 0.1
 
 #: Takes a reply (which may be a ServerError), or the error of a connection that has ended.
 Take = Callable[[Any, Optional[Exception]], None]
@@ -455,8 +457,21 @@ def words_of(command: Sent) -> Sequence[Word]:
     return command
 
 
+#: Begins the reply of a server that serves other slots, and knows none that serves this one.
+_UNSERVED = "CLUSTERDOWN Hash slot"
+
+
 def _moved(reply: Any) -> bool:
-    return str(reply).startswith("MOVED ")
+    """Whether a server of a cluster has not done a command because it does not serve the slot."""
+    return str(reply).startswith(("MOVED ", _UNSERVED))
+
+
+def hop_pause(hops: int) -> float:
+    """For how many seconds a command waits after so many redirections. Half of it is chance: clients do not come together."""
+    if hops <= _QUICK_HOPS:
+        return 0.0
+    pause = min(_HOP_PAUSE * 2.0 ** min(hops - _QUICK_HOPS - 1, 10), _LONGEST_HOP_PAUSE)
+    return random.uniform(pause / 2, pause)
 
 
 #: Those of this process.
@@ -718,9 +733,11 @@ class Core:
     # What goes from one shard to another.
 
     def _served_by(self, words: Sequence[Word], reply: Any, error: Optional[Exception]) -> Any:
-        """Returns the transport of the shard that a command was redirected to. None: the connection ends, and the next one has
-        to send the command."""
+        """Returns the transport of the shard that a command was redirected to: this one if no shard serves the slot. None: the
+        connection ends, and the next one has to send the command."""
         if error is None and self.redirects is not None and _moved(reply):
+            if str(reply).startswith(_UNSERVED):
+                return self.transport()
             to = self.redirects(words, str(reply))
             if to is not None and to.core is not self and not to.core.ended:
                 return to
@@ -762,8 +779,8 @@ class Core:
             self._lose(hold, hold.loss("closed"), now)
             return
         self.start(now)
-        if hold.hops > MOST_HOPS:
-            self.timers.add(now + HOP_PAUSE, lambda at: self._ask_late(hold, at))
+        if hold.hops > _QUICK_HOPS:
+            self.timers.add(now + hop_pause(hold.hops), lambda at: self._ask_late(hold, at))
         elif self.ready and self.attached.broken is None:  # otherwise the next connection does it
             self._ask_for(hold, now)
 
@@ -798,8 +815,8 @@ class Core:
         self._now = now
         self._debts.add(debt)
         self.start(now)
-        if debt.hops > MOST_HOPS:
-            self.timers.add(now + HOP_PAUSE, lambda _: self._enter(debt))
+        if debt.hops > _QUICK_HOPS:
+            self.timers.add(now + hop_pause(debt.hops), lambda _: self._enter(debt))
         else:
             self._enter(debt)
 

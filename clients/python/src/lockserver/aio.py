@@ -281,6 +281,7 @@ class AsyncLocks:
         if self._shards.single:
             return await self._request_at(self._driver, task, wish, wait, deadline)
         until = None if wait is None else time.monotonic() + wait
+        late = None if wait is None else time.monotonic() + max(wait, self.timeout)
         key, hops = wish.keys[0], 0
         owner = task if task is not None else CoreTask(self._driver.core.new_owner())
         limits = [self.timeout, *(() if wait is None else (max(LEAST, wait),)),
@@ -290,6 +291,8 @@ class AsyncLocks:
             try:
                 return await self._request_at(driver, owner, wish, wait, deadline)
             except Redirected as e:
+                if late is not None and time.monotonic() > late:
+                    raise errors.NoConnection(f"the server has not done the command: {e.moved}") from None
                 self._shards.redirected(key, e, driver)
             hops, pause = follow(hops)
             await asyncio.sleep(pause)

@@ -291,6 +291,7 @@ class Locks:
         if self._shards.single:
             return self._request_at(self._driver, task, wish, wait, deadline, cancel)
         end = None if wait is None else time.monotonic() + wait
+        late = None if wait is None else time.monotonic() + max(wait, self.timeout)
         key, hops = wish.keys[0], 0
         owner = task if task is not None else CoreTask(self._driver.core.new_owner())
         longest = self._longest(wish, wait, deadline)
@@ -299,6 +300,8 @@ class Locks:
             try:
                 return self._request_at(driver, owner, wish, wait, deadline, cancel)
             except Redirected as e:
+                if late is not None and time.monotonic() > late:
+                    raise errors.NoConnection(f"the server has not done the command: {e.moved}") from None
                 self._shards.redirected(key, e, driver)
             hops, pause = follow(hops)
             time.sleep(pause)
