@@ -23,6 +23,7 @@ export class Hold {
   private expiry: Timer | undefined; // of a fixed lease
   deadline = Infinity; // the moment at which a fixed lease ends
   redirections = 0; // since its server was last known
+  leaving = false; // its server has redirected a check, and another one is asked soon
   private doubt: { until: number; timer: Timer } | undefined; // of a hold that has gone to another shard
 
   constructor(private shard: Keeper, readonly task: Task, readonly wish: Wish, readonly tokens: readonly number[]) {}

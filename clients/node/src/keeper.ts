@@ -178,11 +178,20 @@ export class Keeper {
         else hold.confirmed(this);
       } catch (error) {
         if (this.shards.redirects(error)) {
-          if (i === 0) this.redirect(error, ++hold.redirections, () => this.shards.rehome(hold));
+          if (i === 0 && hold.keeper === this && !hold.leaving) this.sendOn(hold, error);
         } else if (!isReply(error)) throw error;
         else if (isWrongType(error)) hold.lose(key, token, 'stale');
       }
     }));
+  }
+
+  /** Has a hold asked for where an answer redirects it. Until then no new map moves it. */
+  private sendOn(hold: Hold, error: ReplyError): void {
+    hold.leaving = true;
+    this.redirect(error, ++hold.redirections, () => {
+      hold.leaving = false;
+      this.shards.rehome(hold);
+    });
   }
 
   /** Calls back when the map has the shard that an answer names. */
@@ -193,7 +202,7 @@ export class Keeper {
   /** Gives away what is of another shard, by the map that has just come. */
   sortOut(): void {
     this.waits.sortOut();
-    for (const hold of new Set(this.holds.values())) if (this.shards.now(hold.key) !== this) this.shards.rehome(hold);
+    for (const hold of new Set(this.holds.values())) if (!hold.leaving && this.shards.now(hold.key) !== this) this.shards.rehome(hold);
     const { unpaid } = this;
     this.unpaid = [];
     for (const debt of unpaid) this.passOrSend(debt);

@@ -25,12 +25,17 @@ const PAUSE = 20;
 const LONGEST_PAUSE = 1000;
 /** How long a connection may take to be one, in milliseconds. */
 const OPENING = 5000;
-/** How often something is redirected without a pause. */
+/** How often something is redirected without a pause. Then its slot is between two shards. */
 const QUICK_REDIRECTIONS = 2;
+/** The pause after that, in milliseconds; it doubles up to the longest. */
+const REDIRECTION_PAUSE = 5;
+const LONGEST_REDIRECTION_PAUSE = 100;
 
-/** How long to wait before something is asked again that was redirected so often. */
+/** How long to wait before something is asked again that was redirected so often. Half of it is chance: clients do not come together. */
 export function pauseOf(redirections: number): number {
-  return redirections <= QUICK_REDIRECTIONS ? 0 : PAUSES[Math.min(redirections - QUICK_REDIRECTIONS, PAUSES.length) - 1]!;
+  if (redirections <= QUICK_REDIRECTIONS) return 0;
+  const pause = Math.min(REDIRECTION_PAUSE * 2 ** (redirections - QUICK_REDIRECTIONS - 1), LONGEST_REDIRECTION_PAUSE);
+  return (pause * (1 + Math.random())) / 2;
 }
 
 export class Shards implements Learner {
@@ -301,7 +306,7 @@ export class Shards implements Learner {
       try {
         return await keeper.channel.raw(words, Math.max(1, Math.min(limit, end - now())), signal);
       } catch (error) {
-        if (!(error instanceof ReplyError && error.word === 'MOVED')) throw error;
+        if (!(error instanceof ReplyError) || (error.word !== 'MOVED' && !this.redirects(error))) throw error;
         await this.elsewhere(keeper, error, redirections, end);
         if (signal?.aborted) throw abortedBy(signal);
       }

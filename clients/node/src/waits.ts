@@ -36,6 +36,7 @@ export class Wait {
   placed = false; // the server has answered
   first: Timer | undefined; // until it has
   redirections = 0; // since the server has answered otherwise
+  leaving = false; // it was redirected, and another server is asked soon
 
   constructor(
     readonly task: Task,
@@ -109,14 +110,16 @@ export class Waits {
   /** Gives away what is of another shard. */
   sortOut(): void {
     const { shards } = this.keeper;
-    for (const wait of [...this.waits.values()].sort(byNumber)) if (shards.now(wait.wish.keys[0]!) !== this.keeper) shards.place(wait);
+    for (const wait of [...this.waits.values()].sort(byNumber)) if (!wait.leaving && shards.now(wait.wish.keys[0]!) !== this.keeper) shards.place(wait);
   }
 
-  /** Has a wait asked for where an answer redirects it. */
+  /** Has a wait asked for where an answer redirects it. Until then no new map moves it. */
   private redirect(wait: Wait, error: ReplyError): void {
     wait.state = 'asked';
     wait.by = undefined;
+    wait.leaving = true;
     this.keeper.redirect(error, ++wait.redirections, () => {
+      wait.leaving = false;
       if (wait.home === this && wait.by === undefined) this.keeper.shards.place(wait);
     });
   }

@@ -222,6 +222,7 @@ class Clusterlike {
         else if (owner !== i) {
           this.asked.push(name);
           this.keys.push(at);
+          if (name === this.counted && --this.answers === 0) this.nowhere = this.counted = undefined;
           queue.push(`-MOVED ${slotOf(at)} 127.0.0.1:${this.ports[owner]}\r\n`);
         } else {
           queue.push(null);
@@ -562,6 +563,40 @@ test('a slot that no shard serves yet: each names the other one for a while', { 
   await renewed(one, key);
   await held.release();
   await kept.release();
+  assert.deepEqual(locks.told, []);
+  assert.deepEqual(await one.call('LOCK.LIST'), []);
+});
+
+test('calls go on until their slot is served, and ask for it now and then', { timeout: 5 * PATIENCE }, async (t) => {
+  const one = await lockserver(t);
+  const end = cleanup(t);
+  const map = end(await Clusterlike.over(() => one.port, () => one.port));
+  map.owner = halves;
+  map.narrow = true;
+  const locks = end(await locksOf(map.urls, { timeout: PATIENCE }));
+  const key = keyAt(0, 'moved');
+  const held = [await locks.acquire(key), await locks.acquire(`{${key}}fixed`, { lease: 3_600_000 }), await locks.acquire(keyAt(1, 'far'))];
+  const latch = locks.latch(`{${key}}latch`);
+  await latch.set(3);
+  let next;
+  const calls = {
+    GUARD: () => held[0].guard('EXISTS', key),
+    'LOCK.INFO': () => locks.info(key),
+    'LATCH.DOWN': () => latch.down(),
+    LOCK: async () => { next = await locks.acquire(`{${key}}next`); },
+    UNLOCK: () => next.release(),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    const before = [...map.links];
+    // Each shard names the other one, until the call has had so many of these answers.
+    Object.assign(map, { asked: [], nowhere: slotOf(key), counted: name, answers: 15 });
+    await call();
+    for (const lock of held) await lock.check();
+    assert.equal(map.counted, undefined);
+    assert.ok(map.asked.length < 150, `${name}: ${map.asked.length} redirections`); // of the call, and of two or three locks
+    assert.ok(before.every((link) => map.links.has(link)), `${name}: the connections stay`);
+  }
+  for (const lock of held) await lock.release();
   assert.deepEqual(locks.told, []);
   assert.deepEqual(await one.call('LOCK.LIST'), []);
 });
