@@ -35,6 +35,9 @@ final class Clusterlike implements AutoCloseable {
     final List<String> redirectedKeys = new CopyOnWriteArrayList<>();
     /** The slot for which each of two servers names the other one; -1: none. */
     volatile int nowhere = -1;
+    /** The command of which a number of answers is counted before that slot is served; empty: none. */
+    private String counted = "";
+    private int answersLeft;
     /** Whether a server tells only of keys in its own slots. */
     volatile boolean narrow;
     private final int[] targets;
@@ -104,6 +107,21 @@ final class Clusterlike implements AutoCloseable {
         redirectedKeys.clear();
         owner = it -> it == slot ? 1 - former : before.applyAsInt(it);
         links.stream().filter(link -> link.server == former && link.attached).forEach(Link::end);
+    }
+
+    /** Has each of two servers name the other one for a slot, until a command has had so many of these answers. */
+    synchronized void bounce(int slot, String command, int answers) {
+        redirected.clear();
+        counted = command;
+        answersLeft = answers;
+        nowhere = slot;
+    }
+
+    private synchronized void count(String command) {
+        if (command.equals(counted) && --answersLeft == 0) {
+            counted = "";
+            nowhere = -1;
+        }
     }
 
     /** Breaks the connections to a server. */
@@ -224,6 +242,7 @@ final class Clusterlike implements AutoCloseable {
             }
             redirected.add(name);
             redirectedKeys.add(new String(words.get(at), StandardCharsets.UTF_8));
+            count(name);
             return "-MOVED " + slot + " 127.0.0.1:" + listeners.get(has).getLocalPort() + "\r\n";
         }
 

@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -535,6 +536,43 @@ class ShardsTest {
                 assertNull(lock.loss());
                 lock.unlock();
             }
+            assertEquals(List.of(), one.call("LOCK.LIST"));
+        }
+    }
+
+    /** Calls go on until their slot is served. It is asked for now and then, also for the locks and waits in it. The connections stay. */
+    @Test
+    void callsGoOnUntilTheirSlotIsServed() throws Throwable {
+        try (Lockserver one = Lockserver.startInTestMode(); Clusterlike map = new Clusterlike(one.port(), one.port());
+                LockClient locks = Clients.create(map.uris())) {
+            map.narrow = true;
+            String key = key(slot -> slot < HALF);
+            String tag = "{" + key + "}";
+            List<HeldLock> held = List.of(locks.lock(key), locks.lock(tag + "fixed", LockOptions.defaults().withLease(Duration.ofHours(1))),
+                    locks.lock(key(slot -> slot >= HALF)));
+            Latch latch = locks.latch(tag + "latch");
+            latch.set(3);
+            Call<Boolean> opened = Call.of(() -> latch.await(Duration.ofHours(1)));
+            List<HeldLock> next = new CopyOnWriteArrayList<>();
+            List<Map.Entry<String, Executable>> calls = List.of(
+                    Map.entry("GUARD", () -> held.get(0).guard("EXISTS", key)),
+                    Map.entry("LOCK.INFO", () -> locks.info(key)),
+                    Map.entry("LATCH.DOWN", latch::countDown),
+                    Map.entry("LOCK", () -> next.add(locks.lock(tag + "next"))),
+                    Map.entry("UNLOCK", () -> next.get(0).unlock()));
+            for (Map.Entry<String, Executable> call : calls) {
+                Set<Object> links = map.links();
+                map.bounce(SlotHash.getSlot(key), call.getKey(), 15);
+                call.getValue().execute();
+                assertEquals(-1, map.nowhere);
+                assertTrue(map.redirected.size() < 150, () -> call.getKey() + ": " + map.redirected.size() + " redirections");
+                assertTrue(map.links().containsAll(links), () -> call.getKey() + ": the connections stay");
+                held.forEach(HeldLock::ensureHeld);
+            }
+            latch.countDown();
+            latch.countDown();
+            assertTrue(opened.get());
+            held.forEach(HeldLock::unlock);
             assertEquals(List.of(), one.call("LOCK.LIST"));
         }
     }

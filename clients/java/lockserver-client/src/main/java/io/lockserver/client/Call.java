@@ -82,7 +82,7 @@ final class Call {
     private void redirected(ServerException error) {
         int moved = Errors.slot(error.getMessage());
         slot = moved < 0 ? slot : moved;
-        long pause = TimeUnit.MILLISECONDS.toNanos(Shards.pauseMS(++redirections));
+        long pause = Shards.pause(++redirections).toNanos();
         if (System.nanoTime() + pause > end) {
             reply.completeExceptionally(unanswered(error));
         } else {

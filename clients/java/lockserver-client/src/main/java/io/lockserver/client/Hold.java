@@ -25,6 +25,8 @@ final class Hold {
     /** Which has it; the lock of the keeper guards it. */
     private volatile Shard shard;
     private int redirections;
+    /** Its shard has redirected a check, and another one is asked soon: no new map moves it. */
+    private volatile boolean leaving;
     private final Owner owner;
     private final Wish wish;
     private final long[] tokens;
@@ -497,7 +499,7 @@ final class Hold {
      * lease may have ended, counted from the last answer of the former shard.
      */
     void moveTo(Shard to) {
-        if (to == shard || !isHeld()) {
+        if (to == shard || leaving || !isHeld()) {
             return;
         }
         if (lease == null) {
@@ -525,7 +527,7 @@ final class Hold {
             checks.add(checked);
             wire.then((reply, error) -> {
                 if (keeper.shards.redirects(wire, error)) {
-                    redirected(at);
+                    redirected(asked, at);
                     checked.complete(null);
                     return;
                 }
@@ -536,9 +538,9 @@ final class Hold {
                 boolean stale = error instanceof ServerException refusal && refusal.code().equals("STALETOKEN");
                 if (stale || error == null && isGone(reply)) {
                     loseNow(at, LossReason.STALE);
-                } else if (error == null && lease == null) {
+                } else if (error == null) {
                     redirections = 0;
-                    inDoubtFrom = 0;
+                    inDoubtFrom = lease == null ? 0 : inDoubtFrom;
                 }
                 if (Errors.isReply(error)) {
                     checked.complete(reply);
@@ -549,13 +551,15 @@ final class Hold {
         }
     }
 
-    private void redirected(int at) {
-        if (at > 0) { // all keys are of one slot
+    private void redirected(Shard by, int at) {
+        if (at > 0 || by != shard || leaving) { // all keys are of one slot
             return;
         }
+        leaving = true;
         keeper.shards.again(++redirections, () -> {
             keeper.mu.lock();
             try {
+                leaving = false;
                 Shard to = keeper.shards.of(slot);
                 if (to == shard) {
                     checkAgain();

@@ -25,6 +25,8 @@ final class LatchWaits {
         final String key;
         final int slot;
         int redirections;
+        /** It was redirected, and is read soon: no new map has it read. */
+        volatile boolean leaving;
         final CompletableFuture<Void> opened = new CompletableFuture<>();
         /** The futures of callers that no thread waits for. */
         final Set<CompletableFuture<Boolean>> promises = new HashSet<>();
@@ -202,7 +204,9 @@ final class LatchWaits {
     /** Reads all latches, by a new connection perhaps; the caller holds mu. */
     void readAll() {
         for (Watch watch : new ArrayList<>(watches.values())) {
-            read(watch);
+            if (!watch.leaving) {
+                read(watch);
+            }
         }
     }
 
@@ -221,7 +225,10 @@ final class LatchWaits {
 
     private void replied(Watch watch, Wire wire, Object value, RuntimeException error) {
         if (keeper.shards.redirects(wire, error)) {
-            keeper.shards.again(++watch.redirections, () -> readNow(watch));
+            if (!watch.leaving) {
+                watch.leaving = true;
+                keeper.shards.again(++watch.redirections, () -> readNow(watch));
+            }
             return;
         }
         if (!Errors.isReply(error)) { // the next connection asks again
@@ -241,6 +248,7 @@ final class LatchWaits {
     private void readNow(Watch watch) {
         keeper.mu.lock();
         try {
+            watch.leaving = false;
             if (watches.get(watch.key) == watch) {
                 read(watch);
             }

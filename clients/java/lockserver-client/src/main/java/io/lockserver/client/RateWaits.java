@@ -34,6 +34,8 @@ final class RateWaits {
         Shard shard;
         Wire by;
         int redirections;
+        /** It was redirected, and is sent soon: no new map moves it. */
+        boolean leaving;
         volatile boolean placed;
 
         Request(String owner, String key, String[] command, long end, int slot) {
@@ -154,7 +156,7 @@ final class RateWaits {
     /** Has each shard asked for what is of its slots; the caller holds mu. */
     void sortOut() {
         for (Request asked : new ArrayList<>(requests.values())) {
-            if (keeper.shards.of(asked.slot) != asked.shard) {
+            if (!asked.leaving && keeper.shards.of(asked.slot) != asked.shard) {
                 place(asked);
             }
         }
@@ -177,12 +179,14 @@ final class RateWaits {
                 return; // the map was there first
             }
             asked.by = null;
+            asked.leaving = true;
         } finally {
             keeper.mu.unlock();
         }
         keeper.shards.again(++asked.redirections, () -> {
             keeper.mu.lock();
             try {
+                asked.leaving = false;
                 if (asked.by == null && requests.get(asked.owner) == asked) {
                     place(asked);
                 }

@@ -8,6 +8,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -25,9 +26,11 @@ import io.lettuce.core.codec.StringCodec;
 final class Shards {
     /** The slot of all keys while there is one shard. */
     static final int ANY = -1;
-    private static final long[] PAUSES_MS = {10, 50, 200, 500};
-    /** How often a command is redirected without a pause. */
+    /** How often a command is redirected without a pause. Then its slot is between two shards. */
     private static final int QUICK = 2;
+    /** The pause after that; it doubles up to the longest. */
+    private static final long PAUSE_MS = 5;
+    private static final long LONGEST_PAUSE_MS = 100;
     private static final Duration ASKING = Duration.ofSeconds(1);
 
     private final Keeper keeper;
@@ -44,6 +47,7 @@ final class Shards {
     /** The last map that was taken, as text. */
     private String map = "";
     private boolean refreshing;
+    private boolean sorting;
     /** Whether the observer knows that the connections are there. */
     private boolean reported;
 
@@ -248,6 +252,23 @@ final class Shards {
         keeper.latches.readAll();
     }
 
+    /** Gives each shard what is of its slots, once for all redirections that come at a time; the caller holds mu. */
+    private void sortOutSoon() {
+        if (sorting) {
+            return;
+        }
+        sorting = true;
+        keeper.later(Duration.ofMillis(PAUSE_MS), () -> {
+            keeper.mu.lock();
+            try {
+                sorting = false;
+                sortOut();
+            } finally {
+                keeper.mu.unlock();
+            }
+        });
+    }
+
     /** Whether a server is of another shard than a route leads to. */
     boolean isOther(Route route, RedisURI uri) {
         keeper.mu.lock();
@@ -290,7 +311,7 @@ final class Shards {
             if (bySlot[slot] != route) {
                 bySlot[slot] = route;
                 map = "";
-                sortOut();
+                sortOutSoon();
                 refresh(by);
             }
             return true;
@@ -376,16 +397,21 @@ final class Shards {
 
     /** Has a command asked again that was redirected so often. */
     void again(int redirections, Runnable ask) {
-        long pause = pauseMS(redirections);
-        if (pause == 0) {
+        Duration pause = pause(redirections);
+        if (pause.isZero()) {
             ask.run();
         } else {
-            keeper.later(Duration.ofMillis(pause), ask);
+            keeper.later(pause, ask);
         }
     }
 
-    static long pauseMS(int redirections) {
-        return redirections <= QUICK ? 0 : PAUSES_MS[Math.min(redirections - QUICK, PAUSES_MS.length) - 1];
+    /** How long something waits that was redirected so often. Half of it is chance, so that clients do not come together. */
+    static Duration pause(int redirections) {
+        if (redirections <= QUICK) {
+            return Duration.ZERO;
+        }
+        long most = TimeUnit.MILLISECONDS.toNanos(Math.min(PAUSE_MS << Math.min(redirections - QUICK - 1, 10), LONGEST_PAUSE_MS));
+        return Duration.ofNanos(ThreadLocalRandom.current().nextLong(most / 2, most));
     }
 
     // The connections.

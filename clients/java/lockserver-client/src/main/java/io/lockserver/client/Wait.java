@@ -22,6 +22,8 @@ final class Wait {
     /** Which is asked. */
     Shard shard;
     int redirections;
+    /** It was redirected, and is asked for soon: no new map moves it. */
+    boolean leaving;
     /** When the caller goes, by System.nanoTime. */
     final long end;
     /** How the caller waits. */

@@ -262,7 +262,7 @@ final class Waits {
     /** Has each shard asked for what is of its slots; the caller holds mu. */
     void sortOut() {
         for (Wait wait : new ArrayList<>(waits.values())) {
-            if (keeper.shards.of(wait.slot) != wait.shard) {
+            if (!wait.leaving && keeper.shards.of(wait.slot) != wait.shard) {
                 place(wait);
             }
         }
@@ -287,12 +287,14 @@ final class Waits {
             }
             wait.by = null;
             wait.state = Wait.State.ASKED;
+            wait.leaving = true;
         } finally {
             keeper.mu.unlock();
         }
         keeper.shards.again(++wait.redirections, () -> {
             keeper.mu.lock();
             try {
+                wait.leaving = false;
                 if (wait.by == null && wait.state == Wait.State.ASKED) {
                     place(wait);
                 }
