@@ -1331,11 +1331,15 @@ class Core:
 
     # Holds.
 
+    def _gave(self, hold: Hold) -> bool:
+        """Whether another shard has a hold now. The core of a process before its fork has no transport of its own any more."""
+        return hold.core is not self and hold.core.transport().core is hold.core
+
     def release(self, handle: Handle, call: Call, now: float) -> None:
         """Releases a lock, once for each time that it was taken. The call's result is None."""
         self._now = now
         hold = handle.hold
-        if hold.core is not self:  # its slot has moved just now
+        if self._gave(hold):  # its slot has moved just now
             done = call._done
 
             def end() -> None:
@@ -1436,7 +1440,7 @@ class Core:
         """Records that the lock at one of the keys is lost, and gives up the rest."""
         if hold.lost is not None:
             return
-        if hold.core is not self:  # its slot has moved
+        if self._gave(hold):
             hold.core.transport().poke(lambda core, at: core._lose(hold, loss, at))
             return
         if hold.releasing:
