@@ -109,10 +109,7 @@ func (d *Driver) loop(ending <-chan struct{}, step func(reign string, t *slotmov
 		}
 		reign := ""
 		d.server.Slice(func() { reign = d.member.Reign() })
-		t := d.member.Owned.Table()
-		if t != nil {
-			d.observe(t)
-		}
+		t := d.observe()
 		if step(reign, t) {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"lockserver/commands"
 	"lockserver/server/raft"
 	"lockserver/server/slotmove"
+	"lockserver/server/topology"
 )
 
 // Receive implements raft.Mover: it takes a message of a member of another shard.
@@ -40,6 +41,7 @@ func (d *Driver) write(r *slotmove.Request) error {
 	d.mu.Lock()
 	d.heard[r.Move] = time.Now()
 	d.mu.Unlock()
+	d.acked(r.Move)
 	for i := 0; i < len(r.Entries); {
 		var stages []*slotmove.Entry // those in a row are written together
 		for ; i < len(r.Entries) && r.Entries[i].Kind == slotmove.Stage; i++ {
@@ -150,6 +152,9 @@ func (d *Driver) arriving(in *slotmove.In) {
 	case slotmove.WriteTake:
 		_ = d.take(status.Take(in.Move, 0), nil)
 	case slotmove.WriteDrop:
+		if failed != nil {
+			d.about(in.Move, func(m *topology.Move) { m.Message = failed.Error() })
+		}
 		_ = d.propose(&slotmove.Entry{Kind: slotmove.Drop, Move: in.Move, Cancelled: status.Over})
 	}
 }

@@ -265,7 +265,7 @@ func (d *Driver) request(o *outgoing, t *slotmove.Table, r *slotmove.Request) (o
 		return false
 	}
 	o.view.Asked, o.view.Report = true, answer.Report
-	d.acked(o)
+	d.acked(o.id)
 	return true
 }
 

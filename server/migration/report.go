@@ -1,9 +1,11 @@
 package migration
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"lockserver/server/cluster"
 	"lockserver/server/slotmove"
 	"lockserver/server/topology"
 )
@@ -13,9 +15,7 @@ const mostPast = 20
 
 // Moves implements topology.Mover.
 func (d *Driver) Moves() (all []topology.Move) {
-	if t := d.member.Owned.Table(); t != nil {
-		d.observe(t)
-	}
+	d.observe()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, m := range d.known {
@@ -25,10 +25,19 @@ func (d *Driver) Moves() (all []topology.Move) {
 	return append(all, d.past...)
 }
 
-// observe records the states of the moves in a table.
-func (d *Driver) observe(t *slotmove.Table) {
+// observe records the states of the moves in the table, and returns the table. It reads the table under the
+// lock: by an older table than that of an earlier call, an open move would be over.
+func (d *Driver) observe() (t *slotmove.Table) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if t = d.member.Owned.Table(); t != nil {
+		d.record(t)
+	}
+	return t
+}
+
+// record is observe for a table. The caller holds mu.
+func (d *Driver) record(t *slotmove.Table) {
 	now := time.Now().UnixMilli()
 	there := map[string]bool{}
 	meet := func(m topology.Move) {
@@ -76,9 +85,13 @@ func (d *Driver) observe(t *slotmove.Table) {
 	}
 }
 
-// over records a move that has ended.
+// sourceEnded is the message of a move to this shard that has failed for a reason that the source knows.
+const sourceEnded = "the source has ended the move"
+
+// over records a move that has ended. To the target a move that is cancelled has failed, as in Valkey.
 func (d *Driver) over(m *topology.Move, t *slotmove.Table, now int64) {
-	taken := m.State == topology.Granted
+	// A follower applies several entries at once, and may not see that the slots were given.
+	taken := m.State == topology.Granted || len(cluster.Without(m.Slots, t.Owned)) > 0
 	if !m.Away {
 		taken = slices.ContainsFunc(t.Met, func(is slotmove.Met) bool {
 			return slotmove.ID{Source: is.Source, Number: is.Number}.String() == m.Name && is.Taken
@@ -86,9 +99,9 @@ func (d *Driver) over(m *topology.Move, t *slotmove.Table, now int64) {
 	}
 	switch m.ChangedMS = now; {
 	case taken:
-		m.State = topology.Succeeded
-	case m.Message != "":
-		m.State = topology.Failed
+		m.State, m.Message = topology.Succeeded, ""
+	case m.Message != "" || !m.Away:
+		m.State, m.Message = topology.Failed, cmp.Or(m.Message, sourceEnded)
 	default:
 		m.State = topology.Cancelled
 	}
@@ -110,9 +123,9 @@ func (d *Driver) sent(o *outgoing, n, left int) {
 	d.about(o.id, func(m *topology.Move) { m.Sent, m.Left = m.Sent+int64(n), int64(left) })
 }
 
-// acked records an answer of the target.
-func (d *Driver) acked(o *outgoing) {
-	d.about(o.id, func(m *topology.Move) { m.AckedMS = time.Now().UnixMilli() })
+// acked records a message of the other shard.
+func (d *Driver) acked(id slotmove.ID) {
+	d.about(id, func(m *topology.Move) { m.AckedMS = time.Now().UnixMilli() })
 }
 
 // held records that clients go on after a freeze.
