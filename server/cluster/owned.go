@@ -115,9 +115,16 @@ func Without(some, others []Range) (rest []Range) {
 	return rest
 }
 
-// Join returns the slots of two lists, which share no slot and are in order.
-func Join(a, b []Range) []Range {
-	all := slices.Concat(a, b)
-	slices.SortFunc(all, func(a, b Range) int { return a.First - b.First })
+// Join returns the slots of two lists, which share no slot, in order. No two ranges of the result adjoin.
+func Join(a, b []Range) (all []Range) {
+	both := slices.Concat(a, b)
+	slices.SortFunc(both, func(a, b Range) int { return a.First - b.First })
+	for _, r := range both {
+		if n := len(all); n > 0 && all[n-1].Last+1 == r.First {
+			all[n-1].Last = r.Last
+			continue
+		}
+		all = append(all, r)
+	}
 	return all
 }

@@ -200,13 +200,6 @@ func valid(ranges []cluster.Range) bool {
 }
 
 // merged returns ranges in order, without two that adjoin.
-func merged(ranges []cluster.Range) (list []cluster.Range) {
-	for _, r := range cluster.Join(ranges, nil) {
-		if n := len(list); n > 0 && list[n-1].Last+1 == r.First {
-			list[n-1].Last = r.Last
-			continue
-		}
-		list = append(list, r)
-	}
-	return list
+func merged(ranges []cluster.Range) []cluster.Range {
+	return cluster.Join(ranges, nil)
 }
