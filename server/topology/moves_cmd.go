@@ -57,10 +57,12 @@ func moveRows() []commands.Row {
 		return r
 	}
 	slotRange := commands.Block("range", commands.Int("start-slot"), commands.Int("end-slot")).Many()
+	migrate := waits(move("migrateslots", "Begins to move slots of this shard to another one; answers when the log of this shard has the move.", "O(N) for N ranges and slots",
+		commands.Block("migration-group", commands.Flag("SLOTSRANGE").Named("slotsrange-token"), slotRange,
+			commands.Flag("NODE").Named("node-token"), commands.Str("node-id")).Many()))
+	migrate.MinArgs = 4 // Valkey's arity, so that readMove says which word is missing
 	return []commands.Row{
-		waits(move("migrateslots", "Begins to move slots of this shard to another one; answers when the log of this shard has the move.", "O(N) for N ranges and slots",
-			commands.Block("migration-group", commands.Flag("SLOTSRANGE").Named("slotsrange-token"), slotRange,
-				commands.Flag("NODE").Named("node-token"), commands.Str("node-id")).Many())),
+		migrate,
 		move("getslotmigrations", "Lists the moves of slots from and to this shard: those that are not over, and the last ones that are.", "O(N) for N moves"),
 		waits(move("cancelslotmigrations", "Cancels the move of slots from this shard to another one.", "O(1)")),
 	}
