@@ -533,7 +533,7 @@ replication-versions: need-redis need-oracle need-versions ## replication from a
 		-v -run '^(TestRedisFollowsLockserver|TestLockserverFollowsRedis|TestSnapshotOfARedisThatFollows|TestFailoverBetweenKinds)$$'
 
 raft: ## a raft group in one process, over networks that break, and as processes that are killed and stopped
-	$(GO) test -tags raft -count=1 -parallel 4 -timeout 10m $(GOTESTFLAGS) ./server/raft/... ./tests/raft ./tests/groups
+	$(GO) test -tags raft -count=1 -parallel 4 -timeout 10m $(GOTESTFLAGS) ./server/raft/... ./server/migration ./tests/raft ./tests/groups
 
 damage: ## damage files of members of a raft group under load, of one and of two, down and running (MINUTES=n SEED=n)
 	$(GO) test -tags raft -count=1 -timeout 0 -v $(GOTESTFLAGS) -run '^TestRot$$' ./tests/raft -minutes $(if $(filter file,$(origin MINUTES)),60,$(MINUTES)) $(if $(SEED),-rot-seed $(SEED))

@@ -1,3 +1,5 @@
+//go:build raft
+
 package migration
 
 import (
