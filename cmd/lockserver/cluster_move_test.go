@@ -29,7 +29,6 @@ type playedSource struct {
 	begun int
 	steps []func(s *playedSource) error // before each question for the moves
 	onAsk func(s *playedSource) error   // in place of a successful CLUSTER MIGRATESLOTS
-	to    string
 }
 
 func (s *playedSource) movesOf(context.Context, string) (shardmap.Shard, []slotMoveState, error) {

@@ -68,7 +68,7 @@ func TestHolds(t *testing.T) {
 	leave := away(slotmove.Leave)
 	leave.Move.Number = 2
 	apply(leave)
-	freeze := hold(ForFreeze)
+	hold(ForFreeze)
 	m.EndHold(take)
 	require.True(t, s.held, "the end of take does not let clients go on that are held for freeze")
 	may(slotmove.Freeze, slotmove.Give)
@@ -82,7 +82,7 @@ func TestHolds(t *testing.T) {
 	apply(step(slotmove.Thaw))
 	require.False(t, s.held)
 
-	freeze = hold(ForFreeze)
+	freeze := hold(ForFreeze)
 	apply(step(slotmove.Freeze))
 	apply(step(slotmove.Give))
 	require.True(t, s.held, "until clients are sent to the target")
