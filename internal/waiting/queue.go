@@ -68,7 +68,7 @@ type Request struct {
 	Level uint8
 	NowUS int64
 	// AgedUS is for how many microseconds the call has waited elsewhere, for the order among levels. Such
-	// calls enter in their order of there, before any other call for their keys.
+	// calls enter in the order in which they began there, before any other call for their keys.
 	AgedUS int64
 	// Strict waiters are served strictly in order: when a strict waiter cannot go, those behind it do not
 	// try.

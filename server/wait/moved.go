@@ -38,9 +38,9 @@ func MovedWaits(ws *Waits, has func(key []byte) bool, visit func(w MovedWait) bo
 var queueing = []string{"lock", "mlock", "sem.acquire", "limit.take", "limit.mtake"}
 
 // EnterMoved puts a wait that comes from another shard at the end of its queues. Nothing has waited here for
-// its keys before. p is an ended party of the wait's user. The wait keeps its place as if its session had
-// just ended: the caller calls LeavePlaces. The wait gets its turn when the unit is over. An error says why
-// it does not enter. An owner that holds the lock already does not enter either.
+// its keys before, and its owner does not hold them: the other shard would have granted the wait. p is an
+// ended party of the wait's user. The wait keeps its place as if its session had just ended: the caller calls
+// LeavePlaces. The wait gets its turn when the unit is over. An error says why it does not enter.
 func EnterMoved(p *Party, table *commands.Table, w *MovedWait) error {
 	ws := p.Waits
 	row, err := table.Resolve(w.Words)

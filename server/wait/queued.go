@@ -105,6 +105,14 @@ func (s *Party) queuedOf() *queuedWaits {
 	return s.Queued
 }
 
+// movedIn returns the times of a wait from another shard that enters its queues now; nil: none does.
+func (s *Party) movedIn() *movedTimes {
+	if s.Queued == nil {
+		return nil
+	}
+	return s.Queued.moved
+}
+
 // KeepsPlaces reports whether the session keeps the place of a wait.
 func (s *Party) KeepsPlaces() bool { return s.Queued != nil && s.Queued.Count > 0 }
 
@@ -128,10 +136,12 @@ func (ws *Waits) enqueue(c *commands.Ctx, wait *commands.Wait) error {
 		c.Out.Simple("QUEUED")
 		return nil
 	}
-	moved := s.queuedOf().moved
-	if err := ws.limitWaits(c, wait); err != nil && moved == nil {
-		ws.refusedAtOnce(c, wait, lockhistory.Refused, lockhistory.Limited)
-		return err
+	moved := s.movedIn()
+	if moved == nil { // the limits counted at the other shard
+		if err := ws.limitWaits(c, wait); err != nil {
+			ws.refusedAtOnce(c, wait, lockhistory.Refused, lockhistory.Limited)
+			return err
+		}
 	}
 	w := &queuedWait{Parked: Parked{Party: s, Row: c.Row, lock: wait.Lock, Words: commands.PackWords(c.Argv), sinceUS: ws.Store.NowUS()}}
 	nowUS := w.sinceUS
