@@ -310,7 +310,7 @@ func TestClusterVerbs(t *testing.T) {
 	does("from s1 to s2: cancelled\n", "cancel")
 	for _, tt := range [][]string{{"--to names the shard", "move", "--slots", "1"}, {"either --slots or --count", "move", "--to", "s2"}, {"--count needs --from", "move", "--count", "2", "--to", "s2"},
 		{"--shard names", "drain"}, {"no shard has the name 's9'", "drain", "--shard", "s9"}, {"balance, move, drain, moves or cancel", "spread"}, {"'x': try", "moves", "x"},
-		{"--portion", "balance", "--slots", "--portion", "0"}} {
+		{"--portion", "balance", "--slots", "--portion", "0"}, {"--portion", "balance", "--slots", "--portion", "-1"}} {
 		fails(tt[0], tt[1:]...)
 	}
 	does("Usage: lockserver cluster balance", "move", "--help")

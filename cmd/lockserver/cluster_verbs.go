@@ -56,7 +56,7 @@ type clusterVerb struct {
 	target  inspect.Target
 	flagset *flag.FlagSet
 	dry     bool
-	portion int
+	portion int // --portion; 0: it was not given
 }
 
 // pollEvery is the time between two questions for the state of a move.
@@ -80,18 +80,20 @@ func (v *clusterVerb) set(name string) *flag.FlagSet {
 	v.flagset.SetOutput(io.Discard)
 	v.remote.flags(v.flagset)
 	v.flagset.BoolVar(&v.dry, "dry-run", false, "")
-	v.flagset.IntVar(&v.portion, "portion", byKeys, "")
+	v.flagset.IntVar(&v.portion, "portion", 0, "")
 	return v.flagset
 }
 
 func (v *clusterVerb) parse(args []string) error {
 	words, err := parseMixed(v.flagset, args)
+	given := false
+	v.flagset.Visit(func(f *flag.Flag) { given = given || f.Name == "portion" })
 	switch {
 	case err != nil:
 		return err
 	case len(words) > 0:
 		return fmt.Errorf("'%s': try lockserver cluster --help", words[0])
-	case v.portion < 1 && v.portion != byKeys:
+	case given && v.portion < 1:
 		return errors.New("--portion: at least one slot")
 	}
 	v.target, err = v.remote.options()
@@ -125,18 +127,15 @@ func (v *clusterVerb) move(ctx context.Context, stdout io.Writer, plan func(all 
 	}
 	m := &slotMover{leaders: l, out: stdout, live: isTerminal(stdout), every: pollEvery}
 	most := v.portion
-	if most == byKeys {
-		most = l.portionOf(ctx, all, moves)
+	if most == 0 {
+		most = l.defaultPortion(ctx, all, moves)
 	}
 	return m.run(ctx, portions(moves, most))
 }
 
-// byKeys is --portion by default: see portionOf.
-const byKeys = -1
-
-// portionOf returns how many slots a portion of some moves has by default. A shard that does not say how many
-// keys it has is taken for one with few keys.
-func (l *shardLeaders) portionOf(ctx context.Context, all []shardSlots, moves []slotMove) int {
+// defaultPortion returns how many slots a portion of some moves has without --portion. A shard that does not
+// say how many keys it has is taken for one with few keys.
+func (l *shardLeaders) defaultPortion(ctx context.Context, all []shardSlots, moves []slotMove) int {
 	most := mostInPortion
 	for _, s := range all {
 		if !slices.ContainsFunc(moves, func(m slotMove) bool { return m.from == s.name }) {
