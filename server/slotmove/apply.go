@@ -89,7 +89,7 @@ func (t *Table) applyOut(index int64, e *Entry) (Effect, error) {
 			return void("%s is frozen at another place", e.Move)
 		}
 		t.Generation++
-		t.Owned = merged(cluster.Without(t.Owned, o.Slots))
+		t.Owned = cluster.Without(t.Owned, o.Slots)
 		t.Sent = append(t.Sent, Sent{o.Slots, o.Target, t.Generation})
 		o.State, o.Generation, o.Token = Given, t.Generation, e.Token
 		return RedirectSlots, nil
@@ -118,7 +118,7 @@ func (t *Table) applyIn(e *Entry) (Effect, error) {
 		return KeepStaging, nil
 	case e.Kind == Take && in.Ready && in.At == e.To:
 		t.Generation = max(t.Generation+1, e.Generation)
-		t.Owned = merged(cluster.Join(t.Owned, in.Slots))
+		t.Owned = cluster.Join(t.Owned, in.Slots)
 		t.forgetSent(in.Slots)
 		t.endIn(i, true)
 		return TakeStaging, nil

@@ -110,7 +110,7 @@ type Table struct {
 
 // New returns the table of a shard that owns slots from the beginning, with generation 1.
 func New(shard string, owned []cluster.Range) *Table {
-	return &Table{Shard: shard, Generation: 1, Owned: merged(owned)}
+	return &Table{Shard: shard, Generation: 1, Owned: cluster.Join(owned, nil)}
 }
 
 // Slot returns the state of a slot.
@@ -197,9 +197,4 @@ func valid(ranges []cluster.Range) bool {
 		}
 	}
 	return len(ranges) > 0
-}
-
-// merged returns ranges in order, without two that adjoin.
-func merged(ranges []cluster.Range) []cluster.Range {
-	return cluster.Join(ranges, nil)
 }
