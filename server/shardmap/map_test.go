@@ -164,6 +164,20 @@ func TestFaults(t *testing.T) {
 	require.Contains(t, strings.Join(m.Faults(), "\n"), "the shards 's1' and 's2' both own the slots 5-7: 's1' serves them, and 's2' answers -CLUSTERDOWN for them")
 }
 
+// TestNoFaultBehindAMove: slots that have come by a move are not disputed because the map still has them at
+// the other shard. When that is heard again, and claims them, they are.
+func TestNoFaultBehindAMove(t *testing.T) {
+	m := of(t, "")
+	m.SetOwn(said("s2", "20-29", 1, 1, 1))
+	hears(t, m, "s1", said("s1", "0-9", 1, 1, 1))
+	m.SetOwn(said("s2", "5-9", 2, 1, 2))
+	require.Empty(t, m.Faults())
+	hears(t, m, "s1", said("s1", "0-9", 1, 1, 2))
+	require.Len(t, m.Faults(), 1)
+	hears(t, m, "s1", said("s1", "0-4", 2, 1, 3))
+	require.Empty(t, m.Faults())
+}
+
 // TestLeaders: a shard without a leader is shown with its last one, and as failed. Clients hear of each
 // change once.
 func TestLeaders(t *testing.T) {
